@@ -1,0 +1,13 @@
+//! The simulator's own API, under `/_sim`: what GitHub has no endpoint for.
+
+mod calls;
+
+pub use calls::Calls;
+
+use axum::Router;
+
+use crate::Sim;
+
+pub fn routes() -> Router<Sim> {
+    Router::new()
+}

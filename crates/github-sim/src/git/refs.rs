@@ -1,0 +1,92 @@
+//! Refs: reading all of them, changing several at once.
+
+use std::collections::BTreeMap;
+
+use super::GitRepo;
+use super::command::Error;
+
+/// A ref that moved, appeared (`old` none) or went (`new` none).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefChange {
+    pub name: String,
+    pub old: Option<String>,
+    pub new: Option<String>,
+}
+
+impl RefChange {
+    pub fn branch(&self) -> Option<&str> {
+        self.name.strip_prefix("refs/heads/")
+    }
+
+    pub fn tag(&self) -> Option<&str> {
+        self.name.strip_prefix("refs/tags/")
+    }
+}
+
+const ZERO: &str = "0000000000000000000000000000000000000000";
+
+impl GitRepo {
+    /// Branches and tags. A tag's value is what the ref holds (an annotated tag's own object).
+    pub async fn refs(&self) -> Result<BTreeMap<String, String>, Error> {
+        let output =
+            self.git(["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags"]).run().await?;
+        Ok(output
+            .text()
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, sha)| (name.to_owned(), sha.to_owned()))
+            .collect())
+    }
+
+    /// All changes or none: each ref must still hold `old`.
+    pub async fn update_refs(&self, changes: &[RefChange]) -> Result<(), Error> {
+        let mut script = String::from("start\n");
+        for change in changes {
+            let old = change.old.as_deref().unwrap_or(ZERO);
+            match &change.new {
+                Some(new) => script.push_str(&format!("update {} {new} {old}\n", change.name)),
+                None => script.push_str(&format!("delete {} {old}\n", change.name)),
+            }
+        }
+        script.push_str("commit\n");
+        self.git(["update-ref", "--stdin"]).stdin(script).run().await?;
+        Ok(())
+    }
+
+    /// Points a derived ref (`refs/pull/…`) at a commit, wherever it pointed before.
+    pub async fn set_ref(&self, name: &str, sha: &str) -> Result<(), Error> {
+        self.git(["update-ref", name, sha]).run().await?;
+        Ok(())
+    }
+}
+
+/// git's own rules for a ref name, plus: nothing that could be taken for an option.
+pub fn is_valid_branch_name(name: &str) -> bool {
+    let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    !name.is_empty()
+        && name.len() <= 255
+        && !name.starts_with('-')
+        && !name.ends_with('.')
+        && name != "@"
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(|c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c))
+        && !name.split('/').any(bad_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branch_names_follow_git_s_rules() {
+        for good in ["main", "feature/x", "a-b_c.d", "ünïcode", "x@y"] {
+            assert!(is_valid_branch_name(good), "{good}");
+        }
+        for bad in [
+            "", "-x", "a b", "a..b", "a/", "/a", "a//b", "x.lock", ".x", "x.", "@", "a~1", "a^", "a:b", "a@{1}", "a\\b",
+        ] {
+            assert!(!is_valid_branch_name(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The running simulator: state, git, locks. Every module works through a [`Sim`].
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, OwnedMutexGuard};
+use tokio_util::sync::CancellationToken;
+
+use crate::control::Calls;
+use crate::git::{Git, GitRepo};
+use crate::http::{ApiError, RateLimits, Recorder, Urls};
+use crate::world::{Disk, Id, World};
+
+#[derive(Clone)]
+pub struct Sim(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub store: Mutex<Store>,
+    pub urls: Urls,
+    pub data: PathBuf,
+    pub git: Git,
+    pub locks: Mutex<HashMap<Id, Arc<tokio::sync::Mutex<()>>>>,
+    pub calls: Calls,
+    pub rate_limits: RateLimits,
+    pub recorder: Option<Recorder>,
+    pub wake: Notify,
+    pub stopping: CancellationToken,
+}
+
+pub(crate) struct Store {
+    pub world: World,
+    pub disk: Disk,
+}
+
+/// The right to move this repository's refs; there is one at a time.
+pub struct RepoGuard {
+    repo: Id,
+    _held: OwnedMutexGuard<()>,
+}
+
+impl RepoGuard {
+    pub fn repo(&self) -> Id {
+        self.repo
+    }
+}
+
+impl Sim {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    /// Looks at the state. Keep it short: everyone else waits.
+    pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
+        let mut store = self.0.store.lock();
+        store.world.now = store.world.clock();
+        look(&store.world)
+    }
+
+    /// Changes the state: all of what `change` did is stored before this returns, or, on an error or a panic, none of
+    /// it has happened. Deliveries stored by it are sent afterwards.
+    pub fn write<R>(&self, change: impl FnOnce(&mut World) -> Result<R, ApiError>) -> Result<R, ApiError> {
+        let mut store = self.0.store.lock();
+        let store = &mut *store;
+        store.world.now = store.world.clock();
+        match catch_unwind(AssertUnwindSafe(|| change(&mut store.world))) {
+            Ok(Ok(value)) => {
+                if let Err(error) = store.disk.save(store.world.touched()) {
+                    store.world.roll_back();
+                    tracing::error!(error = &error as &dyn std::error::Error, "the state could not be stored");
+                    return Err(ApiError::internal());
+                }
+                store.world.commit();
+                self.0.wake.notify_waiters();
+                Ok(value)
+            }
+            Ok(Err(error)) => {
+                store.world.roll_back();
+                Err(error)
+            }
+            Err(panic) => {
+                store.world.roll_back();
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    /// Waits for the right to move a repository's refs.
+    pub async fn lock(&self, repo: Id) -> RepoGuard {
+        let lock = self.0.locks.lock().entry(repo).or_default().clone();
+        RepoGuard { repo, _held: lock.lock_owned().await }
+    }
+
+    pub fn git(&self, repo: Id) -> GitRepo {
+        self.0.git.repo(repo)
+    }
+
+    pub fn urls(&self) -> &Urls {
+        &self.0.urls
+    }
+
+    pub fn calls(&self) -> &Calls {
+        &self.0.calls
+    }
+
+    pub fn rate_limits(&self) -> &RateLimits {
+        &self.0.rate_limits
+    }
+
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.0.recorder.as_ref()
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> &Path {
+        &self.0.data
+    }
+
+    /// Where the log of a check run (a job) is kept.
+    pub fn log_path(&self, check_run: Id) -> PathBuf {
+        self.0.data.join("logs").join(format!("{check_run}.log"))
+    }
+
+    /// Resolves after the next change to the state. Take it before looking, so that no change is missed.
+    pub fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.0.wake.notified()
+    }
+
+    /// Sleeps, or less when the simulator stops.
+    pub async fn pause(&self, time: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = self.0.stopping.cancelled() => {}
+        }
+    }
+
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.0.stopping
+    }
+
+    /// Runs beside the requests until the simulator stops.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stopping = self.0.stopping.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = work => {}
+                () = stopping.cancelled() => {}
+            }
+        });
+    }
+}
+
+impl World {
+    fn clock(&self) -> Timestamp {
+        let ahead = self.meta.get(0, 0).map_or(0, |meta| meta.clock_offset_ms);
+        Timestamp::now().checked_add(SignedDuration::from_millis(ahead)).unwrap_or_else(|_| Timestamp::now())
+    }
+}
