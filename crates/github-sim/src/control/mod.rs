@@ -1,6 +1,7 @@
 //! The simulator's own API, under `/_sim`: what GitHub has no endpoint for.
 
 mod calls;
+mod users;
 
 pub use calls::Calls;
 
@@ -9,5 +10,5 @@ use axum::Router;
 use crate::Sim;
 
 pub fn routes() -> Router<Sim> {
-    Router::new()
+    Router::new().merge(users::routes())
 }
