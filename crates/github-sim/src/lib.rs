@@ -18,6 +18,7 @@ mod git;
 mod graphql;
 mod http;
 mod pages;
+mod people;
 mod policy;
 mod present;
 mod pulls;
