@@ -45,6 +45,23 @@ pub fn decode_node_id(text: &str) -> Option<(NodeKind, Key)> {
     Some((NodeKind::from_prefix(prefix)?, Key { scope, id }))
 }
 
+/// The node id of what a text names within a repository: an object by its SHA, a ref by its full name, a rule by its
+/// pattern.
+pub fn named_node_id(kind: NodeKind, repo: Id, name: &str) -> String {
+    let mut bytes = repo.to_be_bytes().to_vec();
+    bytes.extend(name.as_bytes());
+    format!("{}_kwDO{}", kind.prefix(), URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The kind, the repository and the name.
+pub fn decode_named_node_id(text: &str) -> Option<(NodeKind, Id, String)> {
+    let (prefix, rest) = text.split_once("_kwDO")?;
+    let bytes = URL_SAFE_NO_PAD.decode(rest).ok()?;
+    let repo = u64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
+    let name = String::from_utf8(bytes.get(8..)?.to_vec()).ok()?;
+    Some((NodeKind::from_prefix(prefix)?, repo, name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +70,8 @@ mod tests {
     fn a_node_id_leads_back_to_what_it_names() {
         let id = node_id(NodeKind::PullRequest, 7, 42);
         assert_eq!(decode_node_id(&id), Some((NodeKind::PullRequest, Key { scope: 7, id: 42 })));
+        let id = named_node_id(NodeKind::Ref, 7, "refs/heads/main");
+        assert_eq!(decode_named_node_id(&id), Some((NodeKind::Ref, 7, "refs/heads/main".into())));
         for bad in ["", "PR_", "PR_kwDO", "XX_kwDOAAAAAAAAAAcAAAAAAAAAKg", "PR_kwDO!!"] {
             assert_eq!(decode_node_id(bad), None, "{bad}");
         }

@@ -23,7 +23,7 @@ pub use check::{
 pub use conversation::{Comment, Issue, IssueEvent, IssueState, Label, Reaction, ReactionSubject};
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryTarget, Hook};
 pub use disk::{Disk, DiskError};
-pub use ids::{NodeKind, decode_node_id, node_id};
+pub use ids::{NodeKind, decode_named_node_id, decode_node_id, named_node_id, node_id};
 pub use meta::{LagMode, Meta, Settings};
 pub use protection::{
     Protection, RequiredCheck, RequiredReviews, RequiredStatusChecks, Restrictions, Ruleset, RulesetEnforcement,
