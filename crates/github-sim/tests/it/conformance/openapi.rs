@@ -1,0 +1,179 @@
+//! REST answers, against GitHub's OpenAPI description.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::{Problem, published, schema};
+
+/// Routes that are served and not described by GitHub for api.github.com, with the reason.
+const UNDESCRIBED: &[(&str, &str)] =
+    &[("POST /graphql", "GraphQL has its own test"), ("GET /graphql", "GraphQL has its own test")];
+
+/// Formats that are checked. `uri-template` would refuse GitHub's own values, the others are about numbers.
+const FORMATS: &[&str] = &["uri", "date-time"];
+
+struct Description {
+    /// `GET /repos/{}/{}` to its answers.
+    operations: HashMap<String, Value>,
+    schemas: Value,
+}
+
+fn description() -> &'static Description {
+    static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+    DESCRIPTION.get_or_init(|| {
+        let mut published = published::rest();
+        let Value::Object(operations) = published["operations"].take() else { panic!("no operations") };
+        let operations = operations.into_iter().map(|(key, answers)| (shape(&key), answers)).collect();
+        Description { operations, schemas: published["schemas"].take() }
+    })
+}
+
+/// A template without the names of its parameters: `{owner}` and `{*path}` become `{}`.
+fn shape(template: &str) -> String {
+    let mut shape = String::new();
+    for (at, part) in template.split('{').enumerate() {
+        match part.split_once('}') {
+            Some((_, rest)) if at > 0 => shape.extend(["{}", rest]),
+            _ => shape.push_str(part),
+        }
+    }
+    shape
+}
+
+pub fn check(exchange: &Value) -> Vec<Problem> {
+    let method = exchange["method"].as_str().unwrap_or_default();
+    let status = exchange["status"].as_u64().unwrap_or_default();
+    let body = &exchange["body"];
+    let template = exchange["template"].as_str();
+    let place = format!("{method} {} {status}", template.unwrap_or("(no route)"));
+    let all = |errors: Vec<(String, String)>| {
+        let problem = |(pointer, reason)| Problem { place: place.clone(), pointer, reason };
+        errors.into_iter().map(problem).collect()
+    };
+    let one = |reason: String| all(vec![("/".to_owned(), reason)]);
+
+    // Headers only, and what they are about was checked with its body.
+    if method == "HEAD" || status == 304 && method == "GET" {
+        return Vec::new();
+    }
+    let Some(template) = template else {
+        return if status == 404 || status == 401 || status == 413 || status == 403 || status == 429 {
+            all(error_problems(None, status, body))
+        } else {
+            one(format!("a path without a route was answered with {status}"))
+        };
+    };
+    let key = format!("{method} {template}");
+    if UNDESCRIBED.iter().any(|(served, _)| *served == key) {
+        return Vec::new();
+    }
+    let Some(answers) = description().operations.get(&shape(&key)) else {
+        // A method that a path does not have is refused like a path that does not exist.
+        return if status == 404 { all(error_problems(None, status, body)) } else { one("no such operation".into()) };
+    };
+    let described = answers.get(status.to_string());
+    match (described, status) {
+        (described, 400..=599) => all(error_problems(described, status, body)),
+        (None, _) => {
+            let known: Vec<&String> = answers.as_object().expect("answers by status").keys().collect();
+            one(format!("no status {status} but {known:?}"))
+        }
+        (Some(content), _) => match body_problems(content, body) {
+            Ok(errors) => all(errors),
+            Err(reason) => one(reason),
+        },
+    }
+}
+
+fn body_problems(content: &Value, body: &Value) -> Result<Vec<(String, String)>, String> {
+    let content = content.as_object().expect("schemas by media type");
+    let json = content.iter().find(|(media, _)| media.contains("json")).map(|(_, schema)| schema);
+    match (json, body) {
+        (None, Value::String(text)) if text.is_empty() => Ok(Vec::new()),
+        (None, Value::String(_)) if !content.is_empty() => Ok(Vec::new()),
+        (None, _) if content.is_empty() => Err(format!("GitHub sends no body here, and this is one: {body}")),
+        (None, _) => Err("JSON where GitHub sends something else".into()),
+        // Diffs, patches, raw files and logs are text instead of what is described as JSON.
+        (Some(_), Value::String(text)) if is_other_media(text) => Ok(Vec::new()),
+        (Some(_), Value::String(text)) => Err(format!("not JSON: {text:?}")),
+        (Some(schema), body) => Ok(schema::errors(&validator(schema), body)),
+    }
+}
+
+/// What a caller gets who asked for `application/vnd.github.diff`, `.patch`, `.raw` or `.sha`.
+fn is_other_media(text: &str) -> bool {
+    let is_sha = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    !text.is_empty() && (is_sha || text.starts_with("diff --git") || text.starts_with("From ") || text.ends_with('\n'))
+}
+
+/// An error is as the operation describes it; where it does not, it is GitHub's general one.
+fn error_problems(described: Option<&Value>, status: u64, body: &Value) -> Vec<(String, String)> {
+    let described = described.and_then(|content| content.get("application/json"));
+    let reference = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let general = json!({ "allOf": [reference("basic-error")], "type": "object", "required": ["message"] });
+    let validation = json!({ "anyOf": [reference("validation-error"), reference("validation-error-simple")] });
+    let schema = match (described, status) {
+        (_, 422) => &validation,
+        (Some(described), _) => described,
+        (None, _) => &general,
+    };
+    let mut errors = schema::errors(&validator(schema), body);
+    if status != 422 && described.is_some() {
+        errors.extend(schema::errors(&validator(&general), body));
+    }
+    errors
+}
+
+/// Compiled once for each thread: most tests meet the same few schemas again and again.
+fn validator(source: &Value) -> Rc<Validator> {
+    thread_local!(static COMPILED: RefCell<HashMap<String, Rc<Validator>>> = RefCell::default());
+    COMPILED.with_borrow_mut(|compiled| {
+        let new = || Rc::new(schema::compile(source, &description().schemas, json_schema));
+        Rc::clone(compiled.entry(source.to_string()).or_insert_with(new))
+    })
+}
+
+/// OpenAPI 3.0 as JSON Schema: `nullable` becomes a type, and `oneOf` becomes `anyOf`, because GitHub uses it for
+/// alternatives that a value may fit several of.
+fn json_schema(source: &Value) -> Value {
+    let object = match source {
+        Value::Array(items) => return items.iter().map(json_schema).collect(),
+        Value::Object(object) => object,
+        other => return other.clone(),
+    };
+    let mut schema = serde_json::Map::new();
+    for (key, value) in object {
+        match key.as_str() {
+            "nullable" => {}
+            "format" if !FORMATS.contains(&value.as_str().unwrap_or_default()) => {}
+            "enum" | "required" | "type" | "pattern" => drop(schema.insert(key.clone(), value.clone())),
+            "properties" => {
+                let properties = value.as_object().expect("properties by name");
+                let each = properties.iter().map(|(name, property)| (name.clone(), json_schema(property))).collect();
+                schema.insert(key.clone(), Value::Object(each));
+            }
+            "oneOf" => drop(schema.insert("anyOf".into(), json_schema(value))),
+            _ => drop(schema.insert(key.clone(), json_schema(value))),
+        }
+    }
+    if object.get("nullable") == Some(&Value::Bool(true)) { or_null(schema) } else { Value::Object(schema) }
+}
+
+fn or_null(mut schema: serde_json::Map<String, Value>) -> Value {
+    let by_type = schema.get("type").is_some_and(Value::is_string);
+    let alternatives = ["anyOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
+    if !by_type || alternatives {
+        return json!({ "anyOf": [{ "type": "null" }, schema] });
+    }
+    let kind = schema["type"].take();
+    schema.insert("type".into(), json!([kind, "null"]));
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.push(Value::Null);
+    }
+    Value::Object(schema)
+}
