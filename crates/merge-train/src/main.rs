@@ -1,10 +1,9 @@
 //! The `merge-train` program.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+mod demo;
+mod sim;
 
-use anyhow::Context;
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 /// Lands stacks of GitHub pull requests, fixes what breaks on the way, and never loses its place.
 #[derive(Parser)]
@@ -16,74 +15,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Start a simulated GitHub with a stack of pull requests to look at.
+    Demo(demo::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
-    Sim(SimArgs),
-}
-
-#[derive(Args)]
-struct SimArgs {
-    /// The address to listen on; port 0 takes a free one.
-    #[arg(long, default_value = "127.0.0.1:8930")]
-    listen: SocketAddr,
-    /// Where everything is kept. Start again on the same directory and the state is the same.
-    #[arg(long, default_value = "sim-data")]
-    data: PathBuf,
-    /// What links in answers begin with, when it is not the address listened on.
-    #[arg(long)]
-    public_url: Option<String>,
-    /// Make tokens, ids and random faults repeatable (for a new data directory).
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Where the app's webhooks go.
-    #[arg(long)]
-    webhook_url: Option<String>,
-    /// An RSA private key (PEM) for the app, instead of a new one (for a new data directory).
-    #[arg(long)]
-    app_key: Option<PathBuf>,
-    /// Append every exchange to this file, a JSON object a line.
-    #[arg(long)]
-    record: Option<PathBuf>,
+    Sim(sim::Args),
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()))
-        .with_writer(std::io::stderr)
-        .init();
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     match Cli::parse().command {
-        Command::Sim(args) => sim(args).await,
+        Command::Demo(args) => demo::run(args).await,
+        Command::Sim(args) => sim::run(args).await,
     }
-}
-
-async fn sim(args: SimArgs) -> anyhow::Result<()> {
-    let running = github_sim::start(github_sim::Options {
-        data: args.data.clone(),
-        listen: args.listen,
-        public_url: args.public_url,
-        seed: args.seed,
-        webhook_url: args.webhook_url,
-        app_key: args.app_key,
-        record: args.record,
-    })
-    .await
-    .context("the simulator did not start")?;
-    println!(
-        "GitHub simulator at {} (tokens and keys: {})",
-        running.urls().web(""),
-        args.data.join("sim.json").display()
-    );
-    stop_signal().await?;
-    running.stop().await;
-    Ok(())
-}
-
-async fn stop_signal() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
 }
