@@ -22,7 +22,7 @@ pub use pipeline::{Template, api_pipeline};
 pub use rate::RateLimits;
 pub use record::Recorder;
 pub use server::{Abort, serve};
-pub use urls::Urls;
+pub use urls::{Urls, encode};
 
 /// The largest request body the API takes, as GitHub's webhooks' limit is.
 pub const BODY_LIMIT_BYTES: usize = 25 * 1024 * 1024;

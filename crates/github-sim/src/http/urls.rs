@@ -23,3 +23,16 @@ impl Urls {
         format!("{}/_sim", self.web)
     }
 }
+
+/// Percent-encodes everything but the characters that never need it, so that `/` becomes `%2F`.
+pub fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}

@@ -1,9 +1,11 @@
 //! How things look from outside: the JSON of GitHub's REST API. Webhooks build on the same pieces.
 
+mod commit;
 mod issue;
 mod repo;
 mod user;
 
+pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned, user_of};
 pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
 };
