@@ -1,9 +1,12 @@
 //! Issues, comments, reactions and labels: what REST, GraphQL and the pages all do with them.
 
 mod comments;
+mod issues;
+pub mod labels;
 pub mod reactions;
 
 pub use comments::{add_comment, delete_comment, edit_comment};
+pub use issues::{edit_text, lock, may_be_assigned, open_issue, set_assignees, set_issue_state, unlock};
 
 use serde_json::json;
 

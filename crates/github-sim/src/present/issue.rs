@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use super::user::{merge, simple_user};
 use crate::conversation::reactions::CONTENTS;
 use crate::http::iso;
-use crate::world::{
-    App, Comment, Id, Issue, IssueState, Label, NodeKind, Reaction, ReactionSubject, Repo, World, node_id,
-};
+use crate::world::{App, Comment, Id, Issue, Label, NodeKind, Reaction, ReactionSubject, Repo, World, node_id};
 
 /// `issue`. One that is a pull request has a `pull_request` member.
 pub fn issue(world: &World, issue: &Issue) -> Value {
@@ -44,7 +42,7 @@ pub fn issue(world: &World, issue: &Issue) -> Value {
         "closed_by": issue.closed_by.map(|id| simple_user(world, id)),
         "author_association": author_association(world, issue.repo, issue.author),
         "reactions": reaction_rollup(world, issue.repo, ReactionSubject::Issue(number)),
-        "performed_via_github_app": app_acting_as(world, issue.author).map(|app| integration(world, app)),
+        "performed_via_github_app": via_app(world, issue.author),
     });
     if let Some(pull) = world.pulls.get(issue.repo, number) {
         let html = issue_html_url(world, issue);
@@ -186,22 +184,13 @@ pub fn issue_html_url(world: &World, issue: &Issue) -> String {
     world.urls.web(format!("/{}/{kind}/{}", full_name(world, issue.repo), issue.number))
 }
 
-/// Whether it is open, for filters that say `open`, `closed` or `all`.
-pub fn is_in_state(issue: &Issue, state: &str) -> bool {
-    match state {
-        "all" => true,
-        "closed" => issue.state == IssueState::Closed,
-        _ => issue.state == IssueState::Open,
-    }
-}
-
-fn full_name(world: &World, repo: Id) -> String {
+pub(super) fn full_name(world: &World, repo: Id) -> String {
     world.repo(repo).map(|repo| world.full_name(repo)).unwrap_or_default()
 }
 
-/// The app whose bot this account is.
-fn app_acting_as(world: &World, account: Id) -> Option<&App> {
-    world.apps.all().find(|app| app.bot == account)
+/// `performed_via_github_app` of what this account did: the app whose bot it is.
+pub(super) fn via_app(world: &World, account: Id) -> Option<Value> {
+    world.apps.all().find(|app| app.bot == account).map(|app| integration(world, app))
 }
 
 /// `integration`: the app something was done through.

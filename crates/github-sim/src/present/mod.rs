@@ -3,6 +3,8 @@
 mod commit;
 mod issue;
 mod repo;
+mod review;
+mod timeline;
 mod user;
 
 pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned, user_of};
@@ -10,4 +12,6 @@ pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
 };
 pub use repo::{full_repo, minimal_repo, repo};
+pub use review::{review, review_comment};
+pub use timeline::{issue_event, issue_event_with_issue, timeline};
 pub use user::{public_user, simple_user};
