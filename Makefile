@@ -1,0 +1,31 @@
+# `make test` is the one test command, `make demo` the one to look at it; `make help` lists the rest.
+
+CARGO ?= cargo
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint fmt demo bench
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what the tests need (Debian and Ubuntu; elsewhere: say what is missing).
+	@scripts/setup
+
+test: setup ## Run every test.
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+	  set -x; $(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc; \
+	else \
+	  set -x; $(CARGO) test --workspace --no-fail-fast; \
+	fi
+
+lint: ## Check format and lints.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+fmt: ## Format the code.
+	$(CARGO) fmt --all
+
+demo: ## Start the simulator with a story in it, and say where to look.
+	$(CARGO) run --quiet --package merge-train -- demo
+
+bench: ## Measure.
+	$(CARGO) bench --workspace
