@@ -160,3 +160,82 @@ impl World {
         Timestamp::now().checked_add(SignedDuration::from_millis(ahead)).unwrap_or_else(|_| Timestamp::now())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::extract::{Request, State};
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::post;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::http::{ApiResult, api_pipeline};
+    use crate::setup::{self, add_account};
+    use crate::world::AccountKind;
+
+    fn open(folder: &Path) -> Sim {
+        let urls = Urls { web: "http://localhost".into() };
+        let disk = Disk::open(&folder.join("sim.sqlite")).unwrap();
+        let world = World::load(&disk, urls.clone()).unwrap();
+        let sim = Sim::new(Inner {
+            store: Mutex::new(Store { world, disk }),
+            urls,
+            data: folder.to_owned(),
+            git: Git::new(folder.join("repositories")),
+            locks: Mutex::default(),
+            calls: Calls::default(),
+            rate_limits: RateLimits::default(),
+            recorder: None,
+            wake: Notify::new(),
+            stopping: CancellationToken::new(),
+        });
+        setup::prepare(&sim, &crate::Options::new(folder)).unwrap();
+        sim
+    }
+
+    fn exists(sim: &Sim, login: &str) -> bool {
+        sim.read(|world| world.account_named(login).is_some())
+    }
+
+    async fn add_and_panic(State(sim): State<Sim>) -> ApiResult {
+        sim.write(|world| {
+            add_account(world, "half-made", AccountKind::User);
+            panic!("a mistake in a handler")
+        })
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_handler_is_a_500_and_leaves_the_state_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let sim = open(folder.path());
+        let router = Router::new()
+            .route("/panic", post(add_and_panic))
+            .layer(from_fn_with_state(sim.clone(), api_pipeline))
+            .with_state(sim.clone());
+        let response = router.oneshot(Request::post("/panic").body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 500);
+        assert!(!exists(&sim, "half-made"));
+
+        // It goes on working, and on disk nothing of it is found either.
+        sim.write(|world| Ok(add_account(world, "whole", AccountKind::User))).unwrap();
+        drop(sim);
+        let again = open(folder.path());
+        assert!(exists(&again, "whole") && !exists(&again, "half-made"));
+    }
+
+    #[tokio::test]
+    async fn an_error_in_a_change_undoes_all_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let sim = open(folder.path());
+        let before = sim.read(|world| world.meta().last_id);
+        let refused: Result<(), _> = sim.write(|world| {
+            add_account(world, "half-made", AccountKind::User);
+            Err(ApiError::not_found())
+        });
+        assert!(refused.is_err());
+        assert!(!exists(&sim, "half-made"));
+        assert_eq!(sim.read(|world| world.meta().last_id), before);
+    }
+}

@@ -147,8 +147,16 @@ pub async fn start(options: Options) -> Result<Running, StartError> {
 }
 
 fn router(sim: &Sim) -> Router {
-    let api = rest::routes().fallback(not_found).layer(from_fn_with_state(sim.clone(), api_pipeline));
-    let graphql = |path: &str| graphql::routes(sim, path).layer(from_fn_with_state(sim.clone(), api_pipeline));
+    // GitHub does not say which methods a path has: one that it has not is a path that does not exist.
+    let api = rest::routes()
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_found)
+        .layer(from_fn_with_state(sim.clone(), api_pipeline));
+    let graphql = |path: &str| {
+        graphql::routes(sim, path)
+            .method_not_allowed_fallback(not_found)
+            .layer(from_fn_with_state(sim.clone(), api_pipeline))
+    };
     Router::new()
         .nest("/api/v3", api.clone())
         .merge(api)

@@ -2,7 +2,8 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use serde::de::DeserializeOwned;
+use serde::Deserializer;
+use serde::de::{DeserializeOwned, Visitor};
 
 use super::{ApiError, BODY_LIMIT_BYTES};
 
@@ -18,13 +19,45 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let text = if bytes.trim_ascii().is_empty() { b"{}".as_slice() } else { &bytes };
         let value: serde_json::Value =
             serde_json::from_slice(text).map_err(|_| ApiError::bad_request("Problems parsing JSON"))?;
-        if value.is_null() {
-            return from_value(serde_json::json!({})).map(Self);
+        match value {
+            serde_json::Value::Null => from_value(serde_json::json!({})).map(Self),
+            serde_json::Value::Object(_) => from_value(value).map(Self),
+            serde_json::Value::Array(items) => from_list(items).map(Self),
+            _ => Err(not_an_object()),
         }
-        if !value.is_object() && !value.is_array() {
-            return Err(ApiError::bad_request("Body should be a JSON object"));
-        }
-        from_value(value).map(Self)
+    }
+}
+
+fn not_an_object() -> ApiError {
+    ApiError::bad_request("Body should be a JSON object")
+}
+
+/// Some endpoints take a list. serde would also fill the fields of a struct from one, by position.
+fn from_list<T: DeserializeOwned>(items: Vec<serde_json::Value>) -> Result<T, ApiError> {
+    T::deserialize(ListOnly(items)).map_err(|_| not_an_object())
+}
+
+struct ListOnly(Vec<serde_json::Value>);
+
+impl<'de> Deserializer<'de> for ListOnly {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        serde_json::Value::Array(self.0).deserialize_any(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom(format!("a list is not a {name}")))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 

@@ -28,20 +28,22 @@ impl FromRequestParts<Sim> for Page {
         let uri = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |uri| &uri.0);
         let query: Vec<(String, String)> =
             serde_urlencoded::from_str(uri.query().unwrap_or_default()).unwrap_or_default();
-        let number = |name: &str| {
-            query
-                .iter()
-                .find(|(key, _)| key == name)
-                .and_then(|(_, value)| value.parse::<usize>().ok())
-                .filter(|n| *n > 0)
+        let asked = |name: &str| {
+            query.iter().find(|(key, _)| key == name).and_then(|(_, value)| number(value)).filter(|n| *n > 0)
         };
         Ok(Self {
-            page: number("page").unwrap_or(1),
-            per_page: number("per_page").unwrap_or(DEFAULT_PER_PAGE).min(MOST_PER_PAGE),
+            page: asked("page").unwrap_or(1),
+            per_page: asked("per_page").unwrap_or(DEFAULT_PER_PAGE).min(MOST_PER_PAGE),
             base: sim.urls().web(uri.path()),
             other: query.iter().filter(|(key, _)| key != "page").cloned().collect(),
         })
     }
+}
+
+/// More than fits is as much as there can be.
+fn number(text: &str) -> Option<usize> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_digits.then(|| text.parse().unwrap_or(usize::MAX))
 }
 
 impl Page {
