@@ -78,8 +78,43 @@ pub fn edit_text(
     Ok(())
 }
 
-/// Closes an issue or opens it again. For a pull request there is more to it: see `pulls`.
-pub fn set_issue_state(
+/// Closes an issue or a pull request, or opens it again.
+pub fn set_state(
+    world: &mut World,
+    actor: Id,
+    repo: Id,
+    number: u64,
+    state: IssueState,
+    reason: Option<&str>,
+) -> Result<(), ApiError> {
+    match world.pulls.get(repo, number) {
+        None => set_issue_state(world, actor, repo, number, state, reason),
+        Some(_) => set_pull_state(world, actor, repo, number, state),
+    }
+}
+
+fn set_pull_state(world: &mut World, actor: Id, repo: Id, number: u64, state: IssueState) -> Result<(), ApiError> {
+    let now = world.now;
+    let is_merged = world.pulls.get(repo, number).is_some_and(|pull| pull.merged.is_some());
+    let issue = world.issues.edit(repo, number).ok_or_else(ApiError::not_found)?;
+    if issue.state == state {
+        return Ok(());
+    }
+    if is_merged {
+        return Err(ApiError::validation("PullRequest", "state", "invalid"));
+    }
+    let closed = state == IssueState::Closed;
+    issue.state = state;
+    issue.updated_at = now;
+    issue.closed_at = closed.then_some(now);
+    issue.closed_by = closed.then_some(actor);
+    let (event, action) = if closed { ("closed", PullAction::Closed) } else { ("reopened", PullAction::Reopened) };
+    note_event(world, repo, number, actor, event, json!({}));
+    emit::pull_request(world, repo, number, actor, action);
+    Ok(())
+}
+
+fn set_issue_state(
     world: &mut World,
     actor: Id,
     repo: Id,

@@ -43,7 +43,8 @@ pub fn review_comment(world: &World, comment: &ReviewComment) -> Value {
         "node_id": node_id(NodeKind::ReviewComment, comment.repo, comment.id),
         "diff_hunk": comment.diff_hunk,
         "path": comment.path,
-        "position": comment.position,
+        // Where the line is now is known only while it is where it was.
+        "position": comment.line.and(comment.original_position),
         "original_position": comment.original_position,
         "commit_id": comment.commit,
         "original_commit_id": comment.original_commit,

@@ -68,8 +68,7 @@ pub struct ReviewComment {
     pub original_line: Option<u64>,
     pub start_line: Option<u64>,
     pub original_start_line: Option<u64>,
-    /// Lines below the first `@@` of the file's diff; none when outdated.
-    pub position: Option<u64>,
+    /// Lines below the first `@@` of the file's diff.
     pub original_position: Option<u64>,
     pub side: Side,
     pub start_side: Option<Side>,
