@@ -10,6 +10,7 @@
 //! # }
 //! ```
 
+mod checks;
 mod ci;
 mod control;
 mod conversation;

@@ -10,11 +10,15 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::control::Calls;
 use crate::git::{Git, GitRepo};
 use crate::http::{ApiError, RateLimits, Recorder, Urls};
 use crate::world::{Disk, Id, World};
+
+/// Whatever is spawned stops where it awaits next; longer than this and it hangs.
+const WIND_DOWN: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct Sim(Arc<Inner>);
@@ -30,6 +34,8 @@ pub(crate) struct Inner {
     pub recorder: Option<Recorder>,
     pub wake: Notify,
     pub stopping: CancellationToken,
+    /// What runs beside the requests.
+    pub tasks: TaskTracker,
 }
 
 pub(crate) struct Store {
@@ -145,12 +151,22 @@ impl Sim {
     /// Runs beside the requests until the simulator stops.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stopping = self.0.stopping.clone();
-        tokio::spawn(async move {
+        self.0.tasks.spawn(async move {
             tokio::select! {
                 () = work => {}
                 () = stopping.cancelled() => {}
             }
         });
+    }
+}
+
+impl Sim {
+    /// Waits, once the simulator stops, until nothing that was spawned can change the state any more.
+    pub(crate) async fn wind_down(&self) {
+        self.0.tasks.close();
+        if tokio::time::timeout(WIND_DOWN, self.0.tasks.wait()).await.is_err() {
+            tracing::warn!("something still runs beside the requests; the simulator stops without it");
+        }
     }
 }
 
@@ -190,6 +206,7 @@ mod tests {
             recorder: None,
             wake: Notify::new(),
             stopping: CancellationToken::new(),
+            tasks: TaskTracker::new(),
         });
         setup::prepare(&sim, &crate::Options::new(folder)).unwrap();
         sim

@@ -97,6 +97,7 @@ impl Running {
     pub async fn stop(self) {
         self.stopping.cancel();
         let _ = self.server.await;
+        self.sim.wind_down().await;
     }
 }
 
@@ -130,6 +131,7 @@ pub async fn start(options: Options) -> Result<Running, StartError> {
         recorder,
         wake: tokio::sync::Notify::new(),
         stopping: stopping.clone(),
+        tasks: tokio_util::task::TaskTracker::new(),
     });
     setup::prepare(&sim, &options)?;
     push::take_in_all(&sim).await?;

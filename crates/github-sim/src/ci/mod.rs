@@ -1,23 +1,18 @@
 //! CI that runs: the checks a repository defines, each a command in a checkout of the pushed commit.
 
-use crate::Sim;
-use crate::world::{Id, World};
+mod by_hand;
+mod commands;
+mod log;
+mod process;
+mod queue;
+mod report;
+mod rerun;
+mod worker;
 
-/// A commit that was pushed to a branch.
-pub struct Pushed<'a> {
-    pub repo: Id,
-    pub branch: &'a str,
-    pub sha: &'a str,
-    pub before: Option<&'a str>,
-    pub actor: Id,
-}
+pub use by_hand::{HandSet, Verdict, set_by_hand};
+pub use queue::{Pushed, check_definition, enqueue, enqueue_for_heads, enqueue_for_pull};
+pub use rerun::{Which, cancel, rerun};
+pub use worker::start;
 
-/// Queues the repository's checks for a pushed commit. In the same transaction as the push, so none is ever missed.
-pub fn enqueue(world: &mut World, pushed: &Pushed<'_>) {
-    let _ = (world, pushed);
-}
-
-/// Runs what is queued, now and as it comes.
-pub fn start(sim: &Sim) {
-    let _ = sim;
-}
+/// What a workflow is called whose definition has no name.
+pub const DEFAULT_WORKFLOW_NAME: &str = "CI";

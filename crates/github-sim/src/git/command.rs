@@ -60,8 +60,13 @@ pub struct GitCommand {
 
 impl GitCommand {
     pub fn in_repository(dir: &Path) -> Self {
+        Self::anywhere().env("GIT_DIR", dir)
+    }
+
+    /// For what makes a repository of its own.
+    pub fn anywhere() -> Self {
         let mut command = base_command();
-        command.env("GIT_DIR", dir).args(["-c", "core.hooksPath=/dev/null"]);
+        command.args(["-c", "core.hooksPath=/dev/null"]);
         Self { args: Vec::new(), command, stdin: None }
     }
 

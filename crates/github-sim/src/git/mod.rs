@@ -1,5 +1,6 @@
-//! The one door to git. Repositories are bare; nothing is ever checked out here.
+//! The one door to git. Repositories are bare; files are checked out only for the CI ([`checkout`]).
 
+mod checkout;
 mod command;
 mod diff;
 mod merge;

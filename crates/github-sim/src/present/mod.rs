@@ -1,5 +1,8 @@
 //! How things look from outside: the JSON of GitHub's REST API. Webhooks build on the same pieces.
 
+mod action;
+mod app;
+mod check;
 mod commit;
 mod issue;
 mod repo;
@@ -7,6 +10,12 @@ mod review;
 mod timeline;
 mod user;
 
+pub use action::{WORKFLOW_PATH, job, workflow, workflow_run};
+pub use app::app;
+pub use check::{
+    annotation, check_run, check_suite, combined_commit_status, latest_statuses, simple_commit_status, status,
+    with_head_commit,
+};
 pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned, user_of};
 pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,

@@ -27,7 +27,7 @@ node_kinds! {
     IssueComment = "IC", Review = "PRR", ReviewComment = "PRRC", ReviewThread = "PRRT", Label = "LA",
     Reaction = "REA", CheckSuite = "CS", CheckRun = "CR", Status = "SC", WorkflowRun = "WFR", Ruleset = "RRS",
     Stack = "S", IssueEvent = "IE", Commit = "C", Ref = "REF", BranchProtection = "BPR", StatusCheckRollup = "SCR",
-    Installation = "INS", StatusContext = "SCX", Tree = "T", Blob = "B",
+    Installation = "INS", StatusContext = "SCX", Tree = "T", Blob = "B", Workflow = "W",
 }
 
 /// The node id of the thing at `scope`/`id`.

@@ -18,7 +18,8 @@ mod table;
 
 pub use account::{Account, AccountKind, App, AppWebhook, Installation, OrgRole, Selection, Token, TokenHolder};
 pub use check::{
-    Annotation, CheckRun, CheckSuite, CommitStatus, JobStep, Output, RunConclusion, RunStatus, StatusState, WorkflowRun,
+    Annotation, CheckPreferences, CheckRun, CheckSuite, CiJob, CommitStatus, JobStep, Output, RunConclusion, RunStatus,
+    StatusState, WorkflowRun,
 };
 pub use conversation::{Comment, Issue, IssueEvent, IssueState, Label, Reaction, ReactionSubject};
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryTarget, Hook};
@@ -114,6 +115,8 @@ world! {
     check_runs: CheckRun,
     statuses: CommitStatus,
     workflow_runs: WorkflowRun,
+    check_preferences: CheckPreferences,
+    ci_jobs: CiJob,
     hooks: Hook,
     deliveries: Delivery,
     faults: Fault,
