@@ -6,6 +6,7 @@ mod check;
 mod commit;
 mod hook;
 mod issue;
+mod pull;
 mod repo;
 mod review;
 mod timeline;
@@ -22,6 +23,7 @@ pub use hook::{delivery, delivery_item, hook, webhook_config};
 pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
 };
+pub use pull::{minimal_pull, pull, simple_pull};
 pub use repo::{full_repo, minimal_repo, repo};
 pub use review::{review, review_comment};
 pub use timeline::{issue_event, issue_event_with_issue, timeline};

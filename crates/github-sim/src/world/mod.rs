@@ -45,6 +45,7 @@ use jiff::Timestamp;
 
 use crate::faults::Fault;
 use crate::http::Urls;
+use crate::push::Intent;
 
 /// A number that GitHub would call a database id.
 pub type Id = u64;
@@ -120,6 +121,7 @@ world! {
     hooks: Hook,
     deliveries: Delivery,
     faults: Fault,
+    intents: Intent,
 }
 
 impl World {
