@@ -32,7 +32,6 @@ mod sim;
 mod start;
 mod webhooks;
 mod world;
-mod zen;
 
 pub use http::Urls;
 pub use start::{Options, Running, StartError, start};

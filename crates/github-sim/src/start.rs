@@ -155,7 +155,7 @@ fn router(sim: &Sim) -> Router {
         .method_not_allowed_fallback(not_found)
         .layer(from_fn_with_state(sim.clone(), api_pipeline));
     let graphql = |path: &str| {
-        graphql::routes(sim, path)
+        graphql::routes(path)
             .method_not_allowed_fallback(not_found)
             .layer(from_fn_with_state(sim.clone(), api_pipeline))
     };

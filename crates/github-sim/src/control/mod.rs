@@ -1,7 +1,6 @@
 //! The simulator's own API, under `/_sim`: what GitHub has no endpoint for.
 
 mod calls;
-mod ci;
 mod users;
 
 pub use calls::Calls;
@@ -11,5 +10,5 @@ use axum::Router;
 use crate::Sim;
 
 pub fn routes() -> Router<Sim> {
-    Router::new().merge(ci::routes()).merge(users::routes())
+    Router::new().merge(users::routes())
 }

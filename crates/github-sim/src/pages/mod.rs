@@ -3,7 +3,7 @@
 mod index;
 mod layout;
 mod log;
-mod markdown;
+pub(crate) mod markdown;
 mod pull;
 mod timeline;
 

@@ -17,7 +17,6 @@ mod git_http;
 mod graphql;
 mod hooks;
 mod http_basics;
-mod issues;
 mod labels;
 mod merging;
 mod pages;
