@@ -32,6 +32,7 @@ mod sim;
 mod start;
 mod webhooks;
 mod world;
+mod zen;
 
 pub use http::Urls;
 pub use start::{Options, Running, StartError, start};

@@ -4,7 +4,7 @@ use super::suites::{NewSuite, add_up, create_suite, newest_by_name, reopen};
 use crate::present::WORKFLOW_PATH;
 use crate::setup::ACTIONS_APP_ID;
 use crate::webhooks::emit::{self, WorkflowRunAction};
-use crate::world::{CheckRun, Id, RunStatus, Sha, WorkflowRun, World};
+use crate::world::{CheckRun, Id, RunConclusion, RunStatus, Sha, WorkflowRun, World};
 
 pub struct NewWorkflowRun {
     pub name: String,
@@ -89,4 +89,9 @@ pub(super) fn refresh(world: &mut World, repo: Id, id: Id, sender: Id) {
         }
         _ => {}
     }
+}
+
+/// How an attempt stands or ended.
+pub fn attempt_outcome(world: &World, repo: Id, run: Id, attempt: u64) -> (RunStatus, Option<RunConclusion>) {
+    add_up(&jobs_of(world, repo, run, attempt))
 }

@@ -11,6 +11,7 @@ mod worker;
 
 pub use by_hand::{HandSet, Verdict, set_by_hand};
 pub use queue::{Pushed, check_definition, enqueue, enqueue_for_heads, enqueue_for_pull};
+pub use report::{log_url, state_of};
 pub use rerun::{Which, cancel, rerun};
 pub use worker::start;
 

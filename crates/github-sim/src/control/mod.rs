@@ -1,6 +1,7 @@
 //! The simulator's own API, under `/_sim`: what GitHub has no endpoint for.
 
 mod calls;
+mod ci;
 mod users;
 
 pub use calls::Calls;
@@ -10,5 +11,5 @@ use axum::Router;
 use crate::Sim;
 
 pub fn routes() -> Router<Sim> {
-    Router::new().merge(users::routes())
+    Router::new().merge(ci::routes()).merge(users::routes())
 }

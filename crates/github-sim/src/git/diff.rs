@@ -42,6 +42,46 @@ impl FileStatus {
     }
 }
 
+/// How the lines of one file moved between two commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineMoves {
+    /// Of each hunk: first old line, how many old lines went, how many new ones came.
+    hunks: Vec<(u64, u64, u64)>,
+    deleted: bool,
+}
+
+impl LineMoves {
+    fn parse(diff: &str) -> Self {
+        let count = |text: &str| -> Option<(u64, u64)> {
+            let (start, length) = text.split_once(',').unwrap_or((text, "1"));
+            Some((start.parse().ok()?, length.parse().ok()?))
+        };
+        let hunks = diff.lines().filter_map(|line| {
+            let mut fields = line.strip_prefix("@@ -")?.split(' ');
+            let (old, new) = (count(fields.next()?)?, count(fields.next()?.strip_prefix('+')?)?);
+            Some((old.0, old.1, new.1))
+        });
+        Self { hunks: hunks.collect(), deleted: diff.lines().any(|line| line.starts_with("deleted file mode ")) }
+    }
+
+    /// Where a line is now; none when it was changed or went.
+    pub fn follow(&self, line: u64) -> Option<u64> {
+        let mut shift = 0_i64;
+        for (start, gone, come) in &self.hunks {
+            // A hunk that only adds stands after its first line.
+            let first = if *gone == 0 { start + 1 } else { *start };
+            if line < first {
+                break;
+            }
+            if line < first + gone {
+                return None;
+            }
+            shift += *come as i64 - *gone as i64;
+        }
+        (!self.deleted).then(|| line.saturating_add_signed(shift))
+    }
+}
+
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 impl GitRepo {
@@ -78,6 +118,23 @@ impl GitRepo {
     /// A mail-formatted series, as `.patch` links serve it.
     pub async fn patch_text(&self, from: &str, to: &str) -> Result<String, Error> {
         Ok(self.git(["format-patch", "--stdout", "--no-signature"]).arg(format!("{from}..{to}")).run().await?.text())
+    }
+
+    /// The change without its place: the same for a change that was only moved onto another commit.
+    pub async fn diff_fingerprint(&self, from: &str, to: &str) -> Result<String, Error> {
+        let text = self.diff(["--patch", "--no-color", "--full-index"], from, to).await?;
+        let placeless = |line: &&str| !line.starts_with("index ") && !line.starts_with("@@ ");
+        Ok(text.lines().filter(placeless).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Where the lines of a file went between two commits.
+    pub async fn line_moves(&self, from: &str, to: &str, path: &str) -> Result<LineMoves, Error> {
+        let output = self
+            .git(["diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--patch", "--unified=0", "--no-color"])
+            .args([from, to, "--", path])
+            .run()
+            .await?;
+        Ok(LineMoves::parse(&output.text()))
     }
 
     async fn diff(&self, options: [&str; 3], from: &str, to: &str) -> Result<String, Error> {
@@ -146,4 +203,23 @@ fn split_patch(text: &str) -> HashMap<String, String> {
         }
     }
     patches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_followed_through_a_change() {
+        let moves = LineMoves::parse("@@ -2,0 +3,2 @@\n+a\n+b\n@@ -5 +8 @@\n-x\n+y\n@@ -9,2 +11,0 @@\n-p\n-q\n");
+        let followed: Vec<_> = [1, 2, 3, 4, 5, 6, 8, 9, 10, 11].into_iter().map(|line| moves.follow(line)).collect();
+        let expected = [Some(1), Some(2), Some(5), Some(6), None, Some(8), Some(10), None, None, Some(11)];
+        assert_eq!(followed, expected);
+    }
+
+    #[test]
+    fn no_line_of_a_deleted_file_is_left() {
+        let moves = LineMoves::parse("deleted file mode 100644\n@@ -1,2 +0,0 @@\n-a\n-b\n");
+        assert_eq!(moves.follow(1), None);
+    }
 }

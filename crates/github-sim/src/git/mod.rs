@@ -5,13 +5,15 @@ mod command;
 mod diff;
 mod merge;
 mod objects;
+mod pushed;
 mod refs;
 mod smart_http;
 
 pub use command::{Error, GitCommand, Signature};
-pub use diff::{FileChange, FileStatus};
+pub use diff::{FileChange, FileStatus, LineMoves};
 pub use merge::{MergeOutcome, Rebased};
 pub use objects::{CommitObject, TreeEntry};
+pub use pushed::{CommitFiles, MOST_PUSHED_COMMITS};
 pub use refs::{RefChange, is_valid_branch_name};
 pub use smart_http::{ReceiveCommand, SmartHttpRequest, parse_receive_commands};
 

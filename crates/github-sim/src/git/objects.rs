@@ -38,7 +38,8 @@ pub struct TreeEntry {
 }
 
 /// One commit, fields apart by 0x1f, commits apart by 0x1e. The message is last: it may hold anything but those.
-const COMMIT_FORMAT: &str = "--format=format:%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%ad%x1f%cn%x1f%ce%x1f%cd%x1f%B%x1e";
+pub(super) const COMMIT_FORMAT: &str =
+    "--format=format:%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%ad%x1f%cn%x1f%ce%x1f%cd%x1f%B%x1e";
 
 impl GitRepo {
     /// The full SHA of a commit named by branch, tag, (short) SHA or `HEAD`; none when there is no such commit.
@@ -180,7 +181,7 @@ pub(super) fn is_sha(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn parse_commit(text: &str) -> Result<CommitObject, Error> {
+pub(super) fn parse_commit(text: &str) -> Result<CommitObject, Error> {
     let fields: Vec<&str> = text.splitn(10, '\u{1f}').collect();
     let [sha, tree, parents, an, ae, ad, cn, ce, cd, message] = fields[..] else {
         return Err(Error::Unexpected { command: "log", output: text.to_owned() });

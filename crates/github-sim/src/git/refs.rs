@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::GitRepo;
 use super::command::Error;
 
 /// A ref that moved, appeared (`old` none) or went (`new` none).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefChange {
     pub name: String,
     pub old: Option<String>,

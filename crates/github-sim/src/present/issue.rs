@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::user::{merge, simple_user};
+use super::app::app;
+use super::user::simple_user;
 use crate::conversation::reactions::CONTENTS;
 use crate::http::iso;
-use crate::world::{App, Comment, Id, Issue, Label, NodeKind, Reaction, ReactionSubject, Repo, World, node_id};
+use crate::world::{Comment, Id, Issue, Label, NodeKind, Reaction, ReactionSubject, Repo, World, node_id};
 
 /// `issue`. One that is a pull request has a `pull_request` member.
 pub fn issue(world: &World, issue: &Issue) -> Value {
@@ -96,7 +97,7 @@ pub fn issue_comment(world: &World, comment: &Comment) -> Value {
         "author_association": author_association(world, comment.repo, comment.author),
         "body": comment.body,
         "reactions": reaction_rollup(world, comment.repo, ReactionSubject::Comment(comment.id)),
-        "performed_via_github_app": comment.via_app.and_then(|id| world.apps.get(0, id)).map(|app| integration(world, app)),
+        "performed_via_github_app": comment.via_app.and_then(|id| world.apps.get(0, id)).map(|via| app(world, via)),
     })
 }
 
@@ -190,32 +191,7 @@ pub(super) fn full_name(world: &World, repo: Id) -> String {
 
 /// `performed_via_github_app` of what this account did: the app whose bot it is.
 pub(super) fn via_app(world: &World, account: Id) -> Option<Value> {
-    world.apps.all().find(|app| app.bot == account).map(|app| integration(world, app))
-}
-
-/// `integration`: the app something was done through.
-fn integration(world: &World, app: &App) -> Value {
-    let mut value = json!({
-        "id": app.id,
-        "slug": app.slug,
-        "node_id": node_id(NodeKind::App, 0, app.id),
-        "client_id": app.client_id,
-        "owner": simple_user(world, app.owner),
-    });
-    merge(
-        &mut value,
-        json!({
-            "name": app.name,
-            "description": app.description,
-            "external_url": app.external_url,
-            "html_url": world.urls.web(format!("/apps/{}", app.slug)),
-            "created_at": iso(app.created_at),
-            "updated_at": iso(app.created_at),
-            "permissions": app.permissions,
-            "events": app.events,
-        }),
-    );
-    value
+    world.apps.all().find(|app| app.bot == account).map(|found| app(world, found))
 }
 
 /// Percent-encodes what may not stand in a part of a path.

@@ -4,23 +4,27 @@ mod action;
 mod app;
 mod check;
 mod commit;
+mod hook;
 mod issue;
+mod pull;
 mod repo;
 mod review;
 mod timeline;
 mod user;
 
 pub use action::{WORKFLOW_PATH, job, workflow, workflow_run};
-pub use app::app;
+pub use app::{app, installation};
 pub use check::{
     annotation, check_run, check_suite, combined_commit_status, latest_statuses, simple_commit_status, status,
     with_head_commit,
 };
 pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned, user_of};
+pub use hook::{delivery, delivery_item, hook, webhook_config};
 pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
 };
+pub use pull::{minimal_pull, pull, simple_pull};
 pub use repo::{full_repo, minimal_repo, repo};
 pub use review::{review, review_comment};
 pub use timeline::{issue_event, issue_event_with_issue, timeline};
-pub use user::{public_user, simple_user};
+pub use user::{merge, organization, public_user, simple_user};

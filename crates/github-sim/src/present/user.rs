@@ -82,8 +82,27 @@ pub fn public_user(world: &World, account: &Account) -> Value {
     value
 }
 
+/// `organization-simple`.
+pub fn organization(world: &World, account: &Account) -> Value {
+    let api = |path: &str| world.urls.api(format!("/orgs/{}{path}", account.login));
+    json!({
+        "login": account.login,
+        "id": account.id,
+        "node_id": node_id(NodeKind::Organization, 0, account.id),
+        "url": api(""),
+        "repos_url": api("/repos"),
+        "events_url": api("/events"),
+        "hooks_url": api("/hooks"),
+        "issues_url": api("/issues"),
+        "members_url": api("/members{/member}"),
+        "public_members_url": api("/public_members{/member}"),
+        "avatar_url": world.urls.web(format!("/avatars/u/{}?v=4", account.id)),
+        "description": null,
+    })
+}
+
 /// Adds the members of one object to another.
-pub(super) fn merge(into: &mut Value, more: Value) {
+pub fn merge(into: &mut Value, more: Value) {
     if let (Value::Object(into), Value::Object(more)) = (into, more) {
         into.extend(more);
     }

@@ -8,6 +8,7 @@ mod collaborators;
 mod comments;
 mod commits;
 mod contents;
+mod deliveries;
 mod git_data;
 mod hooks;
 mod issues;

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::git::{CommitObject, RefChange};
+use super::audience::{Event, Told, tell, tell_app};
+use super::payload;
+use crate::git::{CommitObject, FileChange, FileStatus, RefChange};
 use crate::world::{Id, World};
 
 /// A ref that moved, with what git says about it.
@@ -21,6 +23,25 @@ pub struct PushedCommit {
     pub added: Vec<String>,
     pub removed: Vec<String>,
     pub modified: Vec<String>,
+}
+
+impl PushedCommit {
+    /// What git found changed, sorted into what a push tells of.
+    pub fn new(commit: CommitObject, files: &[FileChange]) -> Self {
+        let mut this = Self { commit, added: Vec::new(), removed: Vec::new(), modified: Vec::new() };
+        for file in files {
+            match file.status {
+                FileStatus::Added | FileStatus::Copied => this.added.push(file.path.clone()),
+                FileStatus::Removed => this.removed.push(file.path.clone()),
+                FileStatus::Modified | FileStatus::Changed => this.modified.push(file.path.clone()),
+                FileStatus::Renamed => {
+                    this.added.push(file.path.clone());
+                    this.removed.extend(file.previous_path.clone());
+                }
+            }
+        }
+        this
+    }
 }
 
 pub enum PullAction {
@@ -75,6 +96,16 @@ pub enum CommentAction {
     Deleted,
 }
 
+impl CommentAction {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Edited { .. } => "edited",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 pub enum ReviewAction {
     Submitted,
@@ -118,17 +149,32 @@ pub enum InstallationAction {
 }
 
 pub fn push(world: &mut World, repo: Id, sender: Id, push: &PushFacts) {
-    let _ = (world, repo, sender, push);
+    let event = Event::new("push", None, repo, sender);
+    tell(world, event, |world| match world.repo(repo) {
+        Some(repo) => payload::push(world, repo, sender, push),
+        None => Value::Null,
+    });
+}
+
+/// A push that has been told already, once more to one hook.
+pub fn test_push(world: &mut World, repo: Id, hook: Id, sender: Id, push: &PushFacts) {
+    let event = Event { told: Told::Hook(hook), ..Event::new("push", None, repo, sender) };
+    tell(world, event, |world| match world.repo(repo) {
+        Some(repo) => payload::push(world, repo, sender, push),
+        None => Value::Null,
+    });
 }
 
 /// `create`: a branch or tag, by its full ref name.
 pub fn ref_created(world: &mut World, repo: Id, sender: Id, ref_name: &str) {
-    let _ = (world, repo, sender, ref_name);
+    let event = Event::new("create", None, repo, sender);
+    tell(world, event, |world| payload::ref_changed(ref_name, world.repo(repo)));
 }
 
 /// `delete`.
 pub fn ref_deleted(world: &mut World, repo: Id, sender: Id, ref_name: &str) {
-    let _ = (world, repo, sender, ref_name);
+    let event = Event::new("delete", None, repo, sender);
+    tell(world, event, |_| payload::ref_changed(ref_name, None));
 }
 
 pub fn pull_request(world: &mut World, repo: Id, number: u64, sender: Id, action: PullAction) {
@@ -136,11 +182,31 @@ pub fn pull_request(world: &mut World, repo: Id, number: u64, sender: Id, action
 }
 
 pub fn issues(world: &mut World, repo: Id, number: u64, sender: Id, action: IssueAction) {
-    let _ = (world, repo, number, sender, action);
+    let name = match action {
+        IssueAction::Opened => "opened",
+        IssueAction::Closed => "closed",
+        IssueAction::Reopened => "reopened",
+        IssueAction::Edited { .. } => "edited",
+        IssueAction::Labeled { .. } => "labeled",
+        IssueAction::Unlabeled { .. } => "unlabeled",
+    };
+    let event = Event::new("issues", Some(name), repo, sender);
+    tell(world, event, |world| match world.issues.get(repo, number) {
+        Some(issue) => payload::issues(world, issue, &action),
+        None => Value::Null,
+    });
 }
 
 pub fn issue_comment(world: &mut World, repo: Id, comment: Id, sender: Id, action: CommentAction) {
-    let _ = (world, repo, comment, sender, action);
+    let event = Event::new("issue_comment", Some(action.name()), repo, sender);
+    tell(world, event, |world| {
+        let comment = world.comments.get(repo, comment);
+        let issue = comment.and_then(|comment| world.issues.get(repo, comment.number));
+        match comment.zip(issue) {
+            Some((comment, issue)) => payload::issue_comment(world, issue, comment, &action),
+            None => Value::Null,
+        }
+    });
 }
 
 pub fn review(world: &mut World, repo: Id, review: Id, sender: Id, action: ReviewAction) {
@@ -172,15 +238,43 @@ pub fn workflow_run(world: &mut World, repo: Id, run: Id, sender: Id, action: Wo
 }
 
 pub fn installation(world: &mut World, installation: Id, sender: Id, action: InstallationAction) {
-    let _ = (world, installation, sender, action);
+    let name = match action {
+        InstallationAction::Created => "created",
+        InstallationAction::Deleted => "deleted",
+        InstallationAction::Suspend => "suspend",
+        InstallationAction::Unsuspend => "unsuspend",
+    };
+    let Some(found) = world.installations.get(0, installation) else { return };
+    let (app, payload) = (found.app, payload::installation(world, found, sender, name));
+    tell_app(world, app, Some(installation), "installation", Some(name), payload);
 }
 
 /// `installation_repositories`.
 pub fn installation_repositories(world: &mut World, installation: Id, sender: Id, added: &[Id], removed: &[Id]) {
-    let _ = (world, installation, sender, added, removed);
+    let Some(found) = world.installations.get(0, installation) else { return };
+    let app = found.app;
+    for (name, added, removed) in [("added", added, &[][..]), ("removed", &[][..], removed)] {
+        if added.is_empty() && removed.is_empty() {
+            continue;
+        }
+        let Some(found) = world.installations.get(0, installation) else { return };
+        let payload = payload::installation_repositories(world, found, sender, added, removed);
+        tell_app(world, app, Some(installation), "installation_repositories", Some(name), payload);
+    }
 }
 
 /// `ping`, to a repository's hook that was just made or is pinged.
 pub fn ping(world: &mut World, repo: Id, hook: Id, sender: Id) {
-    let _ = (world, repo, hook, sender);
+    let event = Event { told: Told::Hook(hook), ..Event::new("ping", None, repo, sender) };
+    tell(world, event, |world| match world.hooks.get(repo, hook) {
+        Some(hook) => payload::ping(world, hook),
+        None => Value::Null,
+    });
+}
+
+/// `ping`, to an app whose webhook was just set.
+pub fn ping_app(world: &mut World, app: Id) {
+    let Some(found) = world.apps.get(0, app) else { return };
+    let payload = payload::app_ping(world, found);
+    tell_app(world, app, None, "ping", None, payload);
 }

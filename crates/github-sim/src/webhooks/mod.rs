@@ -1,10 +1,12 @@
-//! Webhooks: what is told to whom ([`emit`]), and how it gets there.
+//! Webhooks: what is told ([`emit`], [`payload`]), to whom ([`audience`]), and how it gets there ([`deliver`]).
 
+mod audience;
+mod config;
+mod deliver;
 pub mod emit;
+mod payload;
+mod request;
 
-use crate::Sim;
-
-/// Sends what waits to be sent, now and as it comes.
-pub fn start_delivering(sim: &Sim) {
-    let _ = sim;
-}
+pub use audience::redeliver;
+pub use config::{Config, EVENTS};
+pub use deliver::start_delivering;

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Id;
 use super::table::{Doc, Key};
+use super::{Id, Sha};
+use crate::faults::FaultKind;
 
 /// A repository's webhook.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,6 +43,10 @@ pub struct Delivery {
     pub repo: Option<Id>,
     pub installation: Option<Id>,
     pub payload: Value,
+    /// What only git can say and is put into the payload before it is sent: transactions do not wait for git.
+    pub from_git: Option<FromGit>,
+    /// What goes wrong with it; decided when it is stored, so that a seed decides it.
+    pub fault: Option<FaultKind>,
     pub redelivery: bool,
     pub created_at: Timestamp,
     /// None until it was sent.
@@ -53,6 +58,14 @@ impl Doc for Delivery {
     fn key(&self) -> Key {
         Key { scope: 0, id: self.id }
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromGit {
+    /// The commit that a status, a check suite or a workflow run is about.
+    Commit { repo: Id, sha: Sha },
+    /// How much a pull request changes.
+    PullTotals { repo: Id, base: Sha, head: Sha },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

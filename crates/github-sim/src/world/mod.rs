@@ -22,7 +22,7 @@ pub use check::{
     StatusState, WorkflowRun,
 };
 pub use conversation::{Comment, Issue, IssueEvent, IssueState, Label, Reaction, ReactionSubject};
-pub use delivery::{Delivery, DeliveryOutcome, DeliveryTarget, Hook};
+pub use delivery::{Delivery, DeliveryOutcome, DeliveryTarget, FromGit, Hook};
 pub use disk::{Disk, DiskError};
 pub use ids::{NodeKind, decode_named_node_id, decode_node_id, named_node_id, node_id};
 pub use meta::{LagMode, Meta, Settings};
@@ -45,6 +45,7 @@ use jiff::Timestamp;
 
 use crate::faults::Fault;
 use crate::http::Urls;
+use crate::push::Intent;
 
 /// A number that GitHub would call a database id.
 pub type Id = u64;
@@ -120,6 +121,7 @@ world! {
     hooks: Hook,
     deliveries: Delivery,
     faults: Fault,
+    intents: Intent,
 }
 
 impl World {

@@ -22,6 +22,8 @@ pub struct Pull {
     pub base_ref: String,
     /// The base branch's commit when the head or the base was last changed; at the merge, the commit merged onto.
     pub base_sha: Sha,
+    /// Who last moved the head; whoever opened it, until then.
+    pub last_pusher: Option<Id>,
     pub draft: bool,
     pub merged: Option<Merged>,
     pub requested_reviewers: Vec<Id>,

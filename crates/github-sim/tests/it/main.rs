@@ -17,6 +17,7 @@ mod git_http;
 mod graphql;
 mod hooks;
 mod http_basics;
+mod issues;
 mod labels;
 mod merging;
 mod pages;
