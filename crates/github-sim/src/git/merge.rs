@@ -58,6 +58,13 @@ impl GitRepo {
         Ok(output.code == 0)
     }
 
+    /// Whether a merge commit is among what `new` has beyond `old`.
+    pub async fn has_merges(&self, old: &str, new: &str) -> Result<bool, Error> {
+        let output =
+            self.git(["rev-list", "--merges", "--max-count=1"]).arg(format!("{old}..{new}")).run().await?.text();
+        Ok(!output.trim().is_empty())
+    }
+
     /// (commits only in `a`, commits only in `b`).
     pub async fn ahead_behind(&self, a: &str, b: &str) -> Result<(u64, u64), Error> {
         let text = self.git(["rev-list", "--left-right", "--count"]).arg(format!("{a}...{b}")).run().await?.text();

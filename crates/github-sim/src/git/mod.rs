@@ -45,7 +45,8 @@ pub struct GitRepo {
     dir: PathBuf,
 }
 
-/// Runs for each pushed ref. `SIM_PUSH_RULES` names a file of lines `deny REF MESSAGE` and `no-force REF MESSAGE`.
+/// Runs for each pushed ref. `SIM_PUSH_RULES` names a file of lines `deny REF MESSAGE`, `no-force REF
+/// MESSAGE` and `no-merges REF MESSAGE`.
 const UPDATE_HOOK: &str = r#"#!/bin/sh
 [ -n "$SIM_PUSH_RULES" ] || exit 0
 zero=0000000000000000000000000000000000000000
@@ -56,6 +57,10 @@ while IFS=' ' read -r rule ref message; do
       [ "$2" = "$zero" ] && continue
       [ "$3" = "$zero" ] && continue
       git merge-base --is-ancestor "$2" "$3" && continue ;;
+    no-merges)
+      [ "$2" = "$zero" ] && continue
+      [ "$3" = "$zero" ] && continue
+      [ -z "$(git rev-list --merges --max-count=1 "$2..$3")" ] && continue ;;
   esac
   printf '%b\n' "$message" >&2
   exit 1

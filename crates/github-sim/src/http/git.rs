@@ -135,7 +135,7 @@ async fn receive(
             let _ = writeln!(
                 lines,
                 "{} {} {}",
-                rule.kind.as_str(),
+                rule.when.as_str(),
                 rule.ref_name,
                 rule.message.replace('\\', "\\\\").replace('\n', "\\n")
             );
