@@ -115,6 +115,16 @@ impl GitRepo {
         self.diff(["--patch", "--no-color", "--abbrev=7"], from, to).await
     }
 
+    /// The same for a commit and its parent; without one, everything in it is new.
+    pub async fn diff_text_from(&self, parent: Option<&str>, to: &str) -> Result<String, Error> {
+        self.diff_text(parent.unwrap_or(EMPTY_TREE), to).await
+    }
+
+    /// One commit as a mail.
+    pub async fn patch_of(&self, sha: &str) -> Result<String, Error> {
+        Ok(self.git(["format-patch", "--stdout", "--no-signature", "--root", "-1", sha]).run().await?.text())
+    }
+
     /// A mail-formatted series, as `.patch` links serve it.
     pub async fn patch_text(&self, from: &str, to: &str) -> Result<String, Error> {
         Ok(self.git(["format-patch", "--stdout", "--no-signature"]).arg(format!("{from}..{to}")).run().await?.text())

@@ -3,19 +3,24 @@
 mod checkout;
 mod command;
 mod diff;
+mod log;
 mod merge;
 mod objects;
 mod pushed;
 mod refs;
 mod smart_http;
+mod tags;
+mod trees;
 
 pub use command::{Error, GitCommand, Signature};
 pub use diff::{FileChange, FileStatus, LineMoves};
+pub use log::LogFilter;
 pub use merge::{MergeOutcome, Rebased};
 pub use objects::{CommitObject, TreeEntry};
 pub use pushed::{CommitFiles, MOST_PUSHED_COMMITS};
-pub use refs::{RefChange, is_valid_branch_name};
+pub use refs::{ListedRef, RefChange, is_valid_branch_name};
 pub use smart_http::{ReceiveCommand, SmartHttpRequest, parse_receive_commands};
+pub use tags::{TagObject, TagRef};
 
 use std::path::{Path, PathBuf};
 

@@ -44,8 +44,12 @@ pub(super) const COMMIT_FORMAT: &str =
 impl GitRepo {
     /// The full SHA of a commit named by branch, tag, (short) SHA or `HEAD`; none when there is no such commit.
     pub async fn resolve(&self, revision: &str) -> Result<Option<String>, Error> {
-        if revision.starts_with('-') || revision.contains("..") || revision.contains([':', '^', '~', '@', ' ']) {
+        let odd = revision.starts_with('-') || revision.contains("..") || revision.contains("@{");
+        if odd || revision == "@" || revision.contains([':', '^', '~', ' ', '\0']) {
             return Ok(None);
+        }
+        if is_sha(revision) && self.has_commit(revision).await? {
+            return Ok(Some(revision.to_ascii_lowercase()));
         }
         for candidate in [format!("refs/heads/{revision}"), format!("refs/tags/{revision}"), revision.to_owned()] {
             let output = self
@@ -87,7 +91,7 @@ impl GitRepo {
             command = command.arg(format!("--skip={skip}"));
         }
         let output = command.args(revisions).arg("--").run().await?.text();
-        output.split('\u{1e}').map(str::trim_start).filter(|part| !part.is_empty()).map(parse_commit).collect()
+        parse_commits(&output)
     }
 
     /// The commits that touch `path`, newest first.
@@ -99,7 +103,7 @@ impl GitRepo {
             .run()
             .await?
             .text();
-        output.split('\u{1e}').map(str::trim_start).filter(|part| !part.is_empty()).map(parse_commit).collect()
+        parse_commits(&output)
     }
 
     /// The entries of a tree (or of a commit's tree), with sizes. `path` narrows it to one entry.
@@ -122,34 +126,6 @@ impl GitRepo {
 
     pub async fn write_blob(&self, content: &[u8]) -> Result<String, Error> {
         let output = self.git(["hash-object", "-w", "--stdin"]).stdin(content).run().await?;
-        Ok(output.text().trim().to_owned())
-    }
-
-    /// A tree like `base` (or the empty one) with `changes` made: (path, mode and blob, or none to remove the path).
-    pub async fn write_tree(
-        &self,
-        base: Option<&str>,
-        changes: &[(String, Option<(String, String)>)],
-    ) -> Result<String, Error> {
-        let scratch = tempfile::tempdir()?;
-        let index = scratch.path().join("index");
-        if let Some(base) = base {
-            self.git(["read-tree", base]).env("GIT_INDEX_FILE", &index).run().await?;
-        }
-        let mut lines = Vec::new();
-        for (path, change) in changes {
-            let line = match change {
-                Some((mode, sha)) => format!("{mode} {sha}\t{path}\0"),
-                None => format!("0 {}\t{path}\0", "0".repeat(40)),
-            };
-            lines.extend(line.into_bytes());
-        }
-        self.git(["update-index", "-z", "--add", "--replace", "--index-info"])
-            .env("GIT_INDEX_FILE", &index)
-            .stdin(lines)
-            .run()
-            .await?;
-        let output = self.git(["write-tree"]).env("GIT_INDEX_FILE", &index).run().await?;
         Ok(output.text().trim().to_owned())
     }
 
@@ -181,6 +157,10 @@ pub(super) fn is_sha(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+pub(super) fn parse_commits(output: &str) -> Result<Vec<CommitObject>, Error> {
+    output.split('\u{1e}').map(str::trim_start).filter(|part| !part.is_empty()).map(parse_commit).collect()
+}
+
 pub(super) fn parse_commit(text: &str) -> Result<CommitObject, Error> {
     let fields: Vec<&str> = text.splitn(10, '\u{1f}').collect();
     let [sha, tree, parents, an, ae, ad, cn, ce, cd, message] = fields[..] else {
@@ -196,7 +176,7 @@ pub(super) fn parse_commit(text: &str) -> Result<CommitObject, Error> {
     })
 }
 
-fn signature(name: &str, email: &str, raw_date: &str) -> Signature {
+pub(super) fn signature(name: &str, email: &str, raw_date: &str) -> Signature {
     let (seconds, offset) = raw_date.split_once(' ').unwrap_or((raw_date, "+0000"));
     Signature {
         name: name.to_owned(),

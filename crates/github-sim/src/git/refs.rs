@@ -25,6 +25,15 @@ impl RefChange {
     }
 }
 
+/// A ref as git lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedRef {
+    pub name: String,
+    pub sha: String,
+    /// `commit`, `tag` …
+    pub kind: String,
+}
+
 const ZERO: &str = "0000000000000000000000000000000000000000";
 
 impl GitRepo {
@@ -38,6 +47,31 @@ impl GitRepo {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, sha)| (name.to_owned(), sha.to_owned()))
             .collect())
+    }
+
+    /// Every ref whose full name begins with `prefix`, `refs/pull` among them, by name.
+    pub async fn refs_beginning(&self, prefix: &str) -> Result<Vec<ListedRef>, Error> {
+        let output = self.git(["for-each-ref", "--format=%(refname) %(objectname) %(objecttype)"]).run().await?.text();
+        Ok(output
+            .lines()
+            .filter(|line| line.starts_with(prefix))
+            .filter_map(|line| {
+                let mut fields = line.split(' ').map(str::to_owned);
+                Some(ListedRef { name: fields.next()?, sha: fields.next()?, kind: fields.next()? })
+            })
+            .collect())
+    }
+
+    /// The numbers of the pull requests whose head has `commit` in its history.
+    pub async fn pull_heads_containing(&self, commit: &str) -> Result<Vec<u64>, Error> {
+        let output = self
+            .git(["for-each-ref", "--format=%(refname)"])
+            .arg(format!("--contains={commit}"))
+            .arg("refs/pull/*/head")
+            .run()
+            .await?
+            .text();
+        Ok(output.lines().filter_map(|name| name.split('/').nth(2)?.parse().ok()).collect())
     }
 
     /// All changes or none: each ref must still hold `old`.

@@ -16,6 +16,8 @@ const MOST_PER_PAGE: usize = 100;
 pub struct Page {
     page: usize,
     per_page: usize,
+    /// Whether the caller said how many.
+    asked: bool,
     base: String,
     /// The rest of the query, to be repeated in links.
     other: Vec<(String, String)>,
@@ -33,6 +35,7 @@ impl FromRequestParts<Sim> for Page {
         };
         Ok(Self {
             page: asked("page").unwrap_or(1),
+            asked: asked("per_page").is_some(),
             per_page: asked("per_page").unwrap_or(DEFAULT_PER_PAGE).min(MOST_PER_PAGE),
             base: sim.urls().web(uri.path()),
             other: query.iter().filter(|(key, _)| key != "page").cloned().collect(),
@@ -47,9 +50,30 @@ fn number(text: &str) -> Option<usize> {
 }
 
 impl Page {
+    /// For the few lists that show more at once when they are not told how many.
+    pub fn with_default(mut self, per_page: usize) -> Self {
+        if !self.asked {
+            self.per_page = per_page;
+        }
+        self
+    }
+
+    pub fn per_page(&self) -> usize {
+        self.per_page
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.page == 1
+    }
+
+    /// How many items stand on the pages before.
+    pub fn skip(&self) -> usize {
+        (self.page - 1).saturating_mul(self.per_page)
+    }
+
     /// Which part of a list of `total` to show.
     pub fn range(&self, total: usize) -> std::ops::Range<usize> {
-        let start = (self.page - 1).saturating_mul(self.per_page).min(total);
+        let start = self.skip().min(total);
         start..(start + self.per_page).min(total)
     }
 

@@ -42,7 +42,10 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
         };
         let _ = stream.set_nodelay(true);
         let router = router.clone();
-        let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+            if let Some(uri) = super::paths::with_encoded_names(request.uri()) {
+                *request.uri_mut() = uri;
+            }
             let router = router.clone();
             async move {
                 let response = router

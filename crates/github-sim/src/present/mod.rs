@@ -24,7 +24,7 @@ pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
 };
 pub use pull::{minimal_pull, pull, simple_pull};
-pub use repo::{full_repo, minimal_repo, repo};
+pub use repo::{full_repo, listed_repo, minimal_repo, permissions, repo};
 pub use review::{review, review_comment};
 pub use timeline::{issue_event, issue_event_with_issue, timeline};
 pub use user::{merge, organization, public_user, simple_user};

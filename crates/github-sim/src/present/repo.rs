@@ -93,7 +93,7 @@ pub fn repo(world: &World, repo: &Repo) -> Value {
         "open_issues_count": open_issues,
         "open_issues": open_issues,
         "is_template": false,
-        "topics": [],
+        "topics": repo.topics,
         "has_issues": repo.has_issues,
         "has_projects": false,
         "has_wiki": false,
@@ -133,13 +133,7 @@ pub fn full_repo(world: &World, caller: &Caller, repo_doc: &Repo) -> Value {
         "subscribers_count": 0,
     });
     merge(&mut value, more);
-    let role = match caller {
-        Caller::User { user } => role_of(world, repo_doc, *user),
-        _ => None,
-    };
-    if let Some(role) = role {
-        value["permissions"] = permissions(role);
-    }
+    add_permissions(world, caller, repo_doc, &mut value);
     let owner = world.account(repo_doc.owner);
     if owner.kind == AccountKind::Organization {
         value["organization"] = simple_user(world, owner.id);
@@ -151,7 +145,24 @@ pub fn full_repo(world: &World, caller: &Caller, repo_doc: &Repo) -> Value {
     value
 }
 
-fn permissions(role: RepoRole) -> Value {
+/// `repository` with what the caller may do, as lists of repositories show it.
+pub fn listed_repo(world: &World, caller: &Caller, repo_doc: &Repo) -> Value {
+    let mut value = repo(world, repo_doc);
+    add_permissions(world, caller, repo_doc, &mut value);
+    value
+}
+
+fn add_permissions(world: &World, caller: &Caller, repo: &Repo, value: &mut Value) {
+    let role = match caller {
+        Caller::User { user } => role_of(world, repo, *user),
+        _ => None,
+    };
+    if let Some(role) = role {
+        value["permissions"] = permissions(role);
+    }
+}
+
+pub fn permissions(role: RepoRole) -> Value {
     json!({
         "admin": role >= RepoRole::Admin,
         "maintain": role >= RepoRole::Maintain,

@@ -21,6 +21,7 @@ mod reactions;
 mod repos;
 mod review_comments;
 mod reviews;
+mod revision;
 mod rulesets;
 mod stacks;
 mod statuses;

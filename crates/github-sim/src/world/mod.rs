@@ -85,6 +85,11 @@ macro_rules! world {
                 $(self.$field.commit();)*
             }
 
+            /// Removes everything that belongs to one repository, but not the repository itself.
+            fn remove_within(&mut self, repo: Id) {
+                $(self.$field.remove_within(repo);)*
+            }
+
             pub(crate) fn roll_back(&mut self) {
                 $(self.$field.roll_back();)*
             }
@@ -185,6 +190,26 @@ impl World {
     pub fn repo_named(&self, owner: &str, name: &str) -> Option<&Repo> {
         let owner = self.account_named(owner)?.id;
         self.repos.all().find(|repo| repo.owner == owner && repo.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Removes a repository and all that belongs to it. Pull requests from it stay where they were opened.
+    pub fn remove_repo(&mut self, repo: Id) {
+        self.remove_within(repo);
+        self.repos.remove(0, repo);
+        self.refs.remove(0, repo);
+        let orphans: Vec<(Id, u64)> = self
+            .pulls
+            .all()
+            .filter(|pull| pull.head_repo == Some(repo))
+            .map(|pull| (pull.repo, pull.number))
+            .collect();
+        for (base, number) in orphans {
+            self.pulls.edit(base, number).expect("found above").head_repo = None;
+        }
+        let forks: Vec<Id> = self.repos.all().filter(|fork| fork.parent == Some(repo)).map(|fork| fork.id).collect();
+        for fork in forks {
+            self.repos.edit(0, fork).expect("found above").parent = None;
+        }
     }
 
     /// `owner/name`.

@@ -16,6 +16,8 @@ pub struct Repo {
     pub name: String,
     pub description: Option<String>,
     pub homepage: Option<String>,
+    #[serde(default)]
+    pub topics: Vec<String>,
     pub private: bool,
     pub archived: bool,
     pub default_branch: String,

@@ -55,6 +55,13 @@ impl<T: Doc> Table<T> {
         Some(old)
     }
 
+    pub(super) fn remove_within(&mut self, scope: Id) {
+        let ids: Vec<Id> = self.within(scope).map(|row| row.key().id).collect();
+        for id in ids {
+            self.remove(scope, id);
+        }
+    }
+
     /// The documents of one repository (or those of none, with scope 0), by ascending number.
     pub fn within(&self, scope: Id) -> impl DoubleEndedIterator<Item = &T> {
         self.rows.range(Key { scope, id: 0 }..=Key { scope, id: Id::MAX }).map(|(_, row)| row)

@@ -143,6 +143,7 @@ pub fn blank(world: &World, id: Id, owner: Id, name: String) -> Repo {
         name,
         description: None,
         homepage: None,
+        topics: Vec::new(),
         private: false,
         archived: false,
         default_branch: DEFAULT_BRANCH.into(),
