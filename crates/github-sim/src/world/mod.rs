@@ -197,12 +197,8 @@ impl World {
         self.remove_within(repo);
         self.repos.remove(0, repo);
         self.refs.remove(0, repo);
-        let orphans: Vec<(Id, u64)> = self
-            .pulls
-            .all()
-            .filter(|pull| pull.head_repo == Some(repo))
-            .map(|pull| (pull.repo, pull.number))
-            .collect();
+        let orphans: Vec<(Id, u64)> =
+            self.pulls.all().filter(|pull| pull.head_repo == Some(repo)).map(|pull| (pull.repo, pull.number)).collect();
         for (base, number) in orphans {
             self.pulls.edit(base, number).expect("found above").head_repo = None;
         }

@@ -37,11 +37,7 @@ pub async fn tags(
     }))
 }
 
-pub async fn topics(
-    State(sim): State<Sim>,
-    caller: Caller,
-    Path((owner, name)): Path<(String, String)>,
-) -> ApiResult {
+pub async fn topics(State(sim): State<Sim>, caller: Caller, Path((owner, name)): Path<(String, String)>) -> ApiResult {
     let repo = readable(&sim, &caller, &owner, &name, Scope::Metadata)?;
     Ok(http::json(200, &json!({ "names": repo.topics })))
 }

@@ -93,7 +93,8 @@ pub async fn create(
 
 fn target_of(world: &World, caller: &Caller, actor: Id, new: &NewFork) -> Result<Id, ApiError> {
     let Some(organization) = &new.organization else { return caller.user(world).map(|user| user.id) };
-    let org = world.account_named(organization).ok_or_else(|| ApiError::validation("Fork", "organization", "invalid"))?;
+    let org =
+        world.account_named(organization).ok_or_else(|| ApiError::validation("Fork", "organization", "invalid"))?;
     if org.members.contains_key(&actor) {
         Ok(org.id)
     } else {

@@ -67,8 +67,7 @@ pub async fn of_org(
             .account_named(&org)
             .filter(|account| account.kind == AccountKind::Organization)
             .ok_or_else(ApiError::not_found)?;
-        let repos =
-            world.repos.all().filter(|repo| repo.owner == org.id && is_visible(world, &caller, repo)).collect();
+        let repos = world.repos.all().filter(|repo| repo.owner == org.id && is_visible(world, &caller, repo)).collect();
         Ok(show(world, &caller, repos, &wanted, &page))
     })
 }

@@ -71,11 +71,7 @@ fn apply(world: &World, repo: &mut Repo, changes: Changes) -> Result<(), ApiErro
     changes.settings.apply(repo)
 }
 
-pub async fn delete(
-    State(sim): State<Sim>,
-    caller: Caller,
-    Path((owner, name)): Path<(String, String)>,
-) -> ApiResult {
+pub async fn delete(State(sim): State<Sim>, caller: Caller, Path((owner, name)): Path<(String, String)>) -> ApiResult {
     let id = sim.read(|world| administered(world, &caller, &owner, &name).map(|repo| repo.id))?;
     let _guard = sim.lock(id).await;
     sim.write(|world| {
