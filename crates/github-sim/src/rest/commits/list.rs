@@ -57,10 +57,7 @@ fn signatures(world: &World, who: &str) -> Vec<String> {
         return vec![format!("<{who}>")];
     }
     let Some(account) = world.account_named(who) else { return vec![format!("<{who}@")] };
-    let noreply = [
-        format!("<{}>", account.noreply_email()),
-        format!("<{}@users.noreply.github.com>", account.login),
-    ];
+    let noreply = [format!("<{}>", account.noreply_email()), format!("<{}@users.noreply.github.com>", account.login)];
     let own = match &account.email {
         Some(email) => format!("<{email}>"),
         None => format!("<{}@", account.login),

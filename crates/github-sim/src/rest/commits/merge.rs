@@ -27,8 +27,7 @@ pub async fn merge(
     let actor = caller.actor()?;
     let missing = |what: &str| ApiError::new(StatusCode::NOT_FOUND, format!("{what} does not exist"));
     let guard = sim.lock(repo.id).await;
-    let base =
-        sim.read(|world| world.branch(repo.id, &merge.base).cloned()).ok_or_else(|| missing("Base"))?;
+    let base = sim.read(|world| world.branch(repo.id, &merge.base).cloned()).ok_or_else(|| missing("Base"))?;
     let head = commit_at(&sim, &repo, &merge.head).await?.ok_or_else(|| missing("Head"))?;
     let git = sim.git(repo.id);
     if git.is_ancestor(&head, &base).await? {
@@ -38,18 +37,14 @@ pub async fn merge(
         return Err(ApiError::conflict("Merge conflict"));
     };
     let message = merge.commit_message.unwrap_or_else(|| format!("Merge {} into {}", merge.head, merge.base));
-    let (author, committer) =
-        sim.read(|world| (people::signature_of(world, actor), people::github_signature(world)));
+    let (author, committer) = sim.read(|world| (people::signature_of(world, actor), people::github_signature(world)));
     let sha = git.write_commit(&tree, &[&base, &head], &author, &committer, &message).await?;
-    let change =
-        RefChange { name: format!("refs/heads/{}", merge.base), old: Some(base), new: Some(sha.clone()) };
+    let change = RefChange { name: format!("refs/heads/{}", merge.base), old: Some(base), new: Some(sha.clone()) };
     if let Some(error) = policy::as_error(&policy::refusals(&sim, &repo, &caller, &change).await?) {
         return Err(error);
     }
     push::update(&sim, &guard, actor, vec![change]).await?;
     let commit = git.commit(&sha).await?.ok_or_else(ApiError::internal)?;
     let files = git.changed_files(commit.parents.first().map(String::as_str), &sha).await?;
-    Ok(sim.read(|world| {
-        http::json(201, &present::commit_with_files(world, &repo, &commit, &files, &files))
-    }))
+    Ok(sim.read(|world| http::json(201, &present::commit_with_files(world, &repo, &commit, &files, &files))))
 }

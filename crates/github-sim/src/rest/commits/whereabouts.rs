@@ -55,7 +55,5 @@ pub async fn pulls(
 }
 
 async fn known(sim: &Sim, repo: &Repo, sha: &str) -> Result<Sha, ApiError> {
-    commit_at(sim, repo, sha)
-        .await?
-        .ok_or_else(|| ApiError::unprocessable(format!("No commit found for SHA: {sha}")))
+    commit_at(sim, repo, sha).await?.ok_or_else(|| ApiError::unprocessable(format!("No commit found for SHA: {sha}")))
 }
