@@ -104,8 +104,14 @@ async fn what_is_no_review_is_refused() {
         (json!({ "event": "APPROVE", "commit_id": "--help" }), "commit_id is not part of the pull request"),
         (json!({ "event": "COMMENT", "comments": [{ "path": "a.txt", "line": 2 }] }), "wasn't supplied"),
         (json!({ "event": "COMMENT", "comments": [{ "path": "a.txt", "line": 2, "body": "" }] }), "missing_field"),
-        (json!({ "event": "COMMENT", "comments": [{ "path": "no.txt", "line": 2, "body": "x" }] }), "Path could not be resolved"),
-        (json!({ "event": "COMMENT", "comments": [{ "path": "a.txt", "line": 6, "body": "x" }] }), "Line could not be resolved"),
+        (
+            json!({ "event": "COMMENT", "comments": [{ "path": "no.txt", "line": 2, "body": "x" }] }),
+            "Path could not be resolved",
+        ),
+        (
+            json!({ "event": "COMMENT", "comments": [{ "path": "a.txt", "line": 6, "body": "x" }] }),
+            "Line could not be resolved",
+        ),
     ] {
         let answer = scene.refused(&scene.writer, bad.clone()).await;
         assert!(answer.contains(says), "{bad}: {answer}");
@@ -177,7 +183,8 @@ async fn a_review_is_dismissed_by_those_who_may_write() {
     let refused = scene.writer.put(&path(&comment), json!({ "message": "x" })).await.expect(422);
     assert!(refused.text.contains("Can not dismiss a commented pull request review"), "{}", refused.text);
 
-    let events = scene.world.octocat.get(&(scene.pull.replace("/pulls/", "/issues/") + "/events")).await.expect(200).json;
+    let events =
+        scene.world.octocat.get(&(scene.pull.replace("/pulls/", "/issues/") + "/events")).await.expect(200).json;
     let event = events.as_array().unwrap().iter().find(|event| event["event"] == "review_dismissed").unwrap();
     assert_eq!(event["dismissed_review"]["dismissal_message"], "Too soon.");
     assert_eq!(event["dismissed_review"]["state"], "approved");
@@ -203,8 +210,12 @@ async fn a_review_comment_stands_in_the_real_diff() {
     };
     let left = post(json!({ "line": 2, "side": "LEFT" })).await.expect(201).json;
     assert_eq!((&left["side"], &left["diff_hunk"]), (&json!("LEFT"), &json!("@@ -1,5 +1,5 @@\n one\n-two")));
-    let range = post(json!({ "start_line": 1, "line": 3, "start_side": "RIGHT", "side": "RIGHT" })).await.expect(201).json;
-    assert_eq!((&range["start_line"], &range["original_start_line"], &range["line"]), (&json!(1), &json!(1), &json!(3)));
+    let range =
+        post(json!({ "start_line": 1, "line": 3, "start_side": "RIGHT", "side": "RIGHT" })).await.expect(201).json;
+    assert_eq!(
+        (&range["start_line"], &range["original_start_line"], &range["line"]),
+        (&json!(1), &json!(1), &json!(3))
+    );
     let positioned = post(json!({ "position": 3 })).await.expect(201).json;
     assert_eq!(positioned["line"], 2);
     let file = post(json!({ "subject_type": "file" })).await.expect(201).json;
@@ -324,7 +335,10 @@ async fn a_pull_request_is_an_issue_too() {
     let change = json!({ "title": "Count aloud", "state": "closed" });
     assert_eq!(octocat.patch(&path, change).await.expect(200).json["state"], "closed");
     let pull = octocat.get(&scene.pull).await.expect(200).json;
-    assert_eq!((&pull["title"], &pull["state"], &pull["merged"]), (&json!("Count aloud"), &json!("closed"), &json!(false)));
+    assert_eq!(
+        (&pull["title"], &pull["state"], &pull["merged"]),
+        (&json!("Count aloud"), &json!("closed"), &json!(false))
+    );
     assert_eq!((&pull["labels"][0]["name"], &pull["assignee"]["login"]), (&json!("train"), &json!("writer")));
     assert_eq!(octocat.patch(&path, json!({ "state": "open" })).await.expect(200).json["state"], "open");
     scene.world.finish().await;

@@ -17,6 +17,16 @@ const UNDESCRIBED: &[(&str, &str)] =
 /// Formats that are checked. `uri-template` would refuse GitHub's own values, the others are about numbers.
 const FORMATS: &[&str] = &["uri", "date-time"];
 
+/// What GitHub answers with null although its description does not say so.
+const NULL_ANYWAY: &[(&str, &[&str], &str)] = &[
+    (
+        "pull-request-review-comment",
+        &["line", "original_line", "position", "original_position"],
+        "null where the line is gone from the diff or the comment is on the file",
+    ),
+    ("review-comment", &["line", "original_line", "original_position"], "the same comments, listed by review"),
+];
+
 struct Description {
     /// `GET /repos/{}/{}` to its answers.
     operations: HashMap<String, Value>,
@@ -29,7 +39,13 @@ fn description() -> &'static Description {
         let mut published = published::rest();
         let Value::Object(operations) = published["operations"].take() else { panic!("no operations") };
         let operations = operations.into_iter().map(|(key, answers)| (shape(&key), answers)).collect();
-        Description { operations, schemas: published["schemas"].take() }
+        let mut schemas = published["schemas"].take();
+        for (schema, properties, _) in NULL_ANYWAY {
+            for property in *properties {
+                schemas[*schema]["properties"][*property]["nullable"] = true.into();
+            }
+        }
+        Description { operations, schemas }
     })
 }
 
