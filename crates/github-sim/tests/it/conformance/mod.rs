@@ -115,6 +115,14 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_github_does_not_have_is_reported() {
+        let mut broken = label();
+        broken["colour"] = "ff0000".into();
+        let found = found(rest("POST", LABELS, 201, broken));
+        assert!(found[0].1.contains("'colour' was unexpected"), "{found:?}");
+    }
+
+    #[test]
     fn a_status_that_github_does_not_answer_is_reported() {
         let found = found(rest("POST", LABELS, 200, label()));
         assert!(found[0].1.contains("no status 200"), "{found:?}");

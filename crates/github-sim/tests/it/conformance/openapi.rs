@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use jsonschema::Validator;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Problem, published, schema};
 
@@ -117,7 +117,7 @@ fn body_problems(content: &Value, body: &Value) -> Result<Vec<(String, String)>,
         // Diffs, patches, raw files and logs are text instead of what is described as JSON.
         (Some(_), Value::String(text)) if is_other_media(text) => Ok(Vec::new()),
         (Some(_), Value::String(text)) => Err(format!("not JSON: {text:?}")),
-        (Some(schema), body) => Ok(schema::errors(&validator(schema), body)),
+        (Some(schema), body) => Ok(schema::errors(&validator(schema, Fields::Known), body)),
     }
 }
 
@@ -138,49 +138,88 @@ fn error_problems(described: Option<&Value>, status: u64, body: &Value) -> Vec<(
         (Some(described), _) => described,
         (None, _) => &general,
     };
-    let mut errors = schema::errors(&validator(schema), body);
+    let mut errors = schema::errors(&validator(schema, Fields::Any), body);
     if status != 422 && described.is_some() {
-        errors.extend(schema::errors(&validator(&general), body));
+        errors.extend(schema::errors(&validator(&general, Fields::Any), body));
     }
     errors
 }
 
+/// Which fields a body may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Fields {
+    /// Those that GitHub describes: a name that it does not is a mistake of ours.
+    Known,
+    /// More than those. Of errors GitHub describes only a part.
+    Any,
+}
+
 /// Compiled once for each thread: most tests meet the same few schemas again and again.
-fn validator(source: &Value) -> Rc<Validator> {
-    thread_local!(static COMPILED: RefCell<HashMap<String, Rc<Validator>>> = RefCell::default());
+fn validator(source: &Value, fields: Fields) -> Rc<Validator> {
+    type Compiled = HashMap<(String, Fields), Rc<Validator>>;
+    thread_local!(static COMPILED: RefCell<Compiled> = RefCell::default());
     COMPILED.with_borrow_mut(|compiled| {
-        let new = || Rc::new(schema::compile(source, &description().schemas, json_schema));
-        Rc::clone(compiled.entry(source.to_string()).or_insert_with(new))
+        let new = || {
+            let convert = |schema: &Value| json_schema(schema, fields);
+            Rc::new(schema::compile(&used(source, fields), &description().schemas, convert))
+        };
+        Rc::clone(compiled.entry((source.to_string(), fields)).or_insert_with(new))
     })
 }
 
 /// OpenAPI 3.0 as JSON Schema: `nullable` becomes a type, and `oneOf` becomes `anyOf`, because GitHub uses it for
 /// alternatives that a value may fit several of.
-fn json_schema(source: &Value) -> Value {
+fn json_schema(source: &Value, fields: Fields) -> Value {
     let object = match source {
-        Value::Array(items) => return items.iter().map(json_schema).collect(),
+        Value::Array(items) => return items.iter().map(|item| json_schema(item, fields)).collect(),
         Value::Object(object) => object,
         other => return other.clone(),
     };
-    let mut schema = serde_json::Map::new();
+    let mut schema = Map::new();
     for (key, value) in object {
-        match key.as_str() {
-            "nullable" => {}
-            "format" if !FORMATS.contains(&value.as_str().unwrap_or_default()) => {}
-            "enum" | "required" | "type" | "pattern" => drop(schema.insert(key.clone(), value.clone())),
+        let converted = match key.as_str() {
+            "nullable" => continue,
+            "format" if !FORMATS.contains(&value.as_str().unwrap_or_default()) => continue,
+            "enum" | "required" | "type" | "pattern" | UNEVALUATED => value.clone(),
             "properties" => {
-                let properties = value.as_object().expect("properties by name");
-                let each = properties.iter().map(|(name, property)| (name.clone(), json_schema(property))).collect();
-                schema.insert(key.clone(), Value::Object(each));
+                let properties = value.as_object().expect("properties by name").iter();
+                let convert =
+                    |(name, property): (&String, &Value)| (name.clone(), json_schema(&used(property, fields), fields));
+                properties.map(convert).collect()
             }
-            "oneOf" => drop(schema.insert("anyOf".into(), json_schema(value))),
-            _ => drop(schema.insert(key.clone(), json_schema(value))),
-        }
+            "items" => json_schema(&used(value, fields), fields),
+            _ => json_schema(value, fields),
+        };
+        schema.insert(if key == "oneOf" { "anyOf".into() } else { key.clone() }, converted);
+    }
+    // An object of which nothing is said may hold anything.
+    if object.get("type") == Some(&json!("object")) && !describes_fields(source, 0) {
+        schema.entry("additionalProperties").or_insert(Value::Bool(true));
     }
     if object.get("nullable") == Some(&Value::Bool(true)) { or_null(schema) } else { Value::Object(schema) }
 }
 
-fn or_null(mut schema: serde_json::Map<String, Value>) -> Value {
+const UNEVALUATED: &str = "unevaluatedProperties";
+
+/// A schema where it is used for a value, and not as a part of another: there it is known which fields there can be.
+fn used(schema: &Value, fields: Fields) -> Value {
+    if fields == Fields::Known && describes_fields(schema, 0) {
+        json!({ "allOf": [schema], UNEVALUATED: false })
+    } else {
+        schema.clone()
+    }
+}
+
+fn describes_fields(schema: &Value, depth: usize) -> bool {
+    const DEEPEST: usize = 8;
+    let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
+    let target = schema["$ref"].as_str().map(|target| &description().schemas[schema::name(target)]);
+    depth < DEEPEST
+        && (schema["properties"].as_object().is_some_and(|properties| !properties.is_empty())
+            || parts.chain(target).any(|part| describes_fields(part, depth + 1)))
+}
+
+fn or_null(mut schema: Map<String, Value>) -> Value {
     let by_type = schema.get("type").is_some_and(Value::is_string);
     let alternatives = ["anyOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
     if !by_type || alternatives {

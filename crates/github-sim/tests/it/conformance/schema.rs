@@ -7,7 +7,7 @@ use jsonschema::{Draft, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 /// A schema with only those of `definitions` that it reaches: compiling all of GitHub's takes seconds.
-pub fn compile(schema: &Value, definitions: &Value, convert: fn(&Value) -> Value) -> Validator {
+pub fn compile(schema: &Value, definitions: &Value, convert: impl Fn(&Value) -> Value) -> Validator {
     let mut reached = BTreeSet::new();
     let mut open = names(schema);
     while let Some(name) = open.pop() {
@@ -24,7 +24,7 @@ pub fn compile(schema: &Value, definitions: &Value, convert: fn(&Value) -> Value
         .collect();
     let whole = json!({ "allOf": [relocated(&convert(schema))], "definitions": kept });
     jsonschema::options()
-        .with_draft(Draft::Draft7)
+        .with_draft(Draft::Draft201909)
         .should_validate_formats(true)
         .build(&whole)
         .unwrap_or_else(|error| panic!("a schema of GitHub's does not compile: {error}"))
@@ -45,7 +45,7 @@ fn names(schema: &Value) -> Vec<String> {
     }
 }
 
-fn name(target: &str) -> &str {
+pub fn name(target: &str) -> &str {
     target.rsplit('/').next().unwrap_or(target)
 }
 
@@ -66,8 +66,19 @@ fn relocated(schema: &Value) -> Value {
 
 /// Every error as (JSON pointer, reason).
 pub fn errors(validator: &Validator, value: &Value) -> Vec<(String, String)> {
-    validator.iter_errors(value).flat_map(|error| explained(&error)).collect()
+    let all: Vec<(String, String)> = validator.iter_errors(value).flat_map(|error| explained(&error)).collect();
+    // What is wrong in an object makes all of its fields count as unexpected: only the cause is of use.
+    let is_cause = |(pointer, reason): &(String, String)| {
+        let within = if pointer == "/" { String::new() } else { pointer.clone() } + "/";
+        !reason.starts_with(UNEXPECTED)
+            || !all.iter().any(|(other, why)| {
+                other != pointer && other.starts_with(&within) || other == pointer && !why.starts_with(UNEXPECTED)
+            })
+    };
+    all.iter().filter(|error| is_cause(error)).cloned().collect()
 }
+
+const UNEXPECTED: &str = "Unevaluated properties are not allowed";
 
 /// Of alternatives, only the errors of the one that comes nearest are of use to a reader.
 fn explained(error: &ValidationError) -> Vec<(String, String)> {
