@@ -6,7 +6,8 @@ use super::user::{merge, simple_user};
 use super::{author_association, labels_of, repo as present_repo};
 use crate::http::iso;
 use crate::pulls::{self, MergeState};
-use crate::world::{Id, Issue, IssueState, Mergeability, NodeKind, Pull, Stack, World, node_id};
+use crate::reviews;
+use crate::world::{Id, Issue, IssueState, Mergeability, NodeKind, Pull, ReviewComment, Stack, World, node_id};
 
 /// `pull-request-simple`, as it stands in lists.
 pub fn simple_pull(world: &World, pull: &Pull) -> Value {
@@ -90,6 +91,7 @@ pub fn pull(world: &World, pull: &Pull) -> Value {
         .filter(|_| mergeable.is_some())
         .map(|facts| matches!(facts.mergeability, Mergeability::Clean { .. }) && mergeable == Some(true));
     let of_pull = |number: u64| number == pull.number;
+    let shown = |comment: &&ReviewComment| of_pull(comment.number) && reviews::is_shown(world, comment);
     let mut value = simple_pull(world, pull);
     let more = json!({
         "merged": pull.merged.is_some(),
@@ -98,7 +100,7 @@ pub fn pull(world: &World, pull: &Pull) -> Value {
         "mergeable_state": status.to_ascii_lowercase(),
         "merged_by": pull.merged.as_ref().map(|merged| simple_user(world, merged.by)),
         "comments": world.comments.within(pull.repo).filter(|comment| of_pull(comment.number)).count(),
-        "review_comments": world.review_comments.within(pull.repo).filter(|comment| of_pull(comment.number)).count(),
+        "review_comments": world.review_comments.within(pull.repo).filter(shown).count(),
         "maintainer_can_modify": pull.maintainer_can_modify,
         "commits": facts.map_or(0, |facts| facts.ahead_by),
         "additions": facts.map_or(0, |facts| facts.additions),

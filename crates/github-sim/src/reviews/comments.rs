@@ -12,17 +12,6 @@ pub(super) fn add(world: &mut World, repo: Id, review: Id, new: NewComment) -> R
     let review = world.reviews.get(repo, review).ok_or_else(ApiError::not_found)?.clone();
     let (id, thread, now) = (world.next_id(), world.next_id(), world.now);
     let NewComment { spot, body } = new;
-    world.review_threads.insert(ReviewThread {
-        repo,
-        id: thread,
-        number: review.number,
-        path: spot.path.clone(),
-        line: spot.line,
-        original_line: spot.line,
-        side: spot.side,
-        outdated: false,
-        resolved_by: None,
-    });
     world.review_comments.insert(ReviewComment {
         repo,
         id,
@@ -50,9 +39,33 @@ pub(super) fn add(world: &mut World, repo: Id, review: Id, new: NewComment) -> R
     Ok(id)
 }
 
+/// Opens the threads of a review's comments. Nobody sees a thread before its review is submitted, and there is none.
+pub(super) fn open_threads(world: &mut World, repo: Id, review: Id) {
+    let first: Vec<ReviewComment> = world
+        .review_comments
+        .within(repo)
+        .filter(|comment| comment.review == review && comment.in_reply_to.is_none())
+        .cloned()
+        .collect();
+    for comment in first {
+        world.review_threads.insert(ReviewThread {
+            repo,
+            id: comment.thread,
+            number: comment.number,
+            path: comment.path,
+            line: comment.line,
+            original_line: comment.original_line,
+            side: comment.side,
+            outdated: comment.line.is_none() && comment.original_line.is_some(),
+            resolved_by: None,
+        });
+    }
+}
+
 /// Answers in a review thread; the id of the new comment. Each answer is a review of its own, as on GitHub.
 pub fn reply(world: &mut World, actor: Id, repo: Id, thread: Id, body: &str) -> Result<Id, ApiError> {
     check_body(body)?;
+    world.review_threads.get(repo, thread).ok_or_else(ApiError::not_found)?;
     let of_thread = |comment: &&ReviewComment| comment.thread == thread;
     let first = world.review_comments.within(repo).find(of_thread).ok_or_else(ApiError::not_found)?.clone();
     let commit = world.pulls.get(repo, first.number).ok_or_else(ApiError::not_found)?.head_sha.clone();

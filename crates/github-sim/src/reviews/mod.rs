@@ -147,6 +147,7 @@ pub fn submit(
     if let Some(pull) = world.pulls.edit(repo, number) {
         pull.requested_reviewers.retain(|reviewer| *reviewer != actor);
     }
+    comments::open_threads(world, repo, id);
     touch(world, repo, number)?;
     emit::review(world, repo, id, actor, ReviewAction::Submitted);
     for comment in comments {

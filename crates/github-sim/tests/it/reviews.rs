@@ -143,6 +143,9 @@ async fn a_pending_review_is_its_authors_alone_until_it_is_submitted() {
     scene.reader.post(&format!("{path}/events"), json!({ "event": "APPROVE" })).await.expect(404);
     let comment = scene.writer.get(&format!("{path}/comments")).await.expect(200).json[0].clone();
     scene.reader.get(&format!("/repos/octocat/talk/pulls/comments/{}", comment["id"])).await.expect(404);
+    let reply = format!("{}/comments/{}/replies", scene.pull, comment["id"]);
+    scene.reader.post(&reply, json!({ "body": "x" })).await.expect(404);
+    assert_eq!(scene.reader.get(&scene.pull).await.expect(200).json["review_comments"], 0);
 
     scene.writer.post(&format!("{path}/events"), json!({ "event": "SHRUG" })).await.expect(422);
     scene.writer.post(&format!("{path}/events"), json!({})).await.expect(422);
@@ -151,6 +154,8 @@ async fn a_pending_review_is_its_authors_alone_until_it_is_submitted() {
     assert_eq!((&submitted["state"], &submitted["body"]), (&json!("CHANGES_REQUESTED"), &json!("Hm!")));
     scene.writer.post(&format!("{path}/events"), submission).await.expect(422);
     assert_eq!(scene.list(&scene.reader, "comments").await, [comment]);
+    assert_eq!(scene.reader.get(&scene.pull).await.expect(200).json["review_comments"], 1);
+    scene.reader.post(&reply, json!({ "body": "x" })).await.expect(201);
     scene.world.finish().await;
 }
 
