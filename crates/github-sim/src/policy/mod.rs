@@ -1,7 +1,9 @@
 //! What branch protection and rulesets together demand of one branch.
 
+mod merge;
 mod push;
 
+pub use merge::{for_merge, keeps_out};
 pub use push::{Refusal, Source, as_error, push_rules, refusals};
 
 use crate::world::{Id, MergeMethod, Protection, Repo, RequiredCheck, Ruleset, RulesetEnforcement, World};

@@ -155,7 +155,7 @@ fn possible_refusals(world: &World, repo: &Repo, caller: &Caller, change: &RefCh
     }
     let mut policy = BranchPolicy::default();
     for applied in rules_for_ref(world, repo, change.name.clone()) {
-        if !may_bypass(world, repo, caller, applied.ruleset) {
+        if !may_bypass(world, repo, caller, applied.ruleset, PUSH_BYPASS) {
             policy.add_rule(applied.rule);
         }
     }
@@ -217,11 +217,11 @@ fn judge(
 }
 
 /// Administrators pass classic protection unless it binds them too.
-fn is_admin(world: &World, repo: &Repo, caller: &Caller) -> bool {
+pub(super) fn is_admin(world: &World, repo: &Repo, caller: &Caller) -> bool {
     matches!(caller, Caller::User { user } if role_of(world, repo, *user) == Some(RepoRole::Admin))
 }
 
-fn is_among_pushers(caller: &Caller, policy: &BranchPolicy) -> bool {
+pub(super) fn is_among_pushers(caller: &Caller, policy: &BranchPolicy) -> bool {
     let Some((users, apps)) = &policy.push_allowed else { return true };
     match caller {
         Caller::User { user } => users.contains(user),
@@ -230,24 +230,27 @@ fn is_among_pushers(caller: &Caller, policy: &BranchPolicy) -> bool {
     }
 }
 
-/// Whether a ruleset names the caller among those who need not keep it when they push.
-fn may_bypass(world: &World, repo: &Repo, caller: &Caller, ruleset: &Ruleset) -> bool {
+const PUSH_BYPASS: &[&str] = &["always", "exempt"];
+/// Some may pass only through a pull request.
+pub(super) const PULL_REQUEST_BYPASS: &[&str] = &["always", "exempt", "pull_request"];
+
+/// Whether a ruleset names the caller among those who need not keep it, in one of these modes.
+pub(super) fn may_bypass(world: &World, repo: &Repo, caller: &Caller, ruleset: &Ruleset, modes: &[&str]) -> bool {
     ruleset.bypass_actors.iter().any(|actor| {
-        let always = matches!(actor["bypass_mode"].as_str(), None | Some("always" | "exempt"));
+        let fits = modes.contains(&actor["bypass_mode"].as_str().unwrap_or("always"));
         let id = actor["actor_id"].as_u64();
-        always
-            && match (actor["actor_type"].as_str().unwrap_or_default(), caller) {
-                ("Integration", Caller::Installation { app, .. }) => id == Some(*app),
-                ("User", Caller::User { user }) => id == Some(*user),
-                ("OrganizationAdmin", Caller::User { user }) => {
-                    let owner = world.account(repo.owner);
-                    owner.kind == AccountKind::Organization && owner.members.get(user) == Some(&OrgRole::Admin)
-                }
-                ("RepositoryRole", Caller::User { user }) => {
-                    id.and_then(role_by_id).is_some_and(|role| role_of(world, repo, *user) >= Some(role))
-                }
-                _ => false,
+        fits && match (actor["actor_type"].as_str().unwrap_or_default(), caller) {
+            ("Integration", Caller::Installation { app, .. }) => id == Some(*app),
+            ("User", Caller::User { user }) => id == Some(*user),
+            ("OrganizationAdmin", Caller::User { user }) => {
+                let owner = world.account(repo.owner);
+                owner.kind == AccountKind::Organization && owner.members.get(user) == Some(&OrgRole::Admin)
             }
+            ("RepositoryRole", Caller::User { user }) => {
+                id.and_then(role_by_id).is_some_and(|role| role_of(world, repo, *user) >= Some(role))
+            }
+            _ => false,
+        }
     })
 }
 

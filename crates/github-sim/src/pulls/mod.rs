@@ -1,25 +1,33 @@
 //! Pull requests: opening, moving, their merge state, merging.
 
+mod async_merge;
+mod edit;
 mod facts;
+mod landing;
 mod lifecycle;
+mod merge;
+mod message;
 mod open;
+mod reviewers;
 mod stack;
+mod stack_merge;
 mod state;
+mod update_branch;
 
+pub use async_merge::{AsyncAnswer, AsyncRequest, async_result, request_async_merge, start_async_merges};
+pub use edit::{Edit, edit};
 pub use facts::{base_commit, facts, settle};
 pub use lifecycle::{MergedBy, close, mark_merged, retarget, set_draft};
+pub use merge::{MergeRequest, merge};
+pub use message::Words;
 pub use open::{NewPull, open};
-pub use stack::stack_of;
-pub use state::{MergeState, merge_state, review_decision};
+pub use reviewers::{request as request_reviewers, withdraw as withdraw_reviewers};
+pub use stack::{add_to_stack, create_stack, dissolve, stack_of};
+pub use state::{MergeState, merge_state, review_decision, rules_branch};
+pub use update_branch::update_branch;
 
-use crate::Sim;
 use crate::http::ApiError;
 use crate::world::{Id, Issue, IssueState, Pull, World};
-
-/// Carries out asynchronous merges when they are due, those from before a restart included.
-pub fn start_async_merges(sim: &Sim) {
-    let _ = sim;
-}
 
 /// A pull request and its conversation side.
 pub fn find(world: &World, repo: Id, number: u64) -> Result<(&Pull, &Issue), ApiError> {

@@ -52,7 +52,7 @@ pub async fn open(sim: &Sim, caller: &Caller, repo: Id, new: NewPull) -> Result<
 }
 
 /// In the order of their ids: two that wait for each other would wait for ever.
-async fn lock_both(sim: &Sim, repo: Id, other: Id) -> Vec<RepoGuard> {
+pub async fn lock_both(sim: &Sim, repo: Id, other: Id) -> Vec<RepoGuard> {
     let mut ids = vec![repo, other];
     ids.sort_unstable();
     ids.dedup();
@@ -180,8 +180,5 @@ fn store(world: &mut World, actor: Id, repo: Id, number: u64, new: NewPull, ends
         stale_merge_state: None,
     });
     emit::pull_request(world, repo, number, actor, PullAction::Opened);
-    // Checks that were not run for the branch, being a fork's or one without CI, run for its pull request.
-    if !world.check_suites.within(repo).any(|suite| suite.head_sha == head_sha) {
-        ci::enqueue(world, &ci::Pushed { repo, branch: &head_ref, sha: &head_sha, before: None, actor });
-    }
+    ci::enqueue_for_pull(world, repo, number, actor);
 }

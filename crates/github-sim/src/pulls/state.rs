@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{facts, is_open};
+use super::{facts, is_open, stack_of};
 use crate::http::role_of;
 use crate::policy::{self, BranchPolicy};
 use crate::rollup::{self, Context, RollupState};
@@ -33,7 +33,7 @@ pub fn merge_state(world: &World, pull: &Pull) -> MergeState {
     if matches!(facts.mergeability, Mergeability::Conflicting { .. }) {
         return MergeState { status: "DIRTY", mergeable: Some(false) };
     }
-    let policy = policy::for_branch(world, repo, &pull.base_ref);
+    let policy = policy::for_branch(world, repo, rules_branch(world, pull));
     let status = if pull.draft || !obstacles(world, pull, &policy).is_empty() {
         "BLOCKED"
     } else if policy.strict && facts.behind_by > 0 {
@@ -48,6 +48,22 @@ pub fn merge_state(world: &World, pull: &Pull) -> MergeState {
         "CLEAN"
     };
     MergeState { status, mergeable: Some(true) }
+}
+
+/// The branch whose rules a pull request is held to: every one of a stack lands on the stack's base.
+pub fn rules_branch<'w>(world: &'w World, pull: &'w Pull) -> &'w str {
+    stack_of(world, pull).map_or(&pull.base_ref, |stack| &stack.base_ref)
+}
+
+/// Checks of a head that lacks commits of its base say nothing where the two must be up to date.
+pub fn behind_obstacle(world: &World, pull: &Pull, policy: &BranchPolicy) -> Option<String> {
+    let behind = policy.strict && facts(world, pull).is_some_and(|facts| facts.behind_by > 0);
+    match policy.required_checks.as_slice() {
+        _ if !behind => None,
+        [] => Some("Head branch is out of date. Review and try the merge again.".to_owned()),
+        [only] => Some(format!("Required status check \"{}\" is expected.", only.context)),
+        all => Some(format!("{0} of {0} required status checks are expected.", all.len())),
+    }
 }
 
 /// What the base branch's rules still demand, in GitHub's words.
@@ -174,7 +190,7 @@ pub fn review_decision(world: &World, pull: &Pull) -> Option<&'static str> {
     if states.clone().any(|state| state == ReviewState::ChangesRequested) {
         return Some("CHANGES_REQUESTED");
     }
-    let policy = policy::for_branch(world, world.repo(pull.repo)?, &pull.base_ref);
+    let policy = policy::for_branch(world, world.repo(pull.repo)?, rules_branch(world, pull));
     if policy.required_approvals > 0 {
         return Some(if review_obstacle(world, pull, &policy).is_none() { "APPROVED" } else { "REVIEW_REQUIRED" });
     }

@@ -31,7 +31,8 @@ pub fn draw(world: &mut World, repo: Id, actor: Id, prepared: &Prepared, cause: 
         pulls::retarget(world, actor, repo, retarget);
     }
     for head in &prepared.heads {
-        synchronize(world, actor, head);
+        let forced = prepared.pushes.iter().any(|push| push.forced && push.change.new.as_ref() == Some(&head.after));
+        synchronize(world, actor, head, forced);
     }
     for landed in &prepared.landed {
         land(world, actor, repo, landed);
@@ -68,7 +69,7 @@ fn note_refs(world: &mut World, repo: Id, prepared: &Prepared) {
     }
 }
 
-fn synchronize(world: &mut World, actor: Id, head: &HeadMove) {
+fn synchronize(world: &mut World, actor: Id, head: &HeadMove, forced: bool) {
     let HeadMove { repo, number, before, after, changed, lines } = head;
     let Some(pull) = world.pulls.get(*repo, *number).filter(|pull| pulls::is_open(world, pull)).cloned() else {
         return;
@@ -85,18 +86,20 @@ fn synchronize(world: &mut World, actor: Id, head: &HeadMove) {
         issue.updated_at = now;
     }
     reviews::move_lines(world, *repo, after, lines);
+    if forced {
+        note_event(world, *repo, *number, actor, "head_ref_force_pushed", json!({ "commit_id": after }));
+    }
     let action = PullAction::Synchronize { before: before.clone(), after: after.clone() };
     emit::pull_request(world, *repo, *number, actor, action);
-    let dismisses =
-        world.repo(*repo).is_some_and(|repo| policy::for_branch(world, repo, &pull.base_ref).dismiss_stale_reviews);
+    let dismisses = world
+        .repo(*repo)
+        .is_some_and(|repo| policy::for_branch(world, repo, pulls::rules_branch(world, &pull)).dismiss_stale_reviews);
     if *changed && dismisses {
         reviews::dismiss(world, actor, *repo, *number, after);
     }
     if pull.is_fork() {
         // A fork's commits are checked where its pull request is.
-        let pushed =
-            ci::Pushed { repo: *repo, branch: &pull.head_ref, sha: after, before: Some(before.as_str()), actor };
-        ci::enqueue(world, &pushed);
+        ci::enqueue_for_pull(world, *repo, *number, actor);
     }
 }
 

@@ -161,7 +161,7 @@ async fn head_moves(sim: &Sim, repo: Id, change: &RefChange) -> Result<Vec<HeadM
 async fn changes_what_was_approved(sim: &Sim, git: &GitRepo, pull: &Pull, after: &str) -> Result<bool, ApiError> {
     let base = sim.read(|world| {
         let repo = world.repo(pull.repo)?;
-        let asked = policy::for_branch(world, repo, &pull.base_ref).dismiss_stale_reviews
+        let asked = policy::for_branch(world, repo, pulls::rules_branch(world, pull)).dismiss_stale_reviews
             && reviews::approvals(world, pull).next().is_some();
         asked.then(|| world.branch(pull.repo, &pull.base_ref).cloned()).flatten()
     });
