@@ -10,6 +10,7 @@
 //! # }
 //! ```
 
+mod apps;
 mod checks;
 mod ci;
 mod control;

@@ -92,6 +92,7 @@ fn begin(world: &mut World, seed: u64, key: &AppKey) {
         seed,
         draws: 0,
         last_id: FIRST_FREE_ID,
+        last_fault_id: 0,
         clock_offset_ms: 0,
         settings: Settings::default(),
     });

@@ -2,17 +2,40 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::routing::post;
+use axum::routing::{get, post};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Sim;
 use crate::http::{self, ApiError, ApiResult, Body};
 use crate::setup::{add_account, add_user_token};
-use crate::world::{AccountKind, OrgRole, World};
+use crate::world::{Account, AccountKind, Id, OrgRole, TokenHolder, World};
 
 pub fn routes() -> Router<Sim> {
-    Router::new().route("/users", post(create_user)).route("/orgs", post(create_org))
+    Router::new().route("/users", get(list).post(create_user)).route("/orgs", post(create_org))
+}
+
+/// Users with their tokens, organizations with their members.
+async fn list(State(sim): State<Sim>) -> ApiResult {
+    let all: Vec<Value> = sim.read(|world| {
+        let accounts = world.accounts.within(0).filter(|account| account.kind != AccountKind::Bot);
+        accounts.map(|account| shown(world, account)).collect()
+    });
+    Ok(http::json(200, &all.into()))
+}
+
+fn shown(world: &World, account: &Account) -> Value {
+    let mut value = json!({ "id": account.id, "login": account.login, "name": account.name, "email": account.email });
+    if account.kind == AccountKind::Organization {
+        let members = account.members.iter().map(|(id, role)| (world.account(*id).login.clone(), json!(role)));
+        value["type"] = "Organization".into();
+        value["members"] = members.collect();
+    } else {
+        value["type"] = "User".into();
+        value["site_admin"] = account.site_admin.into();
+        value["token"] = known_token(world, account.id).into();
+    }
+    value
 }
 
 #[derive(Deserialize)]
@@ -86,13 +109,15 @@ fn check_login(login: &str) -> Result<(), ApiError> {
     if fits { Ok(()) } else { Err(ApiError::validation("User", "login", "invalid")) }
 }
 
-fn token_of(world: &mut World, user: crate::world::Id) -> String {
-    let known = world.tokens.within(0).find(|token| {
-        token.expires_at.is_none()
-            && matches!(token.holder, crate::world::TokenHolder::User { user: holder } if holder == user)
-    });
-    match known {
-        Some(token) => token.secret.clone(),
+fn token_of(world: &mut World, user: Id) -> String {
+    match known_token(world, user) {
+        Some(secret) => secret.to_owned(),
         None => add_user_token(world, user),
     }
+}
+
+fn known_token(world: &World, user: Id) -> Option<&str> {
+    let is_theirs = |holder: &TokenHolder| matches!(holder, TokenHolder::User { user: holder } if *holder == user);
+    let known = world.tokens.within(0).find(|token| token.expires_at.is_none() && is_theirs(&token.holder));
+    known.map(|token| token.secret.as_str())
 }

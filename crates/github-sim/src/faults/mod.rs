@@ -175,9 +175,10 @@ pub fn strike(world: &mut World, occasion: Occasion, now: Circumstances<'_>) -> 
         .collect();
     let mut struck = None;
     for id in matching {
-        let draw = (world.random() >> 11) as f64 / (1_u64 << 53) as f64;
+        let seed = world.meta().seed;
         let fault = world.faults.edit(0, id).expect("listed a moment ago");
         fault.seen += 1;
+        let draw = draw(seed, id, fault.seen);
         let due = fault.matcher.nth.is_none_or(|nth| fault.seen >= nth)
             && fault.matcher.probability.is_none_or(|probability| draw < probability);
         if due && struck.is_none() {
@@ -188,6 +189,13 @@ pub fn strike(world: &mut World, occasion: Occasion, now: Circumstances<'_>) -> 
         }
     }
     struck
+}
+
+/// From 0 to 1. Decided by the fault and by how many occasions it has seen, so that nothing else that is random (and
+/// may happen earlier or later in another run) has a say in it.
+fn draw(seed: u64, fault: Id, occasion: u64) -> f64 {
+    let stream = fault.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ occasion.wrapping_mul(0xD1B5_4A32_D192_ED03);
+    fastrand::Rng::with_seed(seed ^ stream).f64()
 }
 
 /// Whether any fault waits for such an occasion; spares requests a transaction when there is none.

@@ -74,6 +74,18 @@ impl GitRepo {
         Ok(output.lines().filter_map(|name| name.split('/').nth(2)?.parse().ok()).collect())
     }
 
+    /// Branches that contain a commit, with the commit each points at; `most` of them at most.
+    pub async fn branches_containing(&self, sha: &str, most: usize) -> Result<Vec<(String, String)>, Error> {
+        let output = self
+            .git(["for-each-ref", "--format=%(refname:lstrip=2) %(objectname)"])
+            .args([format!("--contains={sha}"), format!("--count={most}"), "refs/heads".to_owned()])
+            .run()
+            .await?;
+        let text = output.text();
+        let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
+        Ok(lines.map(|(name, sha)| (name.to_owned(), sha.to_owned())).collect())
+    }
+
     /// All changes or none: each ref must still hold `old`.
     pub async fn update_refs(&self, changes: &[RefChange]) -> Result<(), Error> {
         let mut script = String::from("start\n");

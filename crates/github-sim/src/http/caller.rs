@@ -64,7 +64,7 @@ impl Caller {
         match self {
             Self::App { app } => world.apps.get(0, *app).ok_or_else(ApiError::not_found),
             Self::Anonymous => Err(ApiError::requires_authentication()),
-            _ => Err(ApiError::forbidden("A JSON web token could not be decoded")),
+            _ => Err(undecodable()),
         }
     }
 
@@ -80,9 +80,9 @@ impl Caller {
     pub fn rate_key(&self) -> String {
         match self {
             Self::Anonymous => "anonymous".into(),
-            Self::User { user } => format!("user {user}"),
-            Self::App { app } => format!("app {app}"),
-            Self::Installation { installation, .. } => format!("installation {installation}"),
+            Self::User { user } => format!("user ID {user}"),
+            Self::App { app } => format!("app ID {app}"),
+            Self::Installation { installation, .. } => format!("installation ID {installation}"),
         }
     }
 }
@@ -97,7 +97,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 
 /// Reads the `Authorization` header: `token`, `Bearer`, or `Basic` with the token as user or password.
 pub fn authenticate(world: &World, headers: &HeaderMap) -> Result<Caller, ApiError> {
-    let Some(header) = headers.get(AUTHORIZATION) else { return Ok(Caller::Anonymous) };
+    match presented_token(headers)? {
+        None => Ok(Caller::Anonymous),
+        Some(token) if token.matches('.').count() == 2 => by_app_token(world, &token),
+        Some(token) => by_token(world, &token),
+    }
+}
+
+/// The token in the `Authorization` header, whatever it is worth.
+pub fn presented_token(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
     let header = header.to_str().map_err(|_| ApiError::bad_credentials())?;
     let (scheme, value) = header.split_once(' ').ok_or_else(ApiError::bad_credentials)?;
     let value = value.trim();
@@ -106,10 +115,10 @@ pub fn authenticate(world: &World, headers: &HeaderMap) -> Result<Caller, ApiErr
             let decoded = STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
             let (user, password) =
                 decoded.as_deref().and_then(|text| text.split_once(':')).ok_or_else(ApiError::bad_credentials)?;
-            by_token(world, if password.is_empty() || password == "x-oauth-basic" { user } else { password })
+            let token = if password.is_empty() || password == "x-oauth-basic" { user } else { password };
+            Ok(Some(token.to_owned()))
         }
-        "bearer" if value.matches('.').count() == 2 => by_app_token(world, value),
-        "bearer" | "token" => by_token(world, value),
+        "bearer" | "token" => Ok(Some(value.to_owned())),
         _ => Err(ApiError::bad_credentials()),
     }
 }
@@ -146,9 +155,12 @@ struct Claims {
     exp: i64,
 }
 
+fn undecodable() -> ApiError {
+    ApiError::new(axum::http::StatusCode::UNAUTHORIZED, "A JSON web token could not be decoded")
+}
+
 /// A JSON web token signed by the app's key (RS256).
 fn by_app_token(world: &World, token: &str) -> Result<Caller, ApiError> {
-    let undecodable = || ApiError::new(axum::http::StatusCode::UNAUTHORIZED, "A JSON web token could not be decoded");
     let (signed, signature) = token.rsplit_once('.').ok_or_else(undecodable)?;
     let (header, claims) = signed.split_once('.').ok_or_else(undecodable)?;
     let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();

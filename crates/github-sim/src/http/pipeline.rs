@@ -1,7 +1,6 @@
 //! What happens to every API request around its handler: counted, struck by faults, authenticated, limited, and the
 //! answer tagged, recorded and possibly lost.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -12,9 +11,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::FutureExt;
 
 use super::caller::{Caller, authenticate};
+use super::panics::caught;
 use super::{Abort, ApiError, BODY_LIMIT_BYTES};
 use crate::Sim;
 use crate::faults::{self, Circumstances, FaultKind, Occasion};
@@ -92,12 +91,7 @@ async fn answer(sim: &Sim, mut request: Request, next: Next, method: &Method, pa
         *request.method_mut() = Method::GET;
     }
     request.extensions_mut().insert(caller);
-    let response = AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|panic| {
-        let reason =
-            panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
-        tracing::error!(%method, path, reason, "a handler panicked; its transaction was rolled back");
-        ApiError::internal().into_response()
-    });
+    let response = caught(method, path, next.run(request)).await;
     let mut response = if *method == Method::GET || *method == Method::HEAD {
         tagged(response, wanted_tag.as_ref()).await
     } else {
@@ -120,7 +114,7 @@ fn strike(sim: &Sim, method: &Method, path: &str) -> Option<FaultKind> {
 }
 
 /// `owner/name` in `/repos/{owner}/{name}/…` or `/{owner}/{name}.git/…`.
-fn repository_in(path: &str) -> String {
+pub fn repository_in(path: &str) -> String {
     let mut parts = path.trim_start_matches('/').split('/');
     let (owner, name) = match parts.next() {
         Some("repos") => (parts.next(), parts.next()),

@@ -78,6 +78,13 @@ impl RateLimits {
         if exhausted { Err(budget) } else { Ok(budget) }
     }
 
+    /// What is left, without taking any of it.
+    pub fn look(&self, key: &str, resource: &'static str, settings: &Settings, now: Timestamp) -> Budget {
+        match self.take(key, resource, settings, now, 0) {
+            Ok(budget) | Err(budget) => budget,
+        }
+    }
+
     /// Gives back what a `304` did not cost.
     pub fn refund(&self, key: &str, resource: &'static str) {
         if let Some(window) = self.windows.lock().get_mut(&(key.to_owned(), resource)) {

@@ -3,6 +3,7 @@
 mod index;
 mod layout;
 mod log;
+mod manifest;
 pub(crate) mod markdown;
 mod pull;
 mod timeline;
@@ -12,7 +13,7 @@ pub use index::index;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use maud::html;
 
 use crate::Sim;
@@ -20,6 +21,8 @@ use crate::http::ApiError;
 
 pub fn routes() -> Router<Sim> {
     Router::new()
+        .route("/settings/apps/new", post(manifest::for_user))
+        .route("/organizations/{org}/settings/apps/new", post(manifest::for_organization))
         .route("/{owner}", get(index::owner))
         .route("/{owner}/{repo}", get(index::repo))
         .route("/{owner}/{repo}/pulls", get(index::repo))

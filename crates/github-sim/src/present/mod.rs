@@ -25,7 +25,7 @@ pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
 };
 pub use pull::{minimal_pull, pull, simple_pull};
-pub use repo::{full_repo, listed_repo, minimal_repo, permissions, repo};
+pub use repo::{full_repo, listed_repo, merge_settings, minimal_repo, permissions, repo};
 pub use review::{review, review_comment};
 pub use stack::{minimal_stack, stack};
 pub use timeline::{issue_event, issue_event_with_issue, timeline};

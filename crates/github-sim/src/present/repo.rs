@@ -117,22 +117,8 @@ pub fn repo(world: &World, repo: &Repo) -> Value {
 /// `full-repository`, what `GET /repos/{owner}/{repo}` answers to this caller.
 pub fn full_repo(world: &World, caller: &Caller, repo_doc: &Repo) -> Value {
     let mut value = repo(world, repo_doc);
-    let more = json!({
-        "allow_merge_commit": repo_doc.allow_merge_commit,
-        "allow_squash_merge": repo_doc.allow_squash_merge,
-        "allow_rebase_merge": repo_doc.allow_rebase_merge,
-        "allow_auto_merge": repo_doc.allow_auto_merge,
-        "allow_update_branch": repo_doc.allow_update_branch,
-        "delete_branch_on_merge": repo_doc.delete_branch_on_merge,
-        "use_squash_pr_title_as_default": repo_doc.squash_merge_commit_title == crate::world::SquashTitle::PrTitle,
-        "squash_merge_commit_title": repo_doc.squash_merge_commit_title,
-        "squash_merge_commit_message": repo_doc.squash_merge_commit_message,
-        "merge_commit_title": repo_doc.merge_commit_title,
-        "merge_commit_message": repo_doc.merge_commit_message,
-        "network_count": 0,
-        "subscribers_count": 0,
-    });
-    merge(&mut value, more);
+    merge(&mut value, merge_settings(repo_doc));
+    merge(&mut value, json!({ "network_count": 0, "subscribers_count": 0 }));
     add_permissions(world, caller, repo_doc, &mut value);
     let owner = world.account(repo_doc.owner);
     if owner.kind == AccountKind::Organization {
@@ -160,6 +146,23 @@ fn add_permissions(world: &World, caller: &Caller, repo: &Repo, value: &mut Valu
     if let Some(role) = role {
         value["permissions"] = permissions(role);
     }
+}
+
+/// How it merges.
+pub fn merge_settings(repo: &Repo) -> Value {
+    json!({
+        "allow_merge_commit": repo.allow_merge_commit,
+        "allow_squash_merge": repo.allow_squash_merge,
+        "allow_rebase_merge": repo.allow_rebase_merge,
+        "allow_auto_merge": repo.allow_auto_merge,
+        "allow_update_branch": repo.allow_update_branch,
+        "delete_branch_on_merge": repo.delete_branch_on_merge,
+        "use_squash_pr_title_as_default": repo.squash_merge_commit_title == crate::world::SquashTitle::PrTitle,
+        "squash_merge_commit_title": repo.squash_merge_commit_title,
+        "squash_merge_commit_message": repo.squash_merge_commit_message,
+        "merge_commit_title": repo.merge_commit_title,
+        "merge_commit_message": repo.merge_commit_message,
+    })
 }
 
 pub fn permissions(role: RepoRole) -> Value {

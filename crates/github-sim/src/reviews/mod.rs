@@ -167,12 +167,12 @@ pub fn edit_body(world: &mut World, actor: Id, repo: Id, id: Id, body: &str) -> 
     if review.body == body {
         return Ok(());
     }
-    body.clone_into(&mut review.body);
+    let body_from = std::mem::replace(&mut review.body, body.to_owned());
     review.updated_at = now;
     let (number, pending) = (review.number, review.state == ReviewState::Pending);
     if !pending {
         touch(world, repo, number)?;
-        emit::review(world, repo, id, actor, ReviewAction::Edited);
+        emit::review(world, repo, id, actor, ReviewAction::Edited { body_from });
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::http::ApiError;
+use crate::world::AppWebhook;
 
 /// The events that the simulator can send or that GitHub would accept.
 pub const EVENTS: &[&str] = &[
@@ -92,6 +93,14 @@ impl Config {
             return refuse("insecure_ssl must be 0 or 1");
         }
         Ok(self)
+    }
+
+    /// What it says replaces what was there; what it leaves out stays.
+    pub fn write_to(self, webhook: &mut AppWebhook) {
+        webhook.url = self.url.or(webhook.url.take());
+        webhook.secret = self.secret.or(webhook.secret.take());
+        webhook.content_type = self.content_type.unwrap_or_else(|| webhook.content_type.clone());
+        webhook.insecure_ssl = self.insecure_ssl.unwrap_or_else(|| webhook.insecure_ssl.clone());
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::payload;
 use super::request::{Clients, Prepared, prepare};
 use crate::Sim;
 use crate::faults::FaultKind;
@@ -99,7 +100,10 @@ fn fault_of(sim: &Sim, id: Id) -> Option<FaultKind> {
 }
 
 async fn deliver(sim: &Sim, clients: &Clients, id: Id) {
-    let Some(delivery) = sim.read(|world| world.deliveries.get(0, id).cloned()) else { return };
+    let Some(mut delivery) = sim.read(|world| world.deliveries.get(0, id).cloned()) else { return };
+    if let Err(error) = payload::complete(sim, &mut delivery).await {
+        tracing::error!(%error, delivery = id, "a payload could not be completed");
+    }
     let Some((prepared, now)) = sim.read(|world| prepare(world, &delivery).map(|prepared| (prepared, world.now)))
     else {
         // The receiver is gone, and with it whoever could want to know.

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::audience::{Event, Told, tell, tell_app};
 use super::payload;
 use crate::git::{CommitObject, FileChange, FileStatus, RefChange};
-use crate::world::{Id, World};
+use crate::pulls;
+use crate::world::{FromGit, Id, World};
 
 /// A ref that moved, with what git says about it.
 pub struct PushFacts {
@@ -78,6 +79,31 @@ pub enum PullAction {
     },
 }
 
+impl PullAction {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Opened => "opened",
+            Self::Closed => "closed",
+            Self::Reopened => "reopened",
+            Self::ReadyForReview => "ready_for_review",
+            Self::ConvertedToDraft => "converted_to_draft",
+            Self::Synchronize { .. } => "synchronize",
+            Self::Edited { .. } => "edited",
+            Self::Labeled { .. } => "labeled",
+            Self::Unlabeled { .. } => "unlabeled",
+            Self::Assigned { .. } => "assigned",
+            Self::Unassigned { .. } => "unassigned",
+            Self::ReviewRequested { .. } => "review_requested",
+            Self::ReviewRequestRemoved { .. } => "review_request_removed",
+        }
+    }
+
+    /// GitHub computes anew whether it can be merged, and has not finished when it tells of this.
+    pub(super) fn unsettles(&self) -> bool {
+        matches!(self, Self::Opened | Self::Closed | Self::Reopened | Self::Synchronize { .. })
+    }
+}
+
 pub enum IssueAction {
     Opened,
     Closed,
@@ -106,10 +132,9 @@ impl CommentAction {
     }
 }
 
-#[derive(Clone, Copy)]
 pub enum ReviewAction {
     Submitted,
-    Edited,
+    Edited { body_from: String },
     Dismissed,
 }
 
@@ -178,7 +203,16 @@ pub fn ref_deleted(world: &mut World, repo: Id, sender: Id, ref_name: &str) {
 }
 
 pub fn pull_request(world: &mut World, repo: Id, number: u64, sender: Id, action: PullAction) {
-    let _ = (world, repo, number, sender, action);
+    let from_git = world
+        .pulls
+        .get(repo, number)
+        .filter(|pull| pulls::facts(world, pull).is_none())
+        .map(|pull| FromGit::PullTotals { repo, base: pull.base_sha.clone(), head: pull.head_sha.clone() });
+    let event = Event { from_git, ..Event::new("pull_request", Some(action.name()), repo, sender) };
+    tell(world, event, |world| match world.pulls.get(repo, number) {
+        Some(pull) => payload::pull_request(world, pull, &action),
+        None => Value::Null,
+    });
 }
 
 pub fn issues(world: &mut World, repo: Id, number: u64, sender: Id, action: IssueAction) {
@@ -210,31 +244,100 @@ pub fn issue_comment(world: &mut World, repo: Id, comment: Id, sender: Id, actio
 }
 
 pub fn review(world: &mut World, repo: Id, review: Id, sender: Id, action: ReviewAction) {
-    let _ = (world, repo, review, sender, action);
+    let name = match action {
+        ReviewAction::Submitted => "submitted",
+        ReviewAction::Edited { .. } => "edited",
+        ReviewAction::Dismissed => "dismissed",
+    };
+    let event = Event::new("pull_request_review", Some(name), repo, sender);
+    tell(world, event, |world| {
+        let review = world.reviews.get(repo, review);
+        match review.and_then(|review| Some((review, world.pulls.get(repo, review.number)?))) {
+            Some((review, pull)) => payload::review(world, pull, review, &action),
+            None => Value::Null,
+        }
+    });
 }
 
 pub fn review_comment(world: &mut World, repo: Id, comment: Id, sender: Id, action: CommentAction) {
-    let _ = (world, repo, comment, sender, action);
+    let event = Event::new("pull_request_review_comment", Some(action.name()), repo, sender);
+    tell(world, event, |world| {
+        let comment = world.review_comments.get(repo, comment);
+        match comment.and_then(|comment| Some((comment, world.pulls.get(repo, comment.number)?))) {
+            Some((comment, pull)) => payload::review_comment(world, pull, comment, &action),
+            None => Value::Null,
+        }
+    });
 }
 
 pub fn review_thread(world: &mut World, repo: Id, thread: Id, sender: Id, action: ThreadAction) {
-    let _ = (world, repo, thread, sender, action);
+    let name = match action {
+        ThreadAction::Resolved => "resolved",
+        ThreadAction::Unresolved => "unresolved",
+    };
+    let event = Event::new("pull_request_review_thread", Some(name), repo, sender);
+    tell(world, event, |world| {
+        let thread = world.review_threads.get(repo, thread);
+        match thread.and_then(|thread| Some((thread, world.pulls.get(repo, thread.number)?))) {
+            Some((thread, pull)) => payload::review_thread(world, pull, thread),
+            None => Value::Null,
+        }
+    });
 }
 
+/// Repositories hear of what an app does; that it should do something, only the app itself hears.
 pub fn check_run(world: &mut World, repo: Id, run: Id, sender: Id, action: CheckRunAction) {
-    let _ = (world, repo, run, sender, action);
+    let Some(app) = world.check_runs.get(repo, run).map(|run| run.app) else { return };
+    let (name, told) = match action {
+        CheckRunAction::Created => ("created", Told::SubscribersAnd(app)),
+        CheckRunAction::Completed => ("completed", Told::SubscribersAnd(app)),
+        CheckRunAction::Rerequested => ("rerequested", Told::App(app)),
+    };
+    let event = Event { told, ..Event::new("check_run", Some(name), repo, sender) };
+    tell(world, event, |world| match world.repo(repo).zip(world.check_runs.get(repo, run)) {
+        Some((repo, run)) => payload::check_run(world, repo, run),
+        None => Value::Null,
+    });
 }
 
 pub fn check_suite(world: &mut World, repo: Id, suite: Id, sender: Id, action: CheckSuiteAction) {
-    let _ = (world, repo, suite, sender, action);
+    let Some(found) = world.check_suites.get(repo, suite) else { return };
+    let from_git = Some(FromGit::Commit { repo, sha: found.head_sha.clone() });
+    let (name, told) = match action {
+        CheckSuiteAction::Requested => ("requested", Told::App(found.app)),
+        CheckSuiteAction::Completed => ("completed", Told::SubscribersAnd(found.app)),
+        CheckSuiteAction::Rerequested => ("rerequested", Told::App(found.app)),
+    };
+    let event = Event { told, from_git, ..Event::new("check_suite", Some(name), repo, sender) };
+    tell(world, event, |world| match world.repo(repo).zip(world.check_suites.get(repo, suite)) {
+        Some((repo, suite)) => payload::check_suite(world, repo, suite),
+        None => Value::Null,
+    });
 }
 
 pub fn status(world: &mut World, repo: Id, status: Id, sender: Id) {
-    let _ = (world, repo, status, sender);
+    let Some(found) = world.statuses.get(repo, status) else { return };
+    let from_git = Some(FromGit::Commit { repo, sha: found.sha.clone() });
+    let event = Event { from_git, ..Event::new("status", None, repo, sender) };
+    tell(world, event, |world| match world.repo(repo).zip(world.statuses.get(repo, status)) {
+        Some((repo, status)) => payload::status(world, repo, status),
+        None => Value::Null,
+    });
 }
 
 pub fn workflow_run(world: &mut World, repo: Id, run: Id, sender: Id, action: WorkflowRunAction) {
-    let _ = (world, repo, run, sender, action);
+    let name = match action {
+        WorkflowRunAction::Requested => "requested",
+        WorkflowRunAction::InProgress => "in_progress",
+        WorkflowRunAction::Completed => "completed",
+    };
+    let Some(found) = world.workflow_runs.get(repo, run) else { return };
+    let from_git = Some(FromGit::Commit { repo, sha: found.head_sha.clone() });
+    let event = Event { from_git, ..Event::new("workflow_run", Some(name), repo, sender) };
+    tell(world, event, |world| match world.repo(repo).zip(world.workflow_runs.get(repo, run)) {
+        Some((repo, run)) => payload::workflow_run(world, repo, run),
+        None => Value::Null,
+    });
 }
 
 pub fn installation(world: &mut World, installation: Id, sender: Id, action: InstallationAction) {

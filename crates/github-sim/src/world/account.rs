@@ -156,3 +156,20 @@ pub enum Selection {
     All,
     Selected(BTreeSet<Id>),
 }
+
+/// An app that someone has agreed to, until it is made. The code is good for one use.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AppManifest {
+    pub id: Id,
+    pub code: String,
+    pub owner: Id,
+    pub manifest: serde_json::Value,
+    pub created_at: Timestamp,
+}
+
+impl Doc for AppManifest {
+    const KIND: &'static str = "app_manifest";
+    fn key(&self) -> Key {
+        Key { scope: 0, id: self.id }
+    }
+}

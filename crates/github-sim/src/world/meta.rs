@@ -9,6 +9,9 @@ pub struct Meta {
     pub seed: u64,
     pub draws: u64,
     pub last_id: u64,
+    /// Faults are counted apart, so that what a fault draws depends on nothing but the seed and the faults before it.
+    #[serde(default)]
+    pub last_fault_id: u64,
     /// How far the simulator's clock runs ahead of the machine's.
     pub clock_offset_ms: i64,
     pub settings: Settings,

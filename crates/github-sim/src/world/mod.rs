@@ -16,7 +16,9 @@ mod repo;
 mod review;
 mod table;
 
-pub use account::{Account, AccountKind, App, AppWebhook, Installation, OrgRole, Selection, Token, TokenHolder};
+pub use account::{
+    Account, AccountKind, App, AppManifest, AppWebhook, Installation, OrgRole, Selection, Token, TokenHolder,
+};
 pub use check::{
     Annotation, CheckPreferences, CheckRun, CheckSuite, CiJob, CommitStatus, JobStep, Output, RunConclusion, RunStatus,
     StatusState, WorkflowRun,
@@ -102,6 +104,7 @@ world! {
     accounts: Account,
     tokens: Token,
     apps: App,
+    app_manifests: AppManifest,
     installations: Installation,
     repos: Repo,
     refs: RepoRefs,

@@ -3,13 +3,12 @@
 use serde_json::{Value, json};
 
 use super::without;
-use crate::present;
-use crate::world::{App, Hook, Id, Installation, NodeKind, Selection, World, node_id};
-use crate::zen;
+use crate::world::{App, Hook, Id, Installation, NodeKind, Repo, World, node_id};
+use crate::{apps, present, zen};
 
 pub fn installation(world: &World, found: &Installation, sender: Id, action: &str) -> Value {
     let mut payload = json!({ "action": action, "installation": old_form(world, found) });
-    payload["repositories"] = covered(world, found).iter().map(|id| short_repository(world, *id)).collect();
+    payload["repositories"] = apps::covered(world, found).map(|repo| short_repository(world, repo)).collect();
     if action == "deleted" || action == "suspend" || action == "unsuspend" {
         payload["requester"] = Value::Null;
     }
@@ -24,7 +23,9 @@ pub fn installation_repositories(
     added: &[Id],
     removed: &[Id],
 ) -> Value {
-    let list = |ids: &[Id]| -> Value { ids.iter().map(|id| short_repository(world, *id)).collect() };
+    let list = |ids: &[Id]| -> Value {
+        ids.iter().filter_map(|id| world.repo(*id)).map(|repo| short_repository(world, repo)).collect()
+    };
     let installation = old_form(world, found);
     json!({
         "action": if added.is_empty() { "removed" } else { "added" },
@@ -65,22 +66,11 @@ pub fn app_ping(world: &World, app: &App) -> Value {
     })
 }
 
-/// The repositories of an installation.
-fn covered(world: &World, installation: &Installation) -> Vec<Id> {
-    match &installation.selection {
-        Selection::All => {
-            world.repos.within(0).filter(|repo| repo.owner == installation.account).map(|repo| repo.id).collect()
-        }
-        Selection::Selected(repos) => repos.iter().copied().collect(),
-    }
-}
-
 fn old_form(world: &World, installation: &Installation) -> Value {
     without(present::installation(world, installation), &["client_id"])
 }
 
-fn short_repository(world: &World, id: Id) -> Value {
-    let Some(repo) = world.repo(id) else { return Value::Null };
+fn short_repository(world: &World, repo: &Repo) -> Value {
     json!({
         "id": repo.id,
         "node_id": node_id(NodeKind::Repository, 0, repo.id),

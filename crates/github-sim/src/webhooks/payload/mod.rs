@@ -1,11 +1,17 @@
 //! What webhooks say. Built from the presenters of the REST API; where a webhook's form of a thing is older or smaller,
 //! what it does not know is taken out.
 
+mod check;
+mod complete;
 mod installation;
+mod pull;
 mod push;
 mod talk;
 
+pub use check::{check_run, check_suite, status, workflow_run};
+pub use complete::complete;
 pub use installation::{app_ping, installation, installation_repositories, ping};
+pub use pull::{pull_request, review, review_comment, review_thread};
 pub use push::{push, ref_changed};
 pub use talk::{issue_comment, issues};
 
@@ -13,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::audience::Event;
 use crate::present;
-use crate::world::{Account, AccountKind, Id, Repo, World};
+use crate::world::{Account, AccountKind, Repo, World};
 
 /// The event's own members, between the action and what every payload has.
 pub fn framed(world: &World, event: &Event, own: Value) -> Value {
@@ -53,15 +59,20 @@ pub fn without(mut value: Value, names: &[&str]) -> Value {
     value
 }
 
-/// An app as webhooks show it.
-fn app(world: &World, id: Id) -> Value {
-    world.apps.get(0, id).map_or(Value::Null, |app| without(present::app(world, app), &["client_id"]))
+/// In a pull request, a repository also says how it merges.
+fn merging_repository(world: &World, repo: &Repo) -> Value {
+    let mut value = repository(world, repo);
+    present::merge(&mut value, present::merge_settings(repo));
+    value
+}
+
+/// Webhooks know less of an app.
+fn old_app(app: &mut Value) {
+    *app = without(app.take(), &["client_id"]);
 }
 
 /// The app through which something was said, in a thing that has one.
 fn with_old_app(mut value: Value) -> Value {
-    if let Some(app) = value.get_mut("performed_via_github_app").filter(|app| app.is_object()) {
-        *app = without(app.take(), &["client_id"]);
-    }
+    old_app(&mut value["performed_via_github_app"]);
     value
 }
