@@ -136,8 +136,7 @@ impl Sim {
         self.0.wake.notified()
     }
 
-    /// Sleeps, or less when the simulator stops. For requests, which are to finish then; what is spawned sleeps as it
-    /// likes, since it ends then.
+    /// Sleeps, or less when the simulator stops.
     pub async fn pause(&self, time: Duration) {
         tokio::select! {
             () = tokio::time::sleep(time) => {}

@@ -147,7 +147,7 @@ pub fn async_result(world: &World, repo: Id, number: u64, uuid: &str) -> Result<
 pub fn start_async_merges(sim: &Sim) {
     let worker = sim.clone();
     sim.spawn(async move {
-        loop {
+        while !worker.stopping().is_cancelled() {
             let changed = worker.changed();
             let (due, wait) = worker.read(next_due);
             match due {
@@ -155,8 +155,7 @@ pub fn start_async_merges(sim: &Sim) {
                 None => {
                     tokio::select! {
                         () = changed => {}
-                        // Not `pause`: it ends at once when the simulator stops, and this loop would never yield.
-                        () = tokio::time::sleep(wait) => {}
+                        () = worker.pause(wait) => {}
                     }
                 }
             }
@@ -189,6 +188,6 @@ async fn carry_out(sim: &Sim, merge: AsyncMerge) {
     });
     if stored.is_err() {
         // The disk refuses; trying again at once would only heat the room.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        sim.pause(Duration::from_secs(1)).await;
     }
 }

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "every test uses another part of it")]
 
-mod app;
 mod git;
 mod receiver;
 
