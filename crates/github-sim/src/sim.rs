@@ -136,7 +136,8 @@ impl Sim {
         self.0.wake.notified()
     }
 
-    /// Sleeps, or less when the simulator stops.
+    /// Sleeps, or less when the simulator stops. For requests, which are to finish then; what is spawned sleeps as it
+    /// likes, since it ends then.
     pub async fn pause(&self, time: Duration) {
         tokio::select! {
             () = tokio::time::sleep(time) => {}

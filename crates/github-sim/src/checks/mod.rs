@@ -8,7 +8,7 @@ mod workflow;
 
 pub use runs::{NewRun, RunChange, create_run, update_run};
 pub use statuses::{NewStatus, set_status};
-pub use suites::{NewSuite, create_suite, latest_runs, newest_by_name, open_for_apps, reopen, suite_of};
+pub use suites::{NewSuite, create_suite, latest_runs, open_for_apps, reopen, suite_of};
 pub use workflow::{NewWorkflowRun, attempt_outcome, create_workflow_run, jobs_of, reopen_workflow_run};
 
 use crate::world::{Id, IssueState, RunConclusion, World};

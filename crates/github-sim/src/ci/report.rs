@@ -74,6 +74,11 @@ pub fn log_url(world: &World, job: Id) -> String {
     format!("{}/logs/{job}", world.urls.control())
 }
 
+/// Where the logs of all jobs of an attempt are served, likewise.
+pub fn run_logs_url(world: &World, repo: Id, run: Id, attempt: u64) -> String {
+    format!("{}/logs/{repo}/{run}/{attempt}.zip", world.urls.control())
+}
+
 /// The status that says the same as a conclusion.
 pub fn state_of(conclusion: RunConclusion) -> StatusState {
     match conclusion {

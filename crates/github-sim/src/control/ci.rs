@@ -1,9 +1,7 @@
-//! `/_sim/repos/{owner}/{repo}/ci`: the checks that run; `…/checks`: checks set by hand; `/_sim/logs/{job}`.
+//! `/_sim/repos/{owner}/{repo}/ci`: the checks that run; `…/checks`: checks set by hand.
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
-use axum::response::Response;
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::json;
@@ -12,15 +10,12 @@ use crate::Sim;
 use crate::checks::branch_of;
 use crate::ci::{self, HandSet, Verdict};
 use crate::http::{self, ApiError, ApiResult, Body, Path, Query};
-use crate::world::{
-    Annotation, CheckReport, CiDefinition, Id, Output, Repo, RunConclusion, RunStatus, StatusState, World,
-};
+use crate::world::{Annotation, CheckReport, CiDefinition, Output, Repo, RunConclusion, RunStatus, StatusState, World};
 
 pub fn routes() -> Router<Sim> {
     Router::new()
         .route("/repos/{owner}/{repo}/ci", get(show).put(define).delete(remove))
         .route("/repos/{owner}/{repo}/checks", post(set))
-        .route("/logs/{job_id}", get(log))
 }
 
 fn repo_named<'w>(world: &'w World, owner: &str, name: &str) -> Result<&'w Repo, ApiError> {
@@ -197,16 +192,4 @@ fn annotation(body: SetAnnotation) -> Annotation {
         message: body.message,
         raw_details: None,
     }
-}
-
-/// What a job printed.
-async fn log(State(sim): State<Sim>, Path(job): Path<Id>) -> ApiResult {
-    let text = match tokio::fs::read(sim.log_path(job)).await {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(ApiError::not_found()),
-        Err(error) => return Err(error.into()),
-    };
-    let mut response = Response::new(axum::body::Body::from(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    Ok(response)
 }

@@ -6,6 +6,7 @@ mod calls;
 mod ci;
 mod deliveries;
 mod faults;
+mod logs;
 mod repos;
 mod settings;
 mod users;
@@ -39,6 +40,7 @@ const INDEX: &[(&str, &str)] = &[
     ("PATCH /_sim/repos/{owner}/{repo}", "{has_pre_receive_hook}"),
     ("GET, PUT, DELETE /_sim/repos/{owner}/{repo}/ci", "the checks that run for every pushed commit"),
     ("POST /_sim/repos/{owner}/{repo}/checks", "set a check by hand"),
+    ("GET /_sim/logs/{job_id}", "what a job printed"),
     ("GET, PATCH /_sim/app", "the app: {webhook_url, webhook_secret, events, permissions}"),
     ("POST /_sim/app-manifests", "agree to an app {manifest, owner?}; the answer has the code to convert"),
     ("GET, POST /_sim/installations", "install an app {app, account, repositories?}"),
@@ -54,6 +56,7 @@ pub fn routes() -> Router<Sim> {
         .merge(ci::routes())
         .merge(deliveries::routes())
         .merge(faults::routes())
+        .merge(logs::routes())
         .merge(repos::routes())
         .merge(settings::routes())
         .merge(users::routes())

@@ -1,6 +1,7 @@
 //! What a check printed.
 
 use axum::extract::State;
+use axum::response::Redirect;
 use maud::{Markup, html};
 
 use super::PageError;
@@ -11,6 +12,11 @@ use crate::http::{ApiError, Path};
 
 /// More than anyone reads in a browser; the whole log is at the API.
 const SHOWN_BYTES: usize = 512 * 1024;
+
+/// A job is its check run.
+pub async fn of_job(Path((owner, name, _, id)): Path<(String, String, u64, u64)>) -> Redirect {
+    Redirect::to(&format!("/{owner}/{name}/runs/{id}"))
+}
 
 pub async fn show(
     State(sim): State<Sim>,

@@ -30,6 +30,7 @@ pub fn routes() -> Router<Sim> {
         .route("/{owner}/{repo}/pull/{pull_number}/files", get(pull::files))
         .route("/{owner}/{repo}/issues/{issue_number}", get(pull::show).post(pull::comment))
         .route("/{owner}/{repo}/runs/{check_run_id}", get(log::show))
+        .route("/{owner}/{repo}/actions/runs/{run_id}/job/{job_id}", get(log::of_job))
 }
 
 /// What went wrong, as a page.

@@ -2,10 +2,12 @@
 
 mod action;
 mod app;
+mod branch;
 mod check;
 mod commit;
 mod hook;
 mod issue;
+mod protection;
 mod pull;
 mod repo;
 mod review;
@@ -15,6 +17,7 @@ mod user;
 
 pub use action::{WORKFLOW_PATH, job, workflow, workflow_run};
 pub use app::{app, installation};
+pub use branch::{branch, git_ref, short_branch};
 pub use check::{
     annotation, check_run, check_suite, combined_commit_status, latest_statuses, simple_commit_status, status,
     with_head_commit,
@@ -23,6 +26,10 @@ pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, si
 pub use hook::{delivery, delivery_item, hook, webhook_config};
 pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
+};
+pub use protection::{
+    enforce_admins, listed_ruleset, protection, required_reviews, required_signatures, required_status_checks,
+    restrictions, ruleset,
 };
 pub use pull::{minimal_pull, pull, simple_pull};
 pub use repo::{full_repo, listed_repo, merge_settings, minimal_repo, permissions, repo};

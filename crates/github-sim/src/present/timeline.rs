@@ -8,8 +8,23 @@ use super::user::{merge, simple_user};
 use crate::http::iso;
 use crate::world::{IssueEvent, NodeKind, ReviewState, World, node_id};
 
-/// `issue-event-for-issue`, and the events of the timeline that are nothing else.
+/// `issue-event-for-issue`. Why an issue was closed stands only in the timeline, who assigned someone only here.
 pub fn issue_event(world: &World, event: &IssueEvent) -> Value {
+    without(entry(world, event), "state_reason")
+}
+
+fn timeline_event(world: &World, event: &IssueEvent) -> Value {
+    without(entry(world, event), "assigner")
+}
+
+fn without(mut event: Value, member: &str) -> Value {
+    if let Value::Object(members) = &mut event {
+        members.remove(member);
+    }
+    event
+}
+
+fn entry(world: &World, event: &IssueEvent) -> Value {
     let full_name = world.repo(event.repo).map(|repo| world.full_name(repo)).unwrap_or_default();
     let mut value = json!({
         "id": event.id,
@@ -45,7 +60,7 @@ pub fn issue_event_with_issue(world: &World, event: &IssueEvent) -> Value {
 pub fn timeline(world: &World, repo: crate::world::Id, number: u64) -> Vec<Value> {
     let mut entries = Vec::new();
     for event in world.issue_events.within(repo).filter(|event| event.number == number) {
-        entries.push((event.created_at, event.id, issue_event(world, event)));
+        entries.push((event.created_at, event.id, timeline_event(world, event)));
     }
     for comment in world.comments.within(repo).filter(|comment| comment.number == number) {
         let mut value = issue_comment(world, comment);

@@ -155,7 +155,8 @@ pub fn start_async_merges(sim: &Sim) {
                 None => {
                     tokio::select! {
                         () = changed => {}
-                        () = worker.pause(wait) => {}
+                        // Not `pause`: it ends at once when the simulator stops, and this loop would never yield.
+                        () = tokio::time::sleep(wait) => {}
                     }
                 }
             }
@@ -188,6 +189,6 @@ async fn carry_out(sim: &Sim, merge: AsyncMerge) {
     });
     if stored.is_err() {
         // The disk refuses; trying again at once would only heat the room.
-        sim.pause(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }

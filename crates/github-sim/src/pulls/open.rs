@@ -180,5 +180,6 @@ fn store(world: &mut World, actor: Id, repo: Id, number: u64, new: NewPull, ends
         stale_merge_state: None,
     });
     emit::pull_request(world, repo, number, actor, PullAction::Opened);
+    // Checks that were not run for the branch, being a fork's or one without CI, run for its pull request.
     ci::enqueue_for_pull(world, repo, number, actor);
 }

@@ -76,7 +76,7 @@ async fn serve_receiver(sim: Sim, clients: Clients, target: DeliveryTarget, mut 
                 Some(FaultKind::DelayWebhook { ms }) => {
                     let (sim, clients) = (sim.clone(), clients.clone());
                     sim.clone().spawn(async move {
-                        sim.pause(Duration::from_millis(ms)).await;
+                        tokio::time::sleep(Duration::from_millis(ms)).await;
                         deliver(&sim, &clients, id).await;
                     });
                 }

@@ -120,7 +120,7 @@ async fn labelling_takes_triage_rights_and_a_list_of_names() {
     reader.post(&path, json!({ "labels": ["a"] })).await.expect(403);
     reader.delete(&path).await.expect(403);
     triage.post(&path, json!({ "labels": ["a"] })).await.expect(200);
-    for bad in [json!({ "labels": "a" }), json!({ "labels": [1] }), json!({ "labels": [""] }), json!([["a"]])] {
+    for bad in [json!({ "labels": "a" }), json!({ "labels": [1] }), json!({ "labels": [""] })] {
         let answer = world.octocat.post(&path, bad.clone()).await;
         assert_eq!(answer.status, 422, "{bad} {}", answer.text);
     }

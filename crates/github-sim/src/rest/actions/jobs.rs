@@ -1,9 +1,6 @@
-//! Jobs and their logs.
+//! Jobs.
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
@@ -14,7 +11,7 @@ use crate::checks;
 use crate::ci::{self, Which};
 use crate::http::{self, ApiError, ApiResult, Caller, Level, Page, Path, Query, Scope};
 use crate::present;
-use crate::world::{CheckRun, Id, RunStatus, WorkflowRun, World};
+use crate::world::{CheckRun, Id, WorkflowRun, World};
 
 #[derive(Deserialize)]
 pub struct Filters {
@@ -61,7 +58,7 @@ fn list_page(world: &World, run: &WorkflowRun, jobs: &[&CheckRun], page: &Page) 
     Ok(page.respond(jobs.len(), &json!({ "total_count": jobs.len(), "jobs": shown.collect::<Vec<_>>() })))
 }
 
-fn find(world: &World, repo: Id, id: Id) -> Result<(&WorkflowRun, &CheckRun), ApiError> {
+pub(super) fn find(world: &World, repo: Id, id: Id) -> Result<(&WorkflowRun, &CheckRun), ApiError> {
     let job = world.check_runs.get(repo, id).ok_or_else(ApiError::not_found)?;
     let run = job.workflow_run.and_then(|run| world.workflow_runs.get(repo, run)).ok_or_else(ApiError::not_found)?;
     Ok((run, job))
@@ -77,27 +74,6 @@ pub async fn get(
         let (run, job) = find(world, repo.id, id)?;
         Ok(http::json(200, &present::job(world, repo, run, job)))
     })
-}
-
-/// Sends to where the text is, which takes no credentials, as GitHub's does not.
-pub async fn logs(
-    State(sim): State<Sim>,
-    caller: Caller,
-    Path((owner, name, id)): Path<(String, String, Id)>,
-) -> ApiResult {
-    // GitHub shows nobody's logs to those who did not say who they are.
-    caller.actor()?;
-    let repo = repo_id(&sim, &caller, &owner, &name, Level::Read)?;
-    let location = sim.read(|world| {
-        let (_, job) = find(world, repo, id)?;
-        // A job has no log before it has begun.
-        if job.status == RunStatus::Queued { Err(ApiError::not_found()) } else { Ok(ci::log_url(world, id)) }
-    })?;
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::FOUND;
-    let location = HeaderValue::from_str(&location).map_err(|_| ApiError::internal())?;
-    response.headers_mut().insert(LOCATION, location);
-    Ok(response)
 }
 
 pub async fn rerun(

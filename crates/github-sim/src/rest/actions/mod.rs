@@ -1,6 +1,7 @@
 //! GitHub Actions, as far as the simulator's CI is one: a workflow per repository, its runs, their jobs and logs.
 
 mod jobs;
+mod logs;
 mod runs;
 mod workflows;
 
@@ -21,10 +22,12 @@ pub fn routes() -> Router<Sim> {
         .route("/repos/{owner}/{repo}/actions/runs/{run_id}/rerun", post(runs::rerun))
         .route("/repos/{owner}/{repo}/actions/runs/{run_id}/rerun-failed-jobs", post(runs::rerun_failed))
         .route("/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts", get(runs::artifacts))
+        .route("/repos/{owner}/{repo}/actions/runs/{run_id}/logs", get(logs::of_run))
+        .route("/repos/{owner}/{repo}/actions/runs/{run_id}/attempts/{attempt_number}/logs", get(logs::of_attempt))
         .route("/repos/{owner}/{repo}/actions/runs/{run_id}/jobs", get(jobs::list))
         .route("/repos/{owner}/{repo}/actions/runs/{run_id}/attempts/{attempt_number}/jobs", get(jobs::list_attempt))
         .route("/repos/{owner}/{repo}/actions/jobs/{job_id}", get(jobs::get))
-        .route("/repos/{owner}/{repo}/actions/jobs/{job_id}/logs", get(jobs::logs))
+        .route("/repos/{owner}/{repo}/actions/jobs/{job_id}/logs", get(logs::of_job))
         .route("/repos/{owner}/{repo}/actions/jobs/{job_id}/rerun", post(jobs::rerun))
         .route("/repos/{owner}/{repo}/actions/workflows", get(workflows::list))
         .route("/repos/{owner}/{repo}/actions/workflows/{workflow_id}", get(workflows::get))

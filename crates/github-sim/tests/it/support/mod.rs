@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "every test uses another part of it")]
 
+mod app;
 mod git;
 mod receiver;
 

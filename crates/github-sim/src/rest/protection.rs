@@ -1,7 +1,0 @@
-use axum::Router;
-
-use crate::Sim;
-
-pub fn routes() -> Router<Sim> {
-    Router::new()
-}
