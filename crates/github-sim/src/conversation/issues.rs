@@ -1,4 +1,4 @@
-//! Opening, editing, closing and locking issues; what a pull request has of that is the same.
+//! Opening, editing and closing issues; locking and assigning, which is the same with pull requests.
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,7 @@ const LONGEST_TITLE_CHARS: usize = 256;
 const MOST_ASSIGNEES: usize = 10;
 
 pub fn open_issue(world: &mut World, actor: Id, repo: Id, title: &str, body: Option<&str>) -> Result<u64, ApiError> {
-    check_title(title)?;
-    check_length("Issue", body.unwrap_or_default())?;
+    check_words(Some(title), body)?;
     let (number, id, now) = (world.next_number(repo), world.next_id(), world.now);
     world.issues.insert(Issue {
         repo,
@@ -37,7 +36,13 @@ pub fn open_issue(world: &mut World, actor: Id, repo: Id, title: &str, body: Opt
     Ok(number)
 }
 
-/// Gives it another title, another body, or both: one `edited` event with what they were.
+/// Whether GitHub takes such a title and such a body.
+pub fn check_words(title: Option<&str>, body: Option<&str>) -> Result<(), ApiError> {
+    title.map(check_title).transpose()?;
+    check_length("Issue", body.unwrap_or_default())
+}
+
+/// Gives an issue another title, another body, or both: one `edited` event with what they were.
 pub fn edit_text(
     world: &mut World,
     actor: Id,
@@ -46,8 +51,7 @@ pub fn edit_text(
     title: Option<&str>,
     body: Option<Option<&str>>,
 ) -> Result<(), ApiError> {
-    title.map(check_title).transpose()?;
-    check_length("Issue", body.flatten().unwrap_or_default())?;
+    check_words(title, body.flatten())?;
     let issue = world.issues.get(repo, number).ok_or_else(ApiError::not_found)?;
     let title = title.filter(|title| *title != issue.title).map(str::to_owned);
     let body = body.filter(|body| *body != issue.body.as_deref()).map(|body| body.map(str::to_owned));
@@ -66,55 +70,15 @@ pub fn edit_text(
         let from = std::mem::replace(&mut issue.body, body);
         changes["body"] = json!({ "from": from.unwrap_or_default() });
     }
-    let is_pull = issue.is_pull;
     if let Some(rename) = rename {
         note_event(world, repo, number, actor, "renamed", rename);
     }
-    if is_pull {
-        emit::pull_request(world, repo, number, actor, PullAction::Edited { changes });
-    } else {
-        emit::issues(world, repo, number, actor, IssueAction::Edited { changes });
-    }
+    emit::issues(world, repo, number, actor, IssueAction::Edited { changes });
     Ok(())
 }
 
-/// Closes an issue or a pull request, or opens it again.
+/// Closes an issue or opens it again. What it takes with a pull request, `pulls` knows.
 pub fn set_state(
-    world: &mut World,
-    actor: Id,
-    repo: Id,
-    number: u64,
-    state: IssueState,
-    reason: Option<&str>,
-) -> Result<(), ApiError> {
-    match world.pulls.get(repo, number) {
-        None => set_issue_state(world, actor, repo, number, state, reason),
-        Some(_) => set_pull_state(world, actor, repo, number, state),
-    }
-}
-
-fn set_pull_state(world: &mut World, actor: Id, repo: Id, number: u64, state: IssueState) -> Result<(), ApiError> {
-    let now = world.now;
-    let is_merged = world.pulls.get(repo, number).is_some_and(|pull| pull.merged.is_some());
-    let issue = world.issues.edit(repo, number).ok_or_else(ApiError::not_found)?;
-    if issue.state == state {
-        return Ok(());
-    }
-    if is_merged {
-        return Err(ApiError::validation("PullRequest", "state", "invalid"));
-    }
-    let closed = state == IssueState::Closed;
-    issue.state = state;
-    issue.updated_at = now;
-    issue.closed_at = closed.then_some(now);
-    issue.closed_by = closed.then_some(actor);
-    let (event, action) = if closed { ("closed", PullAction::Closed) } else { ("reopened", PullAction::Reopened) };
-    note_event(world, repo, number, actor, event, json!({}));
-    emit::pull_request(world, repo, number, actor, action);
-    Ok(())
-}
-
-fn set_issue_state(
     world: &mut World,
     actor: Id,
     repo: Id,

@@ -6,7 +6,7 @@ pub mod labels;
 pub mod reactions;
 
 pub use comments::{add_comment, delete_comment, edit_comment};
-pub use issues::{edit_text, lock, may_be_assigned, open_issue, set_assignees, set_state, unlock};
+pub use issues::{check_words, edit_text, lock, may_be_assigned, open_issue, set_assignees, set_state, unlock};
 
 use serde_json::json;
 

@@ -7,6 +7,7 @@ use super::{LabelName, Title, assignees, issue_for, shown};
 use crate::Sim;
 use crate::conversation::{self, labels};
 use crate::http::{self, ApiError, ApiResult, Body, Caller, Level, Path};
+use crate::pulls;
 use crate::world::{Id, IssueState, World};
 
 #[derive(Deserialize)]
@@ -33,56 +34,115 @@ pub async fn update(
     Path((owner, name, number)): Path<(String, String, u64)>,
     Body(change): Body<Change>,
 ) -> ApiResult {
-    sim.write(|world| {
+    let change = Checked::new(change)?;
+    let (repo, is_pull) = sim.read(|world| {
+        permitted(world, &caller, &owner, &name, number, &change)?;
         let issue = issue_for(world, &caller, &owner, &name, number, Level::Participate)?;
-        let (repo, actor) = (issue.repo, caller.actor()?);
-        let may = |level| issue_for(world, &caller, &owner, &name, number, level).is_ok();
-        let (may_triage, may_write) = (may(Level::Triage), may(Level::Write));
-        let is_author = issue.author == actor;
-        let changes_text = change.title.is_some() || change.body.is_some();
-        if changes_text && !(is_author || may_write) || !(is_author || may_triage) {
-            return Err(ApiError::forbidden("Must have admin rights to Repository."));
+        Ok::<_, ApiError>((issue.repo, issue.is_pull))
+    })?;
+    if is_pull {
+        let edit = pulls::Edit {
+            title: change.title.clone(),
+            body: change.body.clone(),
+            state: change.state,
+            ..Default::default()
+        };
+        pulls::edit(&sim, caller.actor()?, repo, number, edit).await?;
+    }
+    sim.write(|world| {
+        let rights = permitted(world, &caller, &owner, &name, number, &change)?;
+        let actor = caller.actor()?;
+        if !is_pull {
+            let body = change.body.as_ref().map(Option::as_deref);
+            conversation::edit_text(world, actor, repo, number, change.title.as_deref(), body)?;
         }
-        let reopens = change.state.as_deref() == Some("open") && issue.state == IssueState::Closed;
-        if reopens && !may_triage && issue.closed_by != Some(actor) {
-            return Err(ApiError::forbidden("Must have admin rights to Repository."));
+        if rights == Rights::Triage {
+            sort_out(world, actor, repo, number, &change)?;
         }
-        apply(world, actor, repo, number, change, may_triage)?;
+        if let Some(state) = change.state.filter(|_| !is_pull) {
+            conversation::set_state(world, actor, repo, number, state, change.reason.as_deref())?;
+        }
         Ok(http::json(200, &shown(world, repo, number)))
     })
 }
 
-fn apply(
-    world: &mut World,
-    actor: Id,
-    repo: Id,
+/// A change without what could never be.
+struct Checked {
+    title: Option<String>,
+    body: Option<Option<String>>,
+    state: Option<IssueState>,
+    reason: Option<String>,
+    labels: Option<Vec<String>>,
+    assignees: Option<Vec<String>>,
+}
+
+impl Checked {
+    fn new(change: Change) -> Result<Self, ApiError> {
+        let title = change.title.map(Title::into_text);
+        conversation::check_words(title.as_deref(), change.body.as_ref().and_then(Option::as_deref))?;
+        let state = match change.state.as_deref() {
+            None => None,
+            Some("open") => Some(IssueState::Open),
+            Some("closed") => Some(IssueState::Closed),
+            Some(_) => return Err(ApiError::validation("Issue", "state", "invalid")),
+        };
+        let reasons = ["completed", "not_planned", "duplicate", "reopened"];
+        if change.state_reason.as_deref().is_some_and(|reason| !reasons.contains(&reason)) {
+            return Err(ApiError::validation("Issue", "state_reason", "invalid"));
+        }
+        Ok(Self {
+            title,
+            body: change.body,
+            state,
+            reason: change.state_reason,
+            labels: change.labels.map(|names| names.into_iter().map(LabelName::into_name).collect()),
+            assignees: change.assignees.or_else(|| change.assignee.map(|login| login.into_iter().collect())),
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rights {
+    /// An author without any: their words and whether it is open. GitHub drops the rest without a word.
+    Author,
+    Triage,
+}
+
+fn permitted(
+    world: &World,
+    caller: &Caller,
+    owner: &str,
+    name: &str,
     number: u64,
-    change: Change,
-    may_triage: bool,
-) -> Result<(), ApiError> {
-    let title = change.title.map(Title::into_text);
-    let body = change.body.as_ref().map(Option::as_deref);
-    conversation::edit_text(world, actor, repo, number, title.as_deref(), body)?;
-    if may_triage {
-        if let Some(names) = change.labels {
-            let names: Vec<String> = names.into_iter().map(LabelName::into_name).collect();
-            let ids = labels::find_or_create(world, repo, &names)?;
-            labels::set(world, actor, repo, number, &ids)?;
-        }
-        let logins = change.assignees.or_else(|| change.assignee.map(|login| login.into_iter().collect()));
-        if let Some(logins) = logins {
-            let wanted = assignees::strictly(world, repo, number, &logins)?;
-            conversation::set_assignees(world, actor, repo, number, &wanted)?;
-        }
+    change: &Checked,
+) -> Result<Rights, ApiError> {
+    let issue = issue_for(world, caller, owner, name, number, Level::Participate)?;
+    let actor = caller.actor()?;
+    let may = |level| issue_for(world, caller, owner, name, number, level).is_ok();
+    let is_author = issue.author == actor;
+    let refused = || Err(ApiError::forbidden("Must have admin rights to Repository."));
+    if (change.title.is_some() || change.body.is_some()) && !is_author && !may(Level::Write) {
+        return refused();
     }
-    let reason = change.state_reason.as_deref();
-    if reason.is_some_and(|reason| !["completed", "not_planned", "duplicate", "reopened"].contains(&reason)) {
-        return Err(ApiError::validation("Issue", "state_reason", "invalid"));
+    if may(Level::Triage) {
+        return Ok(Rights::Triage);
     }
-    match change.state.as_deref() {
-        None => Ok(()),
-        Some("open") => conversation::set_state(world, actor, repo, number, IssueState::Open, reason),
-        Some("closed") => conversation::set_state(world, actor, repo, number, IssueState::Closed, reason),
-        Some(_) => Err(ApiError::validation("Issue", "state", "invalid")),
+    // What someone else closed stays closed for its author.
+    let reopens = change.state == Some(IssueState::Open) && issue.state == IssueState::Closed;
+    if !is_author || reopens && issue.closed_by != Some(actor) {
+        return refused();
     }
+    Ok(Rights::Author)
+}
+
+fn sort_out(world: &mut World, actor: Id, repo: Id, number: u64, change: &Checked) -> Result<(), ApiError> {
+    if let Some(names) = &change.labels {
+        let ids = labels::find_or_create(world, repo, names)?;
+        labels::set(world, actor, repo, number, &ids)?;
+    }
+    if let Some(logins) = &change.assignees {
+        let wanted = assignees::strictly(world, repo, number, logins)?;
+        conversation::set_assignees(world, actor, repo, number, &wanted)?;
+    }
+    Ok(())
 }
