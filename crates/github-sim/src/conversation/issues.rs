@@ -123,6 +123,7 @@ pub fn lock(world: &mut World, actor: Id, repo: Id, number: u64, reason: Option<
     if !world.issues.get(repo, number).ok_or_else(ApiError::not_found)?.locked {
         touch(world, repo, number)?.locked = true;
         note_event(world, repo, number, actor, "locked", json!({ "lock_reason": reason }));
+        tell(world, actor, repo, number, IssueAction::Locked, PullAction::Locked);
     }
     Ok(())
 }
@@ -131,8 +132,18 @@ pub fn unlock(world: &mut World, actor: Id, repo: Id, number: u64) -> Result<(),
     if world.issues.get(repo, number).ok_or_else(ApiError::not_found)?.locked {
         touch(world, repo, number)?.locked = false;
         note_event(world, repo, number, actor, "unlocked", json!({ "lock_reason": null }));
+        tell(world, actor, repo, number, IssueAction::Unlocked, PullAction::Unlocked);
     }
     Ok(())
+}
+
+/// Tells of it as what it is: an issue or a pull request.
+pub(super) fn tell(world: &mut World, actor: Id, repo: Id, number: u64, of_issue: IssueAction, of_pull: PullAction) {
+    if world.pulls.get(repo, number).is_some() {
+        emit::pull_request(world, repo, number, actor, of_pull);
+    } else {
+        emit::issues(world, repo, number, actor, of_issue);
+    }
 }
 
 /// Those who have a part in the repository may be assigned, and who opened or commented on the issue.
@@ -160,16 +171,14 @@ pub fn set_assignees(world: &mut World, actor: Id, repo: Id, number: u64, wanted
     for assignee in had.iter().filter(|id| !wanted.contains(id)) {
         touch(world, repo, number)?.assignees.retain(|id| id != assignee);
         note_event(world, repo, number, actor, "unassigned", assignment(*assignee, actor));
-        if world.pulls.get(repo, number).is_some() {
-            emit::pull_request(world, repo, number, actor, PullAction::Unassigned { assignee: *assignee });
-        }
+        let assignee = *assignee;
+        tell(world, actor, repo, number, IssueAction::Unassigned { assignee }, PullAction::Unassigned { assignee });
     }
     for assignee in wanted.iter().filter(|id| !had.contains(id)) {
         touch(world, repo, number)?.assignees.push(*assignee);
         note_event(world, repo, number, actor, "assigned", assignment(*assignee, actor));
-        if world.pulls.get(repo, number).is_some() {
-            emit::pull_request(world, repo, number, actor, PullAction::Assigned { assignee: *assignee });
-        }
+        let assignee = *assignee;
+        tell(world, actor, repo, number, IssueAction::Assigned { assignee }, PullAction::Assigned { assignee });
     }
     Ok(())
 }

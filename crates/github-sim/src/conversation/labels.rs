@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{note_event, touch};
 use crate::http::ApiError;
-use crate::webhooks::emit::{self, IssueAction, PullAction};
+use crate::webhooks::emit::{IssueAction, PullAction};
 use crate::world::{Id, Label, World};
 
 const LONGEST_NAME_CHARS: usize = 50;
@@ -122,13 +122,11 @@ fn tell(world: &mut World, actor: Id, repo: Id, number: u64, label: Id, event: &
     let Some(found) = world.labels.get(repo, label) else { return };
     let details = json!({ "label": { "name": found.name, "color": found.color } });
     note_event(world, repo, number, actor, event, details);
-    let is_pull = world.issues.get(repo, number).is_some_and(|issue| issue.is_pull);
-    match (is_pull, event) {
-        (true, "labeled") => emit::pull_request(world, repo, number, actor, PullAction::Labeled { label }),
-        (true, _) => emit::pull_request(world, repo, number, actor, PullAction::Unlabeled { label }),
-        (false, "labeled") => emit::issues(world, repo, number, actor, IssueAction::Labeled { label }),
-        (false, _) => emit::issues(world, repo, number, actor, IssueAction::Unlabeled { label }),
-    }
+    let (of_issue, of_pull) = match event {
+        "labeled" => (IssueAction::Labeled { label }, PullAction::Labeled { label }),
+        _ => (IssueAction::Unlabeled { label }, PullAction::Unlabeled { label }),
+    };
+    super::issues::tell(world, actor, repo, number, of_issue, of_pull);
 }
 
 fn check_name(name: &str) -> Result<(), ApiError> {

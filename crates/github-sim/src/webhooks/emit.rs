@@ -77,6 +77,8 @@ pub enum PullAction {
     ReviewRequestRemoved {
         reviewer: Id,
     },
+    Locked,
+    Unlocked,
 }
 
 impl PullAction {
@@ -95,6 +97,8 @@ impl PullAction {
             Self::Unassigned { .. } => "unassigned",
             Self::ReviewRequested { .. } => "review_requested",
             Self::ReviewRequestRemoved { .. } => "review_request_removed",
+            Self::Locked => "locked",
+            Self::Unlocked => "unlocked",
         }
     }
 
@@ -111,6 +115,10 @@ pub enum IssueAction {
     Edited { changes: Value },
     Labeled { label: Id },
     Unlabeled { label: Id },
+    Assigned { assignee: Id },
+    Unassigned { assignee: Id },
+    Locked,
+    Unlocked,
 }
 
 pub enum CommentAction {
@@ -223,6 +231,10 @@ pub fn issues(world: &mut World, repo: Id, number: u64, sender: Id, action: Issu
         IssueAction::Edited { .. } => "edited",
         IssueAction::Labeled { .. } => "labeled",
         IssueAction::Unlabeled { .. } => "unlabeled",
+        IssueAction::Assigned { .. } => "assigned",
+        IssueAction::Unassigned { .. } => "unassigned",
+        IssueAction::Locked => "locked",
+        IssueAction::Unlocked => "unlocked",
     };
     let event = Event::new("issues", Some(name), repo, sender);
     tell(world, event, |world| match world.issues.get(repo, number) {

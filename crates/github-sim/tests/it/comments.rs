@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, World};
+use crate::support::{Client, Receiver, World};
 
 async fn issue(world: &World) -> u64 {
     world.octocat.post("/user/repos", json!({ "name": "talk" })).await.expect(201);
@@ -236,5 +236,31 @@ async fn a_reaction_is_given_once_counted_and_taken_back() {
     }
     world.octocat.post("/repos/octocat/talk/issues/99/reactions", json!({ "content": "+1" })).await.expect(404);
     world.octocat.get("/repos/octocat/talk/issues/comments/99/reactions").await.expect(404);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn whoever_listens_hears_of_comments() {
+    let world = World::new().await;
+    let number = issue(&world).await;
+    let receiver = Receiver::new().await;
+    let hook = json!({ "config": { "url": receiver.url, "content_type": "json" }, "events": ["issue_comment"] });
+    world.octocat.post("/repos/octocat/talk/hooks", hook).await.expect(201);
+    let reader = world.user("reader").await;
+    let id = comment(&reader, number, "frist").await["id"].clone();
+    let created = receiver.expect("issue_comment.created").await.json;
+    assert_eq!((&created["comment"]["id"], &created["issue"]["number"]), (&id, &json!(number)));
+    assert_eq!((&created["issue"]["comments"], &created["sender"]["login"]), (&json!(1), &json!("reader")));
+
+    let path = format!("/repos/octocat/talk/issues/comments/{id}");
+    reader.patch(&path, json!({ "body": "frist" })).await.expect(200);
+    world.octocat.patch(&path, json!({ "body": "first" })).await.expect(200);
+    let edited = receiver.expect("issue_comment.edited").await.json;
+    assert_eq!(edited["changes"]["body"]["from"], "frist");
+    assert_eq!((&edited["comment"]["body"], &edited["sender"]["login"]), (&json!("first"), &json!("octocat")));
+    world.octocat.delete(&path).await.expect(204);
+    assert_eq!(receiver.expect("issue_comment.deleted").await.json["comment"]["body"], "first");
+    // Saying the same again was no edit.
+    assert!(receiver.all().iter().all(|webhook| webhook.event == "ping"), "{:?}", receiver.all());
     world.finish().await;
 }

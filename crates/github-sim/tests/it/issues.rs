@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, World};
+use crate::support::{Client, Receiver, World};
 
 async fn open(client: &Client, body: Value) -> u64 {
     client.post("/repos/octocat/talk/issues", body).await.expect(201).json["number"].as_u64().unwrap()
@@ -201,5 +201,33 @@ async fn only_those_with_a_part_in_it_are_assigned() {
     world.octocat.get("/repos/octocat/talk/assignees/nobody").await.expect(404);
     let all = world.octocat.get("/repos/octocat/talk/assignees").await.expect(200).json;
     assert_eq!((all.as_array().unwrap().len(), &all[0]["login"]), (1, &json!("octocat")));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn whoever_listens_hears_of_issues() {
+    let world = world().await;
+    let receiver = Receiver::new().await;
+    let hook = json!({ "config": { "url": receiver.url, "content_type": "json" }, "events": ["issues"] });
+    world.octocat.post("/repos/octocat/talk/hooks", hook).await.expect(201);
+    let number = open(&world.octocat, json!({ "title": "before", "labels": ["bug"], "assignees": ["octocat"] })).await;
+    let path = format!("/repos/octocat/talk/issues/{number}");
+    world.octocat.patch(&path, json!({ "title": "after", "body": "More." })).await.expect(200);
+    world.octocat.patch(&path, json!({ "labels": [], "assignees": [] })).await.expect(200);
+    world.octocat.put(&format!("{path}/lock"), json!({ "lock_reason": "spam" })).await.expect(204);
+    world.octocat.delete(&format!("{path}/lock")).await.expect(204);
+    world.octocat.patch(&path, json!({ "state": "closed" })).await.expect(200);
+    world.octocat.patch(&path, json!({ "state": "open" })).await.expect(200);
+    assert_eq!(receiver.expect("issues.opened").await.json["issue"]["number"], number);
+    assert_eq!(receiver.expect("issues.labeled").await.json["label"]["name"], "bug");
+    assert_eq!(receiver.expect("issues.assigned").await.json["assignee"]["login"], "octocat");
+    let edited = receiver.expect("issues.edited").await.json;
+    assert_eq!(edited["changes"], json!({ "title": { "from": "before" }, "body": { "from": "" } }));
+    assert_eq!(receiver.expect("issues.unlabeled").await.json["label"]["name"], "bug");
+    receiver.expect("issues.unassigned").await;
+    assert_eq!(receiver.expect("issues.locked").await.json["issue"]["active_lock_reason"], "spam");
+    receiver.expect("issues.unlocked").await;
+    assert_eq!(receiver.expect("issues.closed").await.json["issue"]["state"], "closed");
+    receiver.expect("issues.reopened").await;
     world.finish().await;
 }

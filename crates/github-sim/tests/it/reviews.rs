@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Clone, World};
+use crate::support::{Client, Clone, Receiver, World};
 
 const BEFORE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
 const AFTER: &str = "one\nTWO\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\n";
@@ -346,5 +346,51 @@ async fn a_pull_request_is_an_issue_too() {
     );
     assert_eq!((&pull["labels"][0]["name"], &pull["assignee"]["login"]), (&json!("train"), &json!("writer")));
     assert_eq!(octocat.patch(&path, json!({ "state": "open" })).await.expect(200).json["state"], "open");
+    scene.world.finish().await;
+}
+
+#[tokio::test]
+async fn whoever_listens_hears_of_reviews() {
+    let scene = Scene::new().await;
+    let receiver = Receiver::new().await;
+    let events = ["pull_request", "pull_request_review", "pull_request_review_comment"];
+    let hook = json!({ "config": { "url": receiver.url, "content_type": "json" }, "events": events });
+    scene.world.octocat.post("/repos/octocat/talk/hooks", hook).await.expect(201);
+
+    let comments = json!([{ "path": "a.txt", "line": 2, "body": "Why so loud?" }]);
+    let pending = scene.review(&scene.writer, json!({ "body": "Hm.", "comments": comments })).await;
+    let review = format!("{}/reviews/{}", scene.pull, pending["id"]);
+    scene.writer.post(&format!("{review}/events"), json!({ "event": "REQUEST_CHANGES" })).await.expect(200);
+    let submitted = receiver.expect("pull_request_review.submitted").await.json;
+    assert_eq!(
+        (&submitted["review"]["state"], &submitted["review"]["id"]),
+        (&json!("changes_requested"), &pending["id"])
+    );
+    let comment = receiver.expect("pull_request_review_comment.created").await.json;
+    assert_eq!(comment["comment"]["body"], "Why so loud?");
+
+    scene.writer.put(&review, json!({ "body": "Hm!" })).await.expect(200);
+    receiver.expect("pull_request_review.edited").await;
+    scene.world.octocat.put(&format!("{review}/dismissals"), json!({ "message": "No." })).await.expect(200);
+    assert_eq!(receiver.expect("pull_request_review.dismissed").await.json["review"]["state"], "dismissed");
+    let comment = format!("/repos/octocat/talk/pulls/comments/{}", comment["comment"]["id"]);
+    scene.writer.patch(&comment, json!({ "body": "Why?" })).await.expect(200);
+    let edited = receiver.expect("pull_request_review_comment.edited").await.json;
+    assert_eq!(edited["changes"]["body"]["from"], "Why so loud?");
+    scene.writer.delete(&comment).await.expect(204);
+    receiver.expect("pull_request_review_comment.deleted").await;
+
+    let issue = scene.pull.replace("/pulls/", "/issues/");
+    let octocat = &scene.world.octocat;
+    octocat.patch(&issue, json!({ "title": "New", "labels": ["x"], "assignees": ["writer"] })).await.expect(200);
+    assert_eq!(receiver.expect("pull_request.edited").await.json["changes"]["title"]["from"], "Count louder");
+    receiver.expect("pull_request.labeled").await;
+    receiver.expect("pull_request.assigned").await;
+    octocat.patch(&issue, json!({ "state": "closed" })).await.expect(200);
+    assert_eq!(receiver.expect("pull_request.closed").await.json["pull_request"]["merged"], false);
+    octocat.put(&format!("{issue}/lock"), json!({})).await.expect(204);
+    receiver.expect("pull_request.locked").await;
+    octocat.delete(&format!("{issue}/lock")).await.expect(204);
+    receiver.expect("pull_request.unlocked").await;
     scene.world.finish().await;
 }

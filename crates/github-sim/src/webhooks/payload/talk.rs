@@ -14,7 +14,14 @@ pub fn issues(world: &World, found: &Issue, action: &IssueAction) -> Value {
         IssueAction::Labeled { label: id } | IssueAction::Unlabeled { label: id } => {
             payload["label"] = label(world, found.repo, *id);
         }
-        IssueAction::Opened | IssueAction::Closed | IssueAction::Reopened => {}
+        IssueAction::Assigned { assignee } | IssueAction::Unassigned { assignee } => {
+            payload["assignee"] = present::simple_user(world, *assignee);
+        }
+        IssueAction::Opened
+        | IssueAction::Closed
+        | IssueAction::Reopened
+        | IssueAction::Locked
+        | IssueAction::Unlocked => {}
     }
     payload
 }
