@@ -123,7 +123,9 @@ async fn write_commits(sim: &Sim, merge: &AsyncMerge, group: &Group) -> Result<V
         let Landed::At(sha) = landing::land(sim, &attempt).await? else {
             return Err(ApiError::not_mergeable("Merge conflict: the pull request could not be merged."));
         };
-        landings.push(push::Landing { number: pull.number, onto: tip, sha: sha.clone(), method: merge.method });
+        // Its base branch is the one below, which held that head.
+        let onto = below.map_or(tip, str::to_owned);
+        landings.push(push::Landing { number: pull.number, onto, sha: sha.clone(), method: merge.method });
         tip = sha;
         below = Some(&pull.head_sha);
     }

@@ -28,7 +28,7 @@ pub struct Cause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Landing {
     pub number: u64,
-    /// The commit it was merged onto.
+    /// What its base branch held.
     pub onto: Sha,
     /// The commit it landed as.
     pub sha: Sha,

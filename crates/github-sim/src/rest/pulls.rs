@@ -151,8 +151,10 @@ async fn show(
 ) -> ApiResult {
     let repo = repo_id(&sim, &caller, &owner, &name, Scope::PullRequests, Level::Read)?;
     pulls::settle(&sim, repo, &[number]).await?;
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let wants = |kind: &str| accept.contains("vnd.github") && accept.contains(kind);
+    let wants = |kind: &str| {
+        let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        accepted.any(|media| media.contains("vnd.github") && media.contains(kind))
+    };
     if wants("diff") || wants("patch") {
         let (git, ends) = (sim.git(repo), sim.read(|world| ends(world, repo, number))?);
         let (kind, text) = if wants("diff") {

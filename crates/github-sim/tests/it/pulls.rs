@@ -38,7 +38,7 @@ async fn what_cannot_be_a_pull_request_is_refused() {
     clone.git(&["push", "--quiet", "origin", "main:same"]).await;
     world.pull(&clone, "feature", "main").await;
     clone.git(&["checkout", "--quiet", "--orphan", "lonely"]).await;
-    clone.commit_on("lonely", "main", &[("l.txt", "l")], "Lonely").await;
+    clone.git(&["commit", "--quiet", "--allow-empty", "-m", "Lonely"]).await;
     clone.push("lonely").await;
     for (body, expected) in [
         (json!({ "title": "T", "head": "same", "base": "main" }), "No commits between main and same"),

@@ -41,7 +41,7 @@ async fn merge(world: &World, number: u64, body: Value) -> Value {
 #[tokio::test]
 async fn a_stack_is_made_read_and_listed() {
     let world = World::new().await;
-    let (_, [one, two, three], stack) = stack_of_three(&world).await;
+    let (_, [_, two, three], stack) = stack_of_three(&world).await;
     let shown = world.octocat.get(&format!("{REPO}/stacks/{stack}")).await.expect(200).json;
     assert_eq!((&shown["base"]["ref"], &shown["open"]), (&json!("main"), &json!(true)));
     assert_eq!(shown["pull_requests"][1]["number"], two);
@@ -53,7 +53,6 @@ async fn a_stack_is_made_read_and_listed() {
         let list = world.octocat.get(&format!("{REPO}/stacks{query}")).await.expect(200).json;
         assert_eq!(list.as_array().unwrap().len(), count, "{query}");
     }
-    let _ = one;
     world.octocat.get(&format!("{REPO}/stacks/99")).await.expect(404);
     world.finish().await;
 }

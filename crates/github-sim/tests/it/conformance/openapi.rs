@@ -135,14 +135,20 @@ fn error_problems(described: Option<&Value>, status: u64, body: &Value) -> Vec<(
     let described = described.and_then(|content| content.get("application/json"));
     let reference = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     let general = json!({ "allOf": [reference("basic-error")], "type": "object", "required": ["message"] });
-    let validation = json!({ "anyOf": [reference("validation-error"), reference("validation-error-simple")] });
+    // A stack's refusals are described in place, and carry values that no other refusal does.
+    let in_place = described.filter(|schema| schema.get("properties").is_some()).cloned();
+    let alternatives =
+        [reference("validation-error"), reference("validation-error-simple")].into_iter().chain(in_place);
+    let validation = json!({ "anyOf": alternatives.collect::<Vec<_>>() });
     let schema = match (described, status) {
         (_, 422) => &validation,
         (Some(described), _) => described,
         (None, _) => &general,
     };
     let mut errors = schema::errors(&validator(schema, Fields::Any), body);
-    if status != 422 && described.is_some() {
+    // The answer to an asynchronous merge has the same form whether it is a refusal or not.
+    let is_result = described == Some(&reference("pull-request-merge-async-result"));
+    if status != 422 && described.is_some() && !is_result {
         errors.extend(schema::errors(&validator(&general, Fields::Any), body));
     }
     errors
