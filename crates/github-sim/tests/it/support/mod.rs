@@ -6,6 +6,7 @@ mod app;
 mod git;
 mod receiver;
 
+pub use app::app_token;
 pub use git::Clone;
 pub use receiver::{Receiver, Webhook};
 

@@ -16,6 +16,8 @@ pub struct Receiver {
     received: Arc<Mutex<Vec<Webhook>>>,
     /// What the next deliveries are answered with, then 200.
     answers: Arc<Mutex<Vec<u16>>>,
+    /// How long the next delivery waits for its answer.
+    delay: Arc<Mutex<Option<Duration>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,21 +40,26 @@ impl Webhook {
     }
 }
 
-type Shared = (Arc<Mutex<Vec<Webhook>>>, Arc<Mutex<Vec<u16>>>);
+type Shared = (Arc<Mutex<Vec<Webhook>>>, Arc<Mutex<Vec<u16>>>, Arc<Mutex<Option<Duration>>>);
 
 impl Receiver {
     pub async fn new() -> Self {
-        let (received, answers) = (Arc::default(), Arc::default());
-        let state: Shared = (Arc::clone(&received), Arc::clone(&answers));
+        let (received, answers, delay) = (Arc::default(), Arc::default(), Arc::default());
+        let state: Shared = (Arc::clone(&received), Arc::clone(&answers), Arc::clone(&delay));
         let router = Router::new().route("/", post(receive)).with_state(state);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}/", listener.local_addr().expect("an address"));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, received, answers }
+        Self { url, received, answers, delay }
     }
 
     pub fn answer_next_with(&self, statuses: &[u16]) {
         *self.answers.lock().unwrap() = statuses.iter().rev().copied().collect();
+    }
+
+    /// The next delivery is answered only after this time.
+    pub fn answer_next_after(&self, delay: Duration) {
+        *self.delay.lock().unwrap() = Some(delay);
     }
 
     pub fn all(&self) -> Vec<Webhook> {
@@ -78,7 +85,7 @@ impl Receiver {
     }
 }
 
-async fn receive(State((received, answers)): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn receive(State((received, answers, delay)): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
     received.lock().unwrap().push(Webhook {
@@ -89,6 +96,10 @@ async fn receive(State((received, answers)): State<Shared>, headers: HeaderMap, 
         body,
         json,
     });
+    let delay = delay.lock().unwrap().take();
+    if let Some(delay) = delay {
+        tokio::time::sleep(delay).await;
+    }
     let status = answers.lock().unwrap().pop().unwrap_or(200);
     StatusCode::from_u16(status).expect("a status code")
 }
