@@ -17,7 +17,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::middleware::from_fn;
-use axum::routing::get;
+use axum::routing::{any, get};
 use serde_json::{Value, json};
 
 use crate::http::{self, ApiError, ApiResult};
@@ -60,7 +60,8 @@ pub fn routes() -> Router<Sim> {
         .merge(repos::routes())
         .merge(settings::routes())
         .merge(users::routes())
-        .fallback(nothing_there)
+        // A route, not a fallback: the pages would take `/_sim/x` for a repository.
+        .route("/{*rest}", any(nothing_there))
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn(http::catch_panics))
 }

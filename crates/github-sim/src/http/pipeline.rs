@@ -28,7 +28,8 @@ pub async fn api_pipeline(State(sim): State<Sim>, mut request: Request, next: Ne
     let path = uri.path().strip_prefix("/api/v3").unwrap_or(uri.path()).to_owned();
     let template = request.extensions().get::<MatchedPath>().map(|matched| {
         let matched = matched.as_str();
-        matched.strip_prefix("/api/v3").or_else(|| matched.strip_prefix("/api")).unwrap_or(matched).to_owned()
+        let template = matched.strip_prefix("/api/v3").or_else(|| matched.strip_prefix("/api")).unwrap_or(matched);
+        if template.is_empty() { "/".to_owned() } else { template.to_owned() }
     });
     if let Some(template) = &template {
         sim.calls().count(&method, template, &path);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::http::iso;
+use crate::http::{encode, iso};
 use crate::world::{Account, AccountKind, Id, NodeKind, World, node_id};
 
 /// `simple-user`.
@@ -12,7 +12,7 @@ pub fn simple_user(world: &World, id: Id) -> Value {
 
 fn user(world: &World, account: &Account) -> Value {
     let Account { id, login, kind, .. } = account;
-    let api = |path: &str| world.urls.api(format!("/users/{login}{path}"));
+    let api = |path: &str| world.urls.api(format!("/users/{}{path}", encode(login)));
     let (node, kind) = match kind {
         AccountKind::User => (NodeKind::User, "User"),
         AccountKind::Organization => (NodeKind::Organization, "Organization"),

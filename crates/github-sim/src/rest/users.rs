@@ -124,8 +124,7 @@ async fn show_org(State(sim): State<Sim>, Path(login): Path<String>) -> ApiResul
         let repos = world.repos.within(0).filter(|repo| repo.owner == org.id && !repo.private).count();
         let mut value = present::organization(world, org);
         let more = json!({
-            "name": org.name,
-            "email": org.email,
+            "name": org.display_name(),
             "html_url": world.urls.web(format!("/{}", org.login)),
             "has_organization_projects": false,
             "has_repository_projects": false,

@@ -202,7 +202,7 @@ async fn repositories_of_caller(State(sim): State<Sim>, caller: Caller, Path(id)
         let found = world.installations.get(0, id).filter(|found| is_within_reach(world, found, user));
         let repos: Vec<&Repo> = shared(world, found.ok_or_else(ApiError::not_found)?, user).collect();
         let shown: Vec<Value> =
-            repos[page.range(repos.len())].iter().map(|repo| present::full_repo(world, &caller, repo)).collect();
+            repos[page.range(repos.len())].iter().map(|repo| present::listed_repo(world, &caller, repo)).collect();
         Ok(page.respond(repos.len(), &json!({ "total_count": repos.len(), "repositories": shown })))
     })
 }

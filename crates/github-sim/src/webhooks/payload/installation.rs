@@ -40,7 +40,9 @@ pub fn installation_repositories(
 
 /// To a repository's hook.
 pub fn ping(world: &World, hook: &Hook) -> Value {
-    json!({ "zen": zen::line(hook.id), "hook_id": hook.id, "hook": present::hook(world, hook) })
+    let mut shown = present::hook(world, hook);
+    shown["last_response"] = json!({ "code": null, "status": "unused", "message": null });
+    json!({ "zen": zen::line(hook.id), "hook_id": hook.id, "hook": shown })
 }
 
 /// To an app.

@@ -41,8 +41,16 @@ fn description() -> &'static Description {
     DESCRIPTION.get_or_init(|| {
         let mut published = published::rest();
         let Value::Object(operations) = published["operations"].take() else { panic!("no operations") };
-        let operations = operations.into_iter().map(|(key, answers)| (shape(&key), answers)).collect();
+        let mut operations: HashMap<String, Value> =
+            operations.into_iter().map(|(key, answers)| (shape(&key), answers)).collect();
+        // Here, and only here, an account is described as a user and an enterprise at once, which nothing can be.
+        let installations = json!({ "type": "array", "items": { "$ref": "#/components/schemas/installation" } });
+        operations.entry("GET /app/installations".to_owned()).and_modify(|answers| {
+            answers["200"]["application/json"] = installations;
+        });
         let mut schemas = published["schemas"].take();
+        // GitHub Enterprise Server says it, and clients of one ask for it.
+        schemas["api-overview"]["properties"]["installed_version"] = json!({ "type": "string" });
         for (schema, properties, _) in NULL_ANYWAY {
             for property in *properties {
                 schemas[*schema]["properties"][*property]["nullable"] = true.into();
