@@ -35,8 +35,9 @@ pub fn create_token(world: &mut World, installation: Id, request: TokenRequest) 
     }
     let repositories = narrow_repositories(world, installation, &request)?;
     let permissions = match request.permissions {
-        Some(wanted) => narrow_permissions(&found.permissions, wanted)?,
-        None => found.permissions.clone(),
+        Some(wanted) if !wanted.is_empty() => narrow_permissions(&found.permissions, wanted)?,
+        // PyGithub always sends an object, and GitHub takes an empty one for no wish.
+        _ => found.permissions.clone(),
     };
     forget_expired(world);
     let secret = format!("ghs_{}", world.random_alphanumeric(36));

@@ -87,6 +87,7 @@ fn links(world: &World, full_name: &str, pull: &Pull) -> Value {
 pub fn pull(world: &World, pull: &Pull) -> Value {
     let MergeState { status, mergeable } = pulls::merge_state(world, pull);
     let facts = pulls::facts(world, pull);
+    let size = facts.map_or(pull.size, |facts| facts.size);
     let rebaseable = facts
         .filter(|_| mergeable.is_some())
         .map(|facts| matches!(facts.mergeability, Mergeability::Clean { .. }) && mergeable == Some(true));
@@ -102,10 +103,10 @@ pub fn pull(world: &World, pull: &Pull) -> Value {
         "comments": world.comments.within(pull.repo).filter(|comment| of_pull(comment.number)).count(),
         "review_comments": world.review_comments.within(pull.repo).filter(shown).count(),
         "maintainer_can_modify": pull.maintainer_can_modify,
-        "commits": facts.map_or(0, |facts| facts.ahead_by),
-        "additions": facts.map_or(0, |facts| facts.additions),
-        "deletions": facts.map_or(0, |facts| facts.deletions),
-        "changed_files": facts.map_or(0, |facts| facts.changed_files),
+        "commits": size.commits,
+        "additions": size.additions,
+        "deletions": size.deletions,
+        "changed_files": size.changed_files,
     });
     merge(&mut value, more);
     value

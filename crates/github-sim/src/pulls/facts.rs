@@ -10,7 +10,7 @@ use super::is_open;
 use crate::Sim;
 use crate::git::{GitRepo, MergeOutcome, Signature};
 use crate::http::ApiError;
-use crate::world::{Id, Mergeability, Pull, PullFacts, Sha, World};
+use crate::world::{Id, Mergeability, Pull, PullFacts, PullSize, Sha, World};
 
 /// Git processes work on this many pull requests at once, whoever asks: more only makes all of them slower.
 static AT_ONCE: Semaphore = Semaphore::const_new(4);
@@ -83,10 +83,10 @@ async fn answer(sim: &Sim, question: Question) -> Result<(), ApiError> {
 
 async fn ask(git: &GitRepo, question: &Question) -> Result<PullFacts, ApiError> {
     let Question { base, head, .. } = question;
-    let totals = async {
+    let measured = async {
         let merge_base = git.merge_base(base, head).await?;
-        let totals = git.diff_totals(merge_base.as_ref().unwrap_or(base), head).await?;
-        Ok((merge_base, totals))
+        let (size, behind_by) = measure(git, base, merge_base.as_ref().unwrap_or(base), head).await?;
+        Ok::<_, crate::git::Error>((merge_base, size, behind_by))
     };
     let merge = async {
         let outcome = git.merge_trees(base, head).await?;
@@ -96,14 +96,31 @@ async fn ask(git: &GitRepo, question: &Question) -> Result<PullFacts, ApiError> 
         };
         Ok((outcome, test_merge))
     };
-    let ((merge_base, totals), (outcome, test_merge), (ahead_by, behind_by)) =
-        tokio::try_join!(totals, merge, git.ahead_behind(head, base))?;
-    let (changed_files, additions, deletions) = totals;
+    let ((merge_base, size, behind_by), (outcome, test_merge)) = tokio::try_join!(measured, merge)?;
     let mergeability = match outcome {
         MergeOutcome::Clean { tree } => Mergeability::Clean { tree },
         MergeOutcome::Conflict { files } => Mergeability::Conflicting { files },
     };
-    Ok(PullFacts { merge_base, mergeability, test_merge, ahead_by, behind_by, additions, deletions, changed_files })
+    Ok(PullFacts { merge_base, mergeability, test_merge, behind_by, size })
+}
+
+/// How much a head proposes to a base.
+pub async fn size(git: &GitRepo, base: &Sha, head: &Sha) -> Result<PullSize, crate::git::Error> {
+    let merge_base = git.merge_base(base, head).await?;
+    Ok(measure(git, base, merge_base.as_ref().unwrap_or(base), head).await?.0)
+}
+
+/// The size, and how many commits of the base the head lacks.
+async fn measure(
+    git: &GitRepo,
+    base: &Sha,
+    merge_base: &Sha,
+    head: &Sha,
+) -> Result<(PullSize, u64), crate::git::Error> {
+    let (totals, (commits, behind_by)) =
+        tokio::try_join!(git.diff_totals(merge_base, head), git.ahead_behind(head, base))?;
+    let (changed_files, additions, deletions) = totals;
+    Ok((PullSize { commits, additions, deletions, changed_files }, behind_by))
 }
 
 /// The commit at `refs/pull/N/merge`. Its time is the head's, so that asking again gives the same commit.

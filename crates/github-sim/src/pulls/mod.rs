@@ -16,7 +16,7 @@ mod update_branch;
 
 pub use async_merge::{AsyncAnswer, AsyncRequest, async_result, request_async_merge, start_async_merges};
 pub use edit::{Edit, edit};
-pub use facts::{base_commit, facts, settle};
+pub use facts::{base_commit, facts, settle, size};
 pub use lifecycle::{MergedBy, close, mark_merged, retarget, set_draft};
 pub use merge::{MergeRequest, merge};
 pub use message::Words;

@@ -2,7 +2,7 @@
 
 use crate::http::{ApiError, Caller, Level, Scope, may};
 use crate::webhooks::emit::{self, PullAction};
-use crate::world::{Id, Issue, IssueState, Pull, Repo, Sha, World};
+use crate::world::{Id, Issue, IssueState, Pull, PullSize, Repo, Sha, World};
 use crate::{RepoGuard, Sim, ci};
 
 /// What is asked for.
@@ -39,6 +39,7 @@ pub async fn open(sim: &Sim, caller: &Caller, repo: Id, new: NewPull) -> Result<
     let git = sim.git(repo);
     git.fetch_from(&sim.git(ends.head_repo), &ends.head_sha).await?;
     check_history(sim, repo, &new, &ends).await?;
+    let size = super::size(&git, &ends.base_sha, &ends.head_sha).await?;
     let number = sim.write(|world| match new.issue {
         Some(number) => convertible_issue(world, repo, number).map(|()| number),
         None => Ok(world.next_number(repo)),
@@ -46,7 +47,7 @@ pub async fn open(sim: &Sim, caller: &Caller, repo: Id, new: NewPull) -> Result<
     // Whoever hears of the pull request can fetch it at once.
     git.set_ref(&format!("refs/pull/{number}/head"), &ends.head_sha).await?;
     sim.write(|world| {
-        store(world, actor, repo, number, new, ends);
+        store(world, actor, repo, number, new, (ends, size));
         Ok(number)
     })
 }
@@ -134,7 +135,7 @@ fn convertible_issue(world: &World, repo: Id, number: u64) -> Result<(), ApiErro
     }
 }
 
-fn store(world: &mut World, actor: Id, repo: Id, number: u64, new: NewPull, ends: Ends) {
+fn store(world: &mut World, actor: Id, repo: Id, number: u64, new: NewPull, (ends, size): (Ends, PullSize)) {
     let (id, now) = (world.next_id(), world.now);
     if let Some(issue) = world.issues.edit(repo, number) {
         issue.is_pull = true;
@@ -178,6 +179,7 @@ fn store(world: &mut World, actor: Id, repo: Id, number: u64, new: NewPull, ends
         requested_reviewers: Vec::new(),
         maintainer_can_modify: new.maintainer_can_modify && head_repo != repo,
         stale_merge_state: None,
+        size,
     });
     emit::pull_request(world, repo, number, actor, PullAction::Opened);
     // Checks that were not run for the branch, being a fork's or one without CI, run for its pull request.

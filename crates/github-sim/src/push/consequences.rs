@@ -70,7 +70,7 @@ fn note_refs(world: &mut World, repo: Id, prepared: &Prepared) {
 }
 
 fn synchronize(world: &mut World, actor: Id, head: &HeadMove, forced: bool) {
-    let HeadMove { repo, number, before, after, changed, lines } = head;
+    let HeadMove { repo, number, before, after, changed, lines, size } = head;
     let Some(pull) = world.pulls.get(*repo, *number).filter(|pull| pulls::is_open(world, pull)).cloned() else {
         return;
     };
@@ -81,6 +81,7 @@ fn synchronize(world: &mut World, actor: Id, head: &HeadMove, forced: bool) {
     edited.head_sha.clone_from(after);
     edited.base_sha = base_sha.unwrap_or(pull.base_sha.clone());
     edited.stale_merge_state = stale;
+    edited.size = *size;
     edited.last_pusher = Some(actor);
     if let Some(issue) = world.issues.edit(*repo, *number) {
         issue.updated_at = now;

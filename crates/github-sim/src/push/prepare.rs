@@ -6,7 +6,7 @@ use super::{Cause, reviews};
 use crate::git::{CommitFiles, GitRepo, MOST_PUSHED_COMMITS, RefChange};
 use crate::http::ApiError;
 use crate::webhooks::emit::{PushFacts, PushedCommit};
-use crate::world::{Id, Pull, Sha, World};
+use crate::world::{Id, Pull, PullSize, Sha, World};
 use crate::{RepoGuard, Sim, faults, policy, pulls};
 
 pub struct Prepared {
@@ -24,6 +24,7 @@ pub struct HeadMove {
     /// Whether it now proposes something else than before, as far as anyone asked.
     pub changed: bool,
     pub lines: Vec<reviews::LineMove>,
+    pub size: PullSize,
 }
 
 /// An open pull request whose head its base branch now contains.
@@ -145,6 +146,8 @@ async fn head_moves(sim: &Sim, repo: Id, change: &RefChange) -> Result<Vec<HeadM
         }
         let changed = changes_what_was_approved(sim, &git, &pull, after).await?;
         let lines = reviews::line_moves(sim, &git, &pull, after).await?;
+        let base = sim.read(|world| pulls::base_commit(world, &pull).clone());
+        let size = pulls::size(&git, &base, after).await?;
         moves.push(HeadMove {
             repo: pull.repo,
             number: pull.number,
@@ -152,6 +155,7 @@ async fn head_moves(sim: &Sim, repo: Id, change: &RefChange) -> Result<Vec<HeadM
             after: after.clone(),
             changed,
             lines,
+            size,
         });
     }
     Ok(moves)

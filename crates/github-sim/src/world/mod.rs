@@ -32,7 +32,7 @@ pub use protection::{
     Protection, RequiredCheck, RequiredReviews, RequiredStatusChecks, Restrictions, Ruleset, RulesetEnforcement,
 };
 pub use pull::{
-    AsyncMerge, AsyncMergeStatus, MergeMethod, Mergeability, Merged, Pull, PullFacts, Stack, StaleMergeState,
+    AsyncMerge, AsyncMergeStatus, MergeMethod, Mergeability, Merged, Pull, PullFacts, PullSize, Stack, StaleMergeState,
 };
 pub use repo::{
     CheckReport, CiCheck, CiDefinition, MergeMessage, MergeTitle, Repo, RepoRefs, RepoRole, SquashMessage, SquashTitle,

@@ -30,6 +30,18 @@ pub struct Pull {
     pub maintainer_can_modify: bool,
     /// What the merge state shows while it lags behind the head.
     pub stale_merge_state: Option<StaleMergeState>,
+    /// As of the last change of the head: known at once, while the merge state has to be asked for.
+    #[serde(default)]
+    pub size: PullSize,
+}
+
+/// How much a pull request proposes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullSize {
+    pub commits: u64,
+    pub additions: u64,
+    pub deletions: u64,
+    pub changed_files: u64,
 }
 
 impl Pull {
@@ -79,13 +91,9 @@ pub struct PullFacts {
     pub mergeability: Mergeability,
     /// The commit at `refs/pull/N/merge` for these two.
     pub test_merge: Option<Sha>,
-    /// Commits of the head that the base does not have.
-    pub ahead_by: u64,
     /// Commits of the base that the head does not have.
     pub behind_by: u64,
-    pub additions: u64,
-    pub deletions: u64,
-    pub changed_files: u64,
+    pub size: PullSize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

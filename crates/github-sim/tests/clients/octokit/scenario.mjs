@@ -357,9 +357,6 @@ await control("PATCH", "/app", { webhook_url: appReceiver.url });
 
 const { repo, hook } = await create(octokit, hookReceiver);
 await octokit.rest.repos.addCollaborator({ ...at, username: "hubot", permission: "push" });
-for (const { id } of await reviewer.paginate(reviewer.rest.repos.listInvitationsForAuthenticatedUser)) {
-  await reviewer.rest.repos.acceptInvitationForAuthenticatedUser({ invitation_id: id });
-}
 const clone = new Clone(repo.clone_url);
 const pulls = await openStack(octokit, clone);
 await protect(octokit);

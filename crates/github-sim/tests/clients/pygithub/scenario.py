@@ -346,8 +346,6 @@ def main():
 
     repo, hook = create(octocat, hook_receiver)
     repo.add_to_collaborators("hubot", "push")
-    for invitation in reviewer.get_user().get_invitations():
-        reviewer.get_user().accept_invitation(invitation)
     clone, pulls = open_stack(repo)
     protect(repo)
     converse(repo, pulls[0], reviewer)
