@@ -93,6 +93,7 @@ impl GitRepo {
             // Derived refs: anyone may fetch them, nobody may push them.
             ("receive.hideRefs", "refs/pull"),
             ("receive.advertisePushOptions", "false"),
+            ("receive.denyDeleteCurrent", "refuse"),
             ("receive.autogc", "false"),
             ("gc.auto", "0"),
             ("core.logAllRefUpdates", "false"),

@@ -23,24 +23,22 @@ impl GitRepo {
         }
         let mut lines = self.removals_within(&index, changes).await?;
         for (path, change) in changes {
-            let line = match change {
-                Some((mode, _)) if mode == FOLDER => continue,
-                Some((mode, sha)) => format!("{mode} {sha}\t{path}\0"),
-                None => removal(path),
-            };
-            lines.extend(line.into_bytes());
+            match change {
+                Some((mode, tree)) if mode == FOLDER => {
+                    // An index knows only files: the folder's are put there one by one.
+                    for file in self.tree(tree, None, true).await?.iter().filter(|entry| entry.kind != "tree") {
+                        lines.extend(addition(&file.mode, &file.sha, &format!("{path}/{}", file.path)));
+                    }
+                }
+                Some((mode, sha)) => lines.extend(addition(mode, sha, path)),
+                None => lines.extend(removal(path)),
+            }
         }
         self.git(["update-index", "-z", "--add", "--replace", "--index-info"])
             .env("GIT_INDEX_FILE", &index)
             .stdin(lines)
             .run()
             .await?;
-        for (path, change) in changes {
-            if let Some((_, tree)) = change.as_ref().filter(|(mode, _)| mode == FOLDER) {
-                let prefix = format!("--prefix={path}/");
-                self.git(["read-tree", &prefix, tree]).env("GIT_INDEX_FILE", &index).run().await?;
-            }
-        }
         let output = self.git(["write-tree"]).env("GIT_INDEX_FILE", &index).run().await?;
         Ok(output.text().trim().to_owned())
     }
@@ -63,15 +61,14 @@ impl GitRepo {
                 .iter()
                 .any(|path| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
         };
-        Ok(listed
-            .split('\0')
-            .filter(|file| !file.is_empty())
-            .filter(gone)
-            .flat_map(|file| removal(file).into_bytes())
-            .collect())
+        Ok(listed.split('\0').filter(|file| !file.is_empty()).filter(gone).flat_map(removal).collect())
     }
 }
 
-fn removal(path: &str) -> String {
-    format!("0 {}\t{path}\0", "0".repeat(40))
+fn addition(mode: &str, sha: &str, path: &str) -> Vec<u8> {
+    format!("{mode} {sha}\t{path}\0").into_bytes()
+}
+
+fn removal(path: &str) -> Vec<u8> {
+    addition("0", &"0".repeat(40), path)
 }

@@ -22,9 +22,9 @@ pub enum Media {
 
 impl Media {
     fn of(headers: &HeaderMap) -> Self {
-        let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         // `application/vnd.github.diff`, `application/vnd.github.v3.raw`, `application/vnd.github.raw+json`.
-        let wanted = accept.split(',').filter_map(|one| {
+        let wanted = accept.flat_map(|value| value.split(',')).filter_map(|one| {
             let kind = one.split(';').next()?.trim().strip_prefix("application/vnd.github.")?;
             kind.strip_prefix("v3.").unwrap_or(kind).split('+').next()
         });

@@ -118,7 +118,6 @@ pub fn as_error(refusals: &[Refusal]) -> Option<ApiError> {
     let reasons: Vec<&str> = refusals.iter().map(|refusal| refusal.reason.as_str()).collect();
     let status = match first.source {
         Source::Repository if first.reason == ARCHIVED => StatusCode::FORBIDDEN,
-        _ if first.reason == NOT_AUTHORIZED => StatusCode::FORBIDDEN,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
     let message = match first.source {

@@ -78,7 +78,20 @@ pub fn required_signatures(world: &World, repo: &Repo, branch: &str, protection:
 /// `branch-restriction-policy`.
 pub fn restrictions(world: &World, repo: &Repo, branch: &str, restrictions: &Restrictions) -> Value {
     let url = format!("{}/restrictions", url(world, repo, branch));
-    let apps = restrictions.apps.iter().filter_map(|id| world.apps.get(0, *id));
+    // Of an app's permissions GitHub shows these here.
+    const SHOWN: [&str; 4] = ["metadata", "contents", "issues", "single_file"];
+    let apps = restrictions.apps.iter().filter_map(|id| world.apps.get(0, *id)).map(|found| {
+        let mut value = app(world, found);
+        value["description"] = found.description.clone().unwrap_or_default().into();
+        value["permissions"] = found
+            .permissions
+            .iter()
+            .filter(|(name, _)| SHOWN.contains(&name.as_str()))
+            .map(|(k, v)| (k.clone(), v.clone().into()))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        value
+    });
     json!({
         "url": url,
         "users_url": format!("{url}/users"),
@@ -86,7 +99,7 @@ pub fn restrictions(world: &World, repo: &Repo, branch: &str, restrictions: &Res
         "apps_url": format!("{url}/apps"),
         "users": restrictions.users.iter().map(|user| simple_user(world, *user)).collect::<Vec<_>>(),
         "teams": [],
-        "apps": apps.map(|found| app(world, found)).collect::<Vec<_>>(),
+        "apps": apps.collect::<Vec<_>>(),
     })
 }
 
