@@ -43,10 +43,11 @@ pub(crate) struct Store {
     pub disk: Disk,
 }
 
-/// The right to move this repository's refs; there is one at a time.
+/// The right to move this repository's refs; there is one at a time, and it is given back with the last copy.
+#[derive(Clone)]
 pub struct RepoGuard {
     repo: Id,
-    _held: OwnedMutexGuard<()>,
+    _held: Arc<OwnedMutexGuard<()>>,
 }
 
 impl RepoGuard {
@@ -98,7 +99,7 @@ impl Sim {
     /// Waits for the right to move a repository's refs.
     pub async fn lock(&self, repo: Id) -> RepoGuard {
         let lock = self.0.locks.lock().entry(repo).or_default().clone();
-        RepoGuard { repo, _held: lock.lock_owned().await }
+        RepoGuard { repo, _held: Arc::new(lock.lock_owned().await) }
     }
 
     pub fn git(&self, repo: Id) -> GitRepo {
@@ -162,6 +163,18 @@ impl Sim {
 }
 
 impl Sim {
+    /// Carries work to its end, even if whoever asked for it hangs up meanwhile.
+    pub async fn finish<R: Send + 'static>(&self, work: impl Future<Output = R> + Send + 'static) -> R {
+        match self.0.tasks.spawn(work).await {
+            Ok(value) => value,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // Only a runtime that shuts down ends it otherwise, and nobody waits any more.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
     /// Waits, once the simulator stops, until nothing that was spawned can change the state any more.
     pub(crate) async fn wind_down(&self) {
         self.0.tasks.close();

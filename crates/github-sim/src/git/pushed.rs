@@ -33,6 +33,12 @@ impl GitRepo {
         Ok(commits)
     }
 
+    /// Whether an object is a commit or a tag of one.
+    pub async fn leads_to_commit(&self, sha: &str) -> Result<bool, Error> {
+        let output = self.git(["cat-file", "-e"]).arg(format!("{sha}^{{commit}}")).run_allowing(&[0, 1, 128]).await?;
+        Ok(output.code == 0)
+    }
+
     /// Every commit of `new` that `old` does not have.
     pub async fn new_commits(&self, old: Option<&str>, new: &str) -> Result<Vec<String>, Error> {
         let mut command = self.git(["rev-list", new]);

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -61,12 +62,7 @@ fn git_template(path: &str) -> String {
 
 async fn serve(sim: &Sim, owner: &str, name: &str, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let query = parts.uri.query().unwrap_or_default().to_owned();
-    let service_path = if parts.uri.path().ends_with("/info/refs") {
-        "info/refs"
-    } else {
-        parts.uri.path().rsplit('/').next().unwrap_or_default()
-    };
+    let (service_path, query) = (service_path(&parts), parts.uri.query().unwrap_or_default());
     let is_push = service_path == "git-receive-pack" || query.contains("service=git-receive-pack");
     let caller = sim.read(|world| authenticate(world, &parts.headers))?;
     let (repo, actor) = sim.read(|world| {
@@ -87,22 +83,17 @@ async fn serve(sim: &Sim, owner: &str, name: &str, request: Request) -> Result<R
         Ok((repo, caller.actor().ok()))
     })?;
     let spooled = spool(body).await?;
-    let header = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let http = SmartHttpRequest {
-        method: parts.method.as_str(),
-        service_path,
-        query: &query,
-        content_type: header(CONTENT_TYPE),
-        content_encoding: header(CONTENT_ENCODING),
-        protocol: header(HeaderName::from_static("git-protocol")),
-        user: "sim",
-        body: (parts.method == Method::POST).then(|| spooled.path()),
-        push_rules: None,
-    };
     match actor {
-        Some(actor) if service_path == "git-receive-pack" => receive(sim, &repo, &caller, actor, http).await,
+        Some(actor) if service_path == "git-receive-pack" => {
+            let work = {
+                let (sim, repo) = (sim.clone(), repo.clone());
+                async move { receive(&sim, &repo, &caller, actor, smart_request(&parts, &spooled)).await }
+            };
+            // What git has taken has to be taken in, whether or not the one who pushed still listens.
+            sim.finish(work).await
+        }
         _ => {
-            let answer = sim.git(repo.id).smart_http(http).await?;
+            let answer = sim.git(repo.id).smart_http(smart_request(&parts, &spooled)).await?;
             let (status, headers) = (answer.status, answer.headers);
             // The process travels with the stream: it ends when the client has read everything or has gone.
             let child = answer.child;
@@ -112,6 +103,29 @@ async fn serve(sim: &Sim, owner: &str, name: &str, request: Request) -> Result<R
             });
             Ok(respond(status, &headers, Body::from_stream(stream)))
         }
+    }
+}
+
+/// `info/refs`, `git-upload-pack` or `git-receive-pack`.
+fn service_path(parts: &Parts) -> &str {
+    match parts.uri.path() {
+        path if path.ends_with("/info/refs") => "info/refs",
+        path => path.rsplit('/').next().unwrap_or_default(),
+    }
+}
+
+fn smart_request<'a>(parts: &'a Parts, spooled: &'a tempfile::NamedTempFile) -> SmartHttpRequest<'a> {
+    let header = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    SmartHttpRequest {
+        method: parts.method.as_str(),
+        service_path: service_path(parts),
+        query: parts.uri.query().unwrap_or_default(),
+        content_type: header(CONTENT_TYPE),
+        content_encoding: header(CONTENT_ENCODING),
+        protocol: header(HeaderName::from_static("git-protocol")),
+        user: "sim",
+        body: (parts.method == Method::POST).then(|| spooled.path()),
+        push_rules: None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::people::{github_signature, signature_of};
 use crate::world::{Id, MergeMethod, Pull, Sha};
 
 /// One pull request to be landed.
-pub struct Landing<'a> {
+pub struct Attempt<'a> {
     pub pull: &'a Pull,
     pub method: MergeMethod,
     pub words: &'a Words,
@@ -18,6 +18,8 @@ pub struct Landing<'a> {
     pub onto: &'a str,
     /// The head of the pull request below it, when that lands together with this one or has just landed.
     pub below: Option<&'a str>,
+    /// The merge of the two, where it is known already.
+    pub tree: Option<String>,
 }
 
 /// What became of the attempt.
@@ -36,44 +38,44 @@ struct Script {
     merge_message: String,
 }
 
-pub async fn land(sim: &Sim, landing: &Landing<'_>) -> Result<Landed, ApiError> {
-    let git = sim.git(landing.pull.repo);
-    let head = &landing.pull.head_sha;
-    let base = landing.below.unwrap_or(landing.onto);
+pub async fn land(sim: &Sim, attempt: &Attempt<'_>) -> Result<Landed, ApiError> {
+    let git = sim.git(attempt.pull.repo);
+    let head = &attempt.pull.head_sha;
+    let base = attempt.below.unwrap_or(attempt.onto);
     let mut commits = git.commits(&[head, &format!("^{base}")], None, 0).await?;
     commits.reverse();
-    let script = script(sim, landing, &commits)?;
-    let wrong = match landing.method {
-        MergeMethod::Squash => wrong_squash(sim, landing.pull)?,
+    let script = script(sim, attempt, &commits)?;
+    let wrong = match attempt.method {
+        MergeMethod::Squash => wrong_squash(sim, attempt.pull)?,
         _ => None,
     };
-    if landing.method == MergeMethod::Rebase || wrong == Some(WrongSquash::Rebase) {
-        return Ok(match git.rebase(base, head, landing.onto, &script.merger).await? {
+    if attempt.method == MergeMethod::Rebase || wrong == Some(WrongSquash::Rebase) {
+        return Ok(match git.rebase(base, head, attempt.onto, &script.merger).await? {
             Rebased::Clean { commits } => {
-                Landed::At(commits.last().cloned().unwrap_or_else(|| landing.onto.to_owned()))
+                Landed::At(commits.last().cloned().unwrap_or_else(|| attempt.onto.to_owned()))
             }
             Rebased::Conflict { .. } => Landed::Conflict,
         });
     }
-    let MergeOutcome::Clean { tree } = merged_tree(&git, landing, &script).await? else { return Ok(Landed::Conflict) };
+    let MergeOutcome::Clean { tree } = merged_tree(&git, attempt, &script).await? else { return Ok(Landed::Conflict) };
     let tree = match wrong {
         Some(WrongSquash::RevertBase) => format!("{head}^{{tree}}"),
-        Some(WrongSquash::LoseChange) => format!("{}^{{tree}}", landing.onto),
+        Some(WrongSquash::LoseChange) => format!("{}^{{tree}}", attempt.onto),
         _ => tree,
     };
     let Script { author, merger, github, squash_message, merge_message } = &script;
-    let sha = match landing.method {
-        MergeMethod::Merge => git.write_commit(&tree, &[landing.onto, head], merger, github, merge_message).await?,
+    let sha = match attempt.method {
+        MergeMethod::Merge => git.write_commit(&tree, &[attempt.onto, head], merger, github, merge_message).await?,
         _ if wrong == Some(WrongSquash::TwoParents) => {
-            git.write_commit(&tree, &[landing.onto, head], author, github, squash_message).await?
+            git.write_commit(&tree, &[attempt.onto, head], author, github, squash_message).await?
         }
-        _ => git.write_commit(&tree, &[landing.onto], author, github, squash_message).await?,
+        _ => git.write_commit(&tree, &[attempt.onto], author, github, squash_message).await?,
     };
     Ok(Landed::At(sha))
 }
 
-fn script(sim: &Sim, landing: &Landing<'_>, commits: &[CommitObject]) -> Result<Script, ApiError> {
-    let Landing { pull, words, merged_by, .. } = landing;
+fn script(sim: &Sim, attempt: &Attempt<'_>, commits: &[CommitObject]) -> Result<Script, ApiError> {
+    let Attempt { pull, words, merged_by, .. } = attempt;
     sim.read(|world| {
         let (pull, issue) = super::find(world, pull.repo, pull.number)?;
         let repo = world.repo(pull.repo).ok_or_else(ApiError::not_found)?;
@@ -89,14 +91,17 @@ fn script(sim: &Sim, landing: &Landing<'_>, commits: &[CommitObject]) -> Result<
 
 /// The tree of the tip with what the pull request changed. Where the one below was squashed, its commits are not in the
 /// tip's history although its change is; a commit that has the tip's tree on top of them tells git so.
-async fn merged_tree(git: &GitRepo, landing: &Landing<'_>, script: &Script) -> Result<MergeOutcome, ApiError> {
-    let head = &landing.pull.head_sha;
-    let ours = match landing.below {
-        Some(below) if landing.method == MergeMethod::Squash => {
-            let tree = format!("{}^{{tree}}", landing.onto);
+async fn merged_tree(git: &GitRepo, attempt: &Attempt<'_>, script: &Script) -> Result<MergeOutcome, ApiError> {
+    if let Some(tree) = &attempt.tree {
+        return Ok(MergeOutcome::Clean { tree: tree.clone() });
+    }
+    let head = &attempt.pull.head_sha;
+    let ours = match attempt.below {
+        Some(below) if attempt.method == MergeMethod::Squash => {
+            let tree = format!("{}^{{tree}}", attempt.onto);
             git.write_commit(&tree, &[below], &script.github, &script.github, "the tip with its history").await?
         }
-        _ => landing.onto.to_owned(),
+        _ => attempt.onto.to_owned(),
     };
     Ok(git.merge_trees(&ours, head).await?)
 }

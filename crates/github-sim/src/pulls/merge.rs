@@ -1,6 +1,6 @@
 //! Merging, now or not at all.
 
-use super::landing::{self, Landed, Landing};
+use super::landing::{self, Attempt, Landed};
 use super::message::Words;
 use super::state::{self, rules_branch};
 use super::{facts, find, is_open, settle, stack_of};
@@ -18,8 +18,13 @@ pub struct MergeRequest {
     pub words: Words,
 }
 
-/// Merges it; the commit it landed as.
+/// Merges it; the commit it landed as. A merge that has begun goes on when its caller hangs up.
 pub async fn merge(sim: &Sim, caller: &Caller, repo: Id, number: u64, request: MergeRequest) -> Result<Sha, ApiError> {
+    let (worker, caller) = (sim.clone(), caller.clone());
+    sim.finish(async move { merge_now(&worker, &caller, repo, number, request).await }).await
+}
+
+async fn merge_now(sim: &Sim, caller: &Caller, repo: Id, number: u64, request: MergeRequest) -> Result<Sha, ApiError> {
     let actor = caller.actor()?;
     sim.read(|world| find(world, repo, number).map(|_| ()))?;
     let guard = sim.lock(repo).await;
@@ -28,19 +33,24 @@ pub async fn merge(sim: &Sim, caller: &Caller, repo: Id, number: u64, request: M
         check_standing(world, pull, &request)
     })?;
     settle(sim, repo, &[number]).await?;
-    let (pull, onto) = sim.read(|world| {
+    let (pull, onto, tree) = sim.read(|world| {
         let (pull, _) = find(world, repo, number)?;
         check_rules(world, caller, pull, request.method)?;
         let onto = world.branch(repo, &pull.base_ref).ok_or_else(not_mergeable)?;
-        Ok::<_, ApiError>((pull.clone(), onto.clone()))
+        let tree = facts(world, pull).and_then(|facts| match &facts.mergeability {
+            Mergeability::Clean { tree } => Some(tree.clone()),
+            Mergeability::Conflicting { .. } => None,
+        });
+        Ok::<_, ApiError>((pull.clone(), onto.clone(), tree))
     })?;
-    let attempt = Landing {
+    let attempt = Attempt {
         pull: &pull,
         method: request.method,
         words: &request.words,
         merged_by: actor,
         onto: &onto,
         below: None,
+        tree,
     };
     let sha = match landing::land(sim, &attempt).await? {
         Landed::At(sha) => sha,

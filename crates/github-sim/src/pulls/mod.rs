@@ -14,7 +14,7 @@ mod stack_merge;
 mod state;
 mod update_branch;
 
-pub use async_merge::{AsyncAnswer, AsyncRequest, async_result, request_async_merge, start_async_merges};
+pub use async_merge::{AsyncRequest, async_result, request_async_merge, start_async_merges};
 pub use edit::{Edit, edit};
 pub use facts::{base_commit, facts, settle, size};
 pub use lifecycle::{MergedBy, close, mark_merged, retarget, set_draft};

@@ -75,7 +75,9 @@ fn ends(world: &World, caller: &Caller, repo: Id, new: &NewPull) -> Result<Ends,
     };
     let head_repo = find_head_repo(world, repo, owner, new.head_repo.as_deref()).ok_or_else(invalid_head)?;
     let head_sha = world.branch(head_repo.id, head_ref).ok_or_else(invalid_head)?.clone();
-    if may(world, caller, head_repo, Scope::Contents, Level::Write).is_err() && head_repo.id == repo.id {
+    // An app needs no more than the right to open pull requests.
+    let is_person = matches!(caller, Caller::User { .. });
+    if is_person && head_repo.id == repo.id && may(world, caller, repo, Scope::Contents, Level::Write).is_err() {
         return Err(ApiError::validation_message("PullRequest", "must be a collaborator"));
     }
     if let Some(known) = open_between(world, repo.id, head_repo.id, head_ref, &new.base) {

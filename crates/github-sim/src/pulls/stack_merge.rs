@@ -1,6 +1,6 @@
 //! Landing a pull request together with everything below it in its stack: all of them or none.
 
-use super::landing::{self, Landed, Landing};
+use super::landing::{self, Attempt, Landed};
 use super::merge::{check_method, delete_head_branch, violations};
 use super::message::Words;
 use super::{find, is_open, settle, stack_of};
@@ -118,8 +118,15 @@ async fn write_commits(sim: &Sim, merge: &AsyncMerge, group: &Group) -> Result<V
         } else {
             Words::default()
         };
-        let attempt =
-            Landing { pull, method: merge.method, words: &words, merged_by: merge.requested_by, onto: &tip, below };
+        let attempt = Attempt {
+            pull,
+            method: merge.method,
+            words: &words,
+            merged_by: merge.requested_by,
+            onto: &tip,
+            below,
+            tree: None,
+        };
         let Landed::At(sha) = landing::land(sim, &attempt).await? else {
             return Err(ApiError::not_mergeable("Merge conflict: the pull request could not be merged."));
         };

@@ -4,7 +4,7 @@ use crate::git::{MergeOutcome, RefChange};
 use crate::http::{ApiError, Caller, Level, Scope, may};
 use crate::people::{github_signature, signature_of};
 use crate::world::Id;
-use crate::{Sim, push};
+use crate::{Sim, policy, push};
 
 use super::{base_commit, find, is_open};
 
@@ -30,7 +30,9 @@ pub async fn update_branch(
             return Err(ApiError::unprocessable("expected head sha didn’t match current head ref."));
         }
         let source = world.repo(head_repo).ok_or_else(ApiError::not_found)?;
-        if !pull.maintainer_can_modify {
+        let target = world.repo(repo).ok_or_else(ApiError::not_found)?;
+        let maintains = pull.maintainer_can_modify && may(world, caller, target, Scope::Contents, Level::Write).is_ok();
+        if !maintains {
             may(world, caller, source, Scope::Contents, Level::Write)?;
         }
         let base = base_commit(world, pull).clone();
@@ -48,5 +50,9 @@ pub async fn update_branch(
     let merge = git.write_commit(&tree, &[&pull.head_sha, &base], &author, &github, &message).await?;
     let name = format!("refs/heads/{}", pull.head_ref);
     let change = RefChange { name, old: Some(pull.head_sha), new: Some(merge) };
+    let source = sim.read(|world| world.repo(head_repo).cloned()).ok_or_else(ApiError::not_found)?;
+    if let Some(refused) = policy::as_error(&policy::refusals(sim, &source, caller, &change).await?) {
+        return Err(refused);
+    }
     push::update(sim, &guard, actor, vec![change]).await
 }

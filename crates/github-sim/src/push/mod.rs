@@ -90,8 +90,19 @@ pub async fn update(sim: &Sim, guard: &RepoGuard, actor: Id, changes: Vec<RefCha
     carry_out(sim, guard, actor, changes, Cause::default()).await
 }
 
-/// As [`update`], with what else the movement means.
+/// As [`update`], with what else the movement means. Once begun it is carried to its end.
 pub async fn carry_out(
+    sim: &Sim,
+    guard: &RepoGuard,
+    actor: Id,
+    changes: Vec<RefChange>,
+    cause: Cause,
+) -> Result<(), ApiError> {
+    let (worker, guard) = (sim.clone(), guard.clone());
+    sim.finish(async move { move_refs(&worker, &guard, actor, changes, cause).await }).await
+}
+
+async fn move_refs(
     sim: &Sim,
     guard: &RepoGuard,
     actor: Id,

@@ -66,6 +66,10 @@ async fn push_facts(git: &GitRepo, change: RefChange, known: &HashSet<Sha>) -> R
         None => revisions.extend(known.iter().map(|sha| format!("^{sha}"))),
     }
     let revisions: Vec<&str> = revisions.iter().map(String::as_str).collect();
+    if change.tag().is_some() && !git.leads_to_commit(new).await? {
+        // A tag may name a tree or a blob, which brings no commits.
+        return Ok(PushFacts { change, commits: Vec::new(), head: None, forced: false });
+    }
     let commits = git.pushed_commits(&revisions, MOST_PUSHED_COMMITS).await?;
     let head = match commits.last() {
         Some(last) if last.commit.sha == *new => Some(last.clone()),

@@ -12,11 +12,11 @@ async fn merge(client: &Client, number: u64, body: Value) -> Answer {
 
 async fn squash(client: &Client, number: u64) -> String {
     let answer = merge(client, number, json!({ "merge_method": "squash" })).await.expect(200).json;
-    answer["sha"].as_str().unwrap().to_owned()
+    answer["sha"].as_str().expect("a text").to_owned()
 }
 
 async fn refusal(client: &Client, number: u64, body: Value, status: u16) -> String {
-    merge(client, number, body).await.expect(status).json["message"].as_str().unwrap().to_owned()
+    merge(client, number, body).await.expect(status).json["message"].as_str().expect("a text").to_owned()
 }
 
 async fn show(client: &Client, number: u64) -> Value {
@@ -40,7 +40,7 @@ async fn pull_of(world: &World, clone: &Clone, branch: &str, messages: &[&str]) 
     }
     clone.push(branch).await;
     let new = json!({ "title": format!("The {branch}"), "head": branch, "base": "main", "body": "Because." });
-    world.octocat.post(&format!("{REPO}/pulls"), new).await.expect(201).json["number"].as_u64().unwrap()
+    world.octocat.post(&format!("{REPO}/pulls"), new).await.expect(201).json["number"].as_u64().expect("a number")
 }
 
 #[tokio::test]
@@ -301,7 +301,7 @@ async fn protect(world: &World, checks: Value, reviews: Value) -> Client {
 }
 
 async fn report(world: &World, sha: &Value, context: &str, state: &str) {
-    let path = format!("{REPO}/statuses/{}", sha.as_str().unwrap());
+    let path = format!("{REPO}/statuses/{}", sha.as_str().expect("a text"));
     world.octocat.post(&path, json!({ "context": context, "state": state })).await.expect(201);
 }
 
@@ -510,5 +510,31 @@ async fn a_merged_pull_request_is_the_same_after_a_restart() {
     let before = shown(&world, number).await;
     world.restart().await;
     assert_eq!(shown(&world, number).await, before);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_merge_whose_caller_hangs_up_happens_whole_or_not_at_all() {
+    let world = World::new().await;
+    let clone = world.repo("r").await;
+    settings(&world, json!({ "delete_branch_on_merge": true })).await;
+    let mut numbers = Vec::new();
+    for at in 0..6 {
+        numbers.push(world.pull(&clone, &format!("b{at}"), "main").await);
+    }
+    for (at, number) in numbers.iter().enumerate() {
+        let attempt = merge(&world.octocat, *number, json!({ "merge_method": "squash" }));
+        let patience = std::time::Duration::from_millis(15 * at as u64);
+        let _ = tokio::time::timeout(patience, attempt).await;
+    }
+    for number in &numbers {
+        let again = merge(&world.octocat, *number, json!({ "merge_method": "squash" })).await;
+        assert!(again.status == 200 || again.status == 405, "{}", again.text);
+        assert_eq!(show(&world.octocat, *number).await["merged"], true);
+        let branch = format!("{REPO}/branches/b{}", number - numbers[0]);
+        world.octocat.get(&branch).await.expect(404);
+    }
+    clone.git(&["fetch", "--quiet", "origin"]).await;
+    assert_eq!(clone.git(&["rev-list", "--count", "main..origin/main"]).await, "6");
     world.finish().await;
 }

@@ -7,7 +7,7 @@ use crate::support::{Receiver, World};
 const PULLS: &str = "/repos/octocat/r/pulls";
 
 fn numbers(list: &Value) -> Vec<u64> {
-    list.as_array().unwrap().iter().map(|pull| pull["number"].as_u64().unwrap()).collect()
+    list.as_array().expect("a list").iter().map(|pull| pull["number"].as_u64().expect("a number")).collect()
 }
 
 #[tokio::test]

@@ -285,3 +285,48 @@ async fn what_was_pushed_is_known_after_a_restart() {
     assert_eq!(pull(&world.octocat, number).await["head"]["sha"], head.as_str());
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_merge_cut_off_after_git_had_taken_it_is_complete_after_a_restart() {
+    let mut world = World::new().await;
+    let clone = world.repo("r").await;
+    let number = world.pull(&clone, "feature", "main").await;
+    let before = pull(&world.octocat, number).await;
+    let repo = before["base"]["repo"]["id"].as_u64().unwrap();
+    let data = world.dir.path().join("data");
+    let bare = data.join(format!("repositories/{repo}.git"));
+    clone.git(&["checkout", "--quiet", "-b", "squash", "main"]).await;
+    clone.git(&["merge", "--quiet", "--squash", "feature"]).await;
+    clone.git(&["commit", "--quiet", "-m", "Squashed"]).await;
+    let (old, new) = (clone.git(&["rev-parse", "main"]).await, clone.git(&["rev-parse", "squash"]).await);
+    clone.git(&["push", "--quiet", bare.to_str().unwrap(), "squash:main"]).await;
+    let intent = json!({
+        "repo": repo, "actor": before["user"]["id"],
+        "changes": [{ "name": "refs/heads/main", "old": old, "new": new }],
+        "cause": {
+            "landings": [{ "number": number, "onto": old, "sha": new, "method": "squash" }], "retargets": [],
+        },
+    });
+    let disk = rusqlite::Connection::open(data.join("sim.sqlite")).unwrap();
+    let row = "insert into documents (kind, scope, id, body) values ('intent', 0, ?1, ?2)";
+    disk.execute(row, rusqlite::params![repo as i64, intent.to_string()]).unwrap();
+    drop(disk);
+    world.restart().await;
+    let after = pull(&world.octocat, number).await;
+    assert_eq!((&after["merged"], &after["merge_commit_sha"]), (&json!(true), &json!(new)));
+    assert_eq!(after["base"]["sha"], old.as_str());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_tag_of_something_else_than_a_commit_is_taken() {
+    let world = World::new().await;
+    let clone = world.repo("r").await;
+    let receiver = listen(&world).await;
+    clone.git(&["push", "--quiet", "origin", "main^{tree}:refs/tags/tree"]).await;
+    assert_eq!(receiver.expect("create").await.json["ref"], "tree");
+    clone.git(&["tag", "-a", "-m", "First", "v1", "main"]).await;
+    clone.git(&["push", "--quiet", "origin", "v1"]).await;
+    assert_eq!(receiver.expect("create").await.json["ref"], "v1");
+    world.finish().await;
+}

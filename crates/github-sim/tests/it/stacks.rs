@@ -14,7 +14,7 @@ async fn stack_of_three(world: &World) -> (Clone, [u64; 3], u64) {
         numbers[at] = world.pull(&clone, branch, base).await;
     }
     let stack = world.octocat.post(&format!("{REPO}/stacks"), json!({ "pull_requests": numbers })).await.expect(201);
-    (clone, numbers, stack.json["number"].as_u64().unwrap())
+    (clone, numbers, stack.json["number"].as_u64().expect("a number"))
 }
 
 async fn show(world: &World, number: u64) -> Value {
@@ -29,7 +29,7 @@ async fn ask(world: &World, number: u64, body: Value) -> Answer {
 async fn merge(world: &World, number: u64, body: Value) -> Value {
     let asked = ask(world, number, body).await.expect(202).json;
     assert_eq!(asked["status"], "pending");
-    let uuid = asked["details"]["uuid"].as_str().unwrap();
+    let uuid = asked["details"]["uuid"].as_str().expect("a text");
     let path = format!("{REPO}/pulls/{number}/merge-async/{uuid}");
     eventually("the merge ends", || async {
         let result = world.octocat.get(&path).await.expect(200).json;
