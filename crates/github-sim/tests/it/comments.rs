@@ -7,7 +7,7 @@ use crate::support::{Client, Receiver, World};
 async fn issue(world: &World) -> u64 {
     world.octocat.post("/user/repos", json!({ "name": "talk" })).await.expect(201);
     let issue = world.octocat.post("/repos/octocat/talk/issues", json!({ "title": "It squeaks" })).await.expect(201);
-    issue.json["number"].as_u64().unwrap()
+    issue.json["number"].as_u64().expect("a number")
 }
 
 async fn comment(client: &Client, number: u64, body: &str) -> Value {
@@ -16,7 +16,7 @@ async fn comment(client: &Client, number: u64, body: &str) -> Value {
 }
 
 fn bodies(list: &Value) -> Vec<&str> {
-    list.as_array().unwrap().iter().map(|comment| comment["body"].as_str().unwrap()).collect()
+    list.as_array().expect("a list").iter().map(|comment| comment["body"].as_str().expect("a body")).collect()
 }
 
 #[tokio::test]

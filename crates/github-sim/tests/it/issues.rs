@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Client, Receiver, World};
 
 async fn open(client: &Client, body: Value) -> u64 {
-    client.post("/repos/octocat/talk/issues", body).await.expect(201).json["number"].as_u64().unwrap()
+    client.post("/repos/octocat/talk/issues", body).await.expect(201).json["number"].as_u64().expect("a number")
 }
 
 async fn world() -> World {
@@ -16,7 +16,7 @@ async fn world() -> World {
 
 async fn titles(client: &Client, query: &str) -> Vec<String> {
     let list = client.get(&format!("/repos/octocat/talk/issues{query}")).await.expect(200).json;
-    list.as_array().unwrap().iter().map(|issue| issue["title"].as_str().unwrap().to_owned()).collect()
+    list.as_array().expect("a list").iter().map(|issue| issue["title"].as_str().expect("a title").to_owned()).collect()
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ async fn world() -> (World, String) {
 }
 
 fn names(list: &Value) -> Vec<&str> {
-    list.as_array().unwrap().iter().map(|label| label["name"].as_str().unwrap()).collect()
+    list.as_array().expect("a list").iter().map(|label| label["name"].as_str().expect("a name")).collect()
 }
 
 #[tokio::test]

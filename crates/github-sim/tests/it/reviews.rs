@@ -48,7 +48,7 @@ impl Scene {
     }
 
     async fn list(&self, client: &Client, what: &str) -> Vec<Value> {
-        client.get(&format!("{}/{what}", self.pull)).await.expect(200).json.as_array().unwrap().clone()
+        client.get(&format!("{}/{what}", self.pull)).await.expect(200).json.as_array().expect("a list").clone()
     }
 }
 
