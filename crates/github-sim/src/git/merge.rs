@@ -68,7 +68,7 @@ impl GitRepo {
     /// (commits only in `a`, commits only in `b`).
     pub async fn ahead_behind(&self, a: &str, b: &str) -> Result<(u64, u64), Error> {
         let text = self.git(["rev-list", "--left-right", "--count"]).arg(format!("{a}...{b}")).run().await?.text();
-        let mut counts = text.split_whitespace().map(|count| count.parse::<u64>());
+        let mut counts = text.split_whitespace().map(str::parse::<u64>);
         match (counts.next(), counts.next()) {
             (Some(Ok(left)), Some(Ok(right))) => Ok((left, right)),
             _ => Err(Error::Unexpected { command: "rev-list --count", output: text }),

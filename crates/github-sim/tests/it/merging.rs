@@ -538,3 +538,14 @@ async fn a_merge_whose_caller_hangs_up_happens_whole_or_not_at_all() {
     assert_eq!(clone.git(&["rev-list", "--count", "main..origin/main"]).await, "6");
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_pre_receive_hook_shows_in_the_merge_state() {
+    let world = World::new().await;
+    let clone = world.repo("r").await;
+    let number = world.pull(&clone, "feature", "main").await;
+    world.control("PATCH", "/repos/octocat/r", json!({ "has_pre_receive_hook": true })).await.expect(200);
+    assert_eq!(show(&world.octocat, number).await["mergeable_state"], "has_hooks");
+    squash(&world.octocat, number).await;
+    world.finish().await;
+}
