@@ -44,10 +44,14 @@ type Shared = (Arc<Mutex<Vec<Webhook>>>, Arc<Mutex<Vec<u16>>>, Arc<Mutex<Option<
 
 impl Receiver {
     pub async fn new() -> Self {
+        Self::on(tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port"))
+    }
+
+    /// Answers what comes to this listener, also what came before.
+    pub fn on(listener: tokio::net::TcpListener) -> Self {
         let (received, answers, delay) = (Arc::default(), Arc::default(), Arc::default());
         let state: Shared = (Arc::clone(&received), Arc::clone(&answers), Arc::clone(&delay));
         let router = Router::new().route("/", post(receive)).with_state(state);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}/", listener.local_addr().expect("an address"));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, received, answers, delay }
