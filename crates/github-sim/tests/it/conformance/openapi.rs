@@ -21,7 +21,8 @@ const UNDESCRIBED: &[(&str, &str)] = &[
 /// Formats that are checked. `uri-template` would refuse GitHub's own values, the others are about numbers.
 const FORMATS: &[&str] = &["uri", "date-time"];
 
-/// What GitHub answers with null although its description does not say so.
+/// What GitHub answers with null although its description does not say so: a schema, or a part of one, properties of it,
+/// the reason.
 const NULL_ANYWAY: &[(&str, &[&str], &str)] = &[
     (
         "pull-request-review-comment",
@@ -29,6 +30,7 @@ const NULL_ANYWAY: &[(&str, &[&str], &str)] = &[
         "null where the line is gone from the diff or the comment is on the file",
     ),
     ("review-comment", &["line", "original_line", "original_position"], "the same comments, listed by review"),
+    ("pull-request-simple/properties/labels/items", &["description"], "null as everywhere where a label has none"),
 ];
 
 struct Description {
@@ -54,7 +56,8 @@ fn description() -> &'static Description {
         schemas["api-overview"]["properties"]["installed_version"] = json!({ "type": "string" });
         for (schema, properties, _) in NULL_ANYWAY {
             for property in *properties {
-                schemas[*schema]["properties"][*property]["nullable"] = true.into();
+                let described = schemas.pointer_mut(&format!("/{schema}/properties/{property}"));
+                described.expect("a property of GitHub's")["nullable"] = true.into();
             }
         }
         Description { operations, schemas }
