@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::{Cause, reviews};
-use crate::git::{CommitFiles, GitRepo, MOST_PUSHED_COMMITS, RefChange};
+use crate::git::{GitRepo, MOST_PUSHED_COMMITS, RefChange};
 use crate::http::ApiError;
-use crate::webhooks::emit::{PushFacts, PushedCommit};
+use crate::webhooks::emit::PushFacts;
 use crate::world::{Id, Pull, PullSize, Sha, World};
 use crate::{RepoGuard, Sim, faults, policy, pulls};
 
@@ -79,13 +79,7 @@ async fn push_facts(git: &GitRepo, change: RefChange, known: &HashSet<Sha>) -> R
         Some(old) if change.branch().is_some() => !git.is_ancestor(old, new).await?,
         _ => false,
     };
-    let commits = commits.into_iter().map(pushed).collect();
-    Ok(PushFacts { commits, head: head.map(pushed), forced, change })
-}
-
-fn pushed(files: CommitFiles) -> PushedCommit {
-    let CommitFiles { commit, added, removed, modified } = files;
-    PushedCommit { commit, added, removed, modified }
+    Ok(PushFacts { commits, head, forced, change })
 }
 
 /// The open pull requests that a branch is the base of.

@@ -10,7 +10,7 @@ use crate::Sim;
 use crate::git::RefChange;
 use crate::http::{self, ApiError, ApiResult, Body, Caller, Level, Page, Path, Query, Scope};
 use crate::present;
-use crate::webhooks::emit::{self, PushFacts, PushedCommit};
+use crate::webhooks::emit::{self, PushFacts};
 use crate::webhooks::{Config, EVENTS};
 use crate::world::{Delivery, DeliveryTarget, Hook, Id, Repo, World};
 
@@ -240,17 +240,11 @@ async fn test(State(sim): State<Sim>, caller: Caller, Path((owner, name, id)): H
         let head = world.branch(repo.id, &repo.default_branch).filter(|_| wanted).cloned();
         Ok::<_, ApiError>((repo.id, format!("refs/heads/{}", repo.default_branch), head))
     })?;
-    let git = sim.git(repo);
-    let commit = match &head {
-        Some(sha) => git.commit(sha).await?,
-        None => None,
-    };
-    let Some(commit) = commit else { return Ok(http::no_content()) };
-    let parent = commit.parents.first().cloned();
-    let files = git.changed_files(parent.as_deref(), &commit.sha).await?;
-    let pushed = PushedCommit::new(commit, &files);
-    let change = RefChange { name: branch, old: parent, new: head };
-    let facts = PushFacts { change, commits: vec![pushed.clone()], head: Some(pushed), forced: false };
+    let Some(head) = head else { return Ok(http::no_content()) };
+    let commits = sim.git(repo).pushed_commits(&[&head], 1).await?;
+    let parent = commits.first().and_then(|pushed| pushed.commit.parents.first().cloned());
+    let change = RefChange { name: branch, old: parent, new: Some(head) };
+    let facts = PushFacts { change, head: commits.first().cloned(), commits, forced: false };
     sim.write(|world| {
         emit::test_push(world, repo, id, caller.actor()?, &facts);
         Ok(())

@@ -1,9 +1,10 @@
-//! Sends stored deliveries: in order to one receiver, side by side to different ones, and again from where it stopped
-//! after a restart. As on GitHub, a delivery that fails is not tried again.
+//! Sends stored deliveries: in order to one receiver, side by side to different ones, and on from where it stopped
+//! after a restart (which may send again what was under way). As on GitHub, a delivery that fails is not tried again.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use tokio::sync::mpsc;
 
 use super::payload;
@@ -76,7 +77,7 @@ async fn serve_receiver(sim: Sim, clients: Clients, target: DeliveryTarget, mut 
                 Some(FaultKind::DelayWebhook { ms }) => {
                     let (sim, clients) = (sim.clone(), clients.clone());
                     sim.clone().spawn(async move {
-                        tokio::time::sleep(Duration::from_millis(ms)).await;
+                        wait_until_late(&sim, id, ms).await;
                         deliver(&sim, &clients, id).await;
                     });
                 }
@@ -91,6 +92,23 @@ async fn serve_receiver(sim: Sim, clients: Clients, target: DeliveryTarget, mut 
         sent += 1;
         if sent.is_multiple_of(PRUNE_EVERY) {
             prune(&sim, target);
+        }
+    }
+}
+
+/// By the simulator's clock, which can be moved on, and from when it was stored, so that a restart does not begin anew.
+async fn wait_until_late(sim: &Sim, id: Id, ms: u64) {
+    let late = SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX));
+    loop {
+        let changed = sim.changed();
+        let left = sim.read(|world| {
+            let waited = world.now.duration_since(world.deliveries.get(0, id)?.created_at);
+            Duration::try_from(late - waited).ok().filter(|left| !left.is_zero())
+        });
+        let Some(left) = left else { return };
+        tokio::select! {
+            () = changed => {}
+            () = tokio::time::sleep(left) => {}
         }
     }
 }

@@ -4,45 +4,18 @@ use serde_json::Value;
 
 use super::audience::{Event, Told, tell, tell_app};
 use super::payload;
-use crate::git::{CommitObject, FileChange, FileStatus, RefChange};
+use crate::git::{CommitFiles, RefChange};
 use crate::pulls;
 use crate::world::{FromGit, Id, World};
 
 /// A ref that moved, with what git says about it.
 pub struct PushFacts {
     pub change: RefChange,
-    /// The new commits, oldest first.
-    pub commits: Vec<PushedCommit>,
+    /// The new commits, oldest first; the newest [`crate::git::MOST_PUSHED_COMMITS`] of them.
+    pub commits: Vec<CommitFiles>,
     /// The commit the ref now points at; none when it was deleted.
-    pub head: Option<PushedCommit>,
+    pub head: Option<CommitFiles>,
     pub forced: bool,
-}
-
-#[derive(Clone)]
-pub struct PushedCommit {
-    pub commit: CommitObject,
-    pub added: Vec<String>,
-    pub removed: Vec<String>,
-    pub modified: Vec<String>,
-}
-
-impl PushedCommit {
-    /// What git found changed, sorted into what a push tells of.
-    pub fn new(commit: CommitObject, files: &[FileChange]) -> Self {
-        let mut this = Self { commit, added: Vec::new(), removed: Vec::new(), modified: Vec::new() };
-        for file in files {
-            match file.status {
-                FileStatus::Added | FileStatus::Copied => this.added.push(file.path.clone()),
-                FileStatus::Removed => this.removed.push(file.path.clone()),
-                FileStatus::Modified | FileStatus::Changed => this.modified.push(file.path.clone()),
-                FileStatus::Renamed => {
-                    this.added.push(file.path.clone());
-                    this.removed.extend(file.previous_path.clone());
-                }
-            }
-        }
-        this
-    }
 }
 
 pub enum PullAction {
@@ -322,7 +295,7 @@ pub fn check_suite(world: &mut World, repo: Id, suite: Id, sender: Id, action: C
     };
     let event = Event { told, from_git, ..Event::new("check_suite", Some(name), repo, sender) };
     tell(world, event, |world| match world.repo(repo).zip(world.check_suites.get(repo, suite)) {
-        Some((repo, suite)) => payload::check_suite(world, repo, suite),
+        Some((repo, suite)) => payload::check_suite(world, repo, suite, action),
         None => Value::Null,
     });
 }

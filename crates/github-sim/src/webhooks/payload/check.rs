@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{old_app, without};
 use crate::present;
+use crate::webhooks::emit::CheckSuiteAction;
 use crate::world::{CheckRun, CheckSuite, CommitStatus, Repo, WorkflowRun, World};
 
 pub fn check_run(world: &World, repo: &Repo, run: &CheckRun) -> Value {
@@ -23,8 +24,13 @@ pub fn check_run(world: &World, repo: &Repo, run: &CheckRun) -> Value {
     json!({ "check_run": value })
 }
 
-pub fn check_suite(world: &World, repo: &Repo, suite: &CheckSuite) -> Value {
-    json!({ "check_suite": suite_value(world, repo, suite) })
+pub fn check_suite(world: &World, repo: &Repo, suite: &CheckSuite, action: CheckSuiteAction) -> Value {
+    let value = suite_value(world, repo, suite);
+    let unknown: &[&str] = match action {
+        CheckSuiteAction::Rerequested => &["rerequestable", "runs_rerequestable"],
+        CheckSuiteAction::Requested | CheckSuiteAction::Completed => &[],
+    };
+    json!({ "check_suite": without(value, unknown) })
 }
 
 fn suite_value(world: &World, repo: &Repo, suite: &CheckSuite) -> Value {

@@ -5,19 +5,16 @@ use jiff::tz::{Offset, TimeZone};
 use serde_json::{Value, json};
 
 use super::{organization_of, repository};
-use crate::git::{RefChange, Signature};
+use crate::git::{CommitFiles, RefChange, Signature};
 use crate::people;
-use crate::webhooks::emit::{PushFacts, PushedCommit};
+use crate::webhooks::emit::PushFacts;
 use crate::world::{Id, Repo, World};
 
-/// GitHub lists no more commits of one push.
-const MOST_COMMITS: usize = 2048;
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 
 pub fn push(world: &World, repo: &Repo, pusher: Id, push: &PushFacts) -> Value {
     let pusher = world.account(pusher);
-    let skipped = push.commits.len().saturating_sub(MOST_COMMITS);
-    let commits: Vec<Value> = push.commits[skipped..].iter().map(|pushed| commit(world, repo, pushed)).collect();
+    let commits: Vec<Value> = push.commits.iter().map(|pushed| commit(world, repo, pushed)).collect();
     json!({
         "ref": push.change.name,
         "before": push.change.old.as_deref().unwrap_or(NO_COMMIT),
@@ -85,7 +82,7 @@ fn compare(world: &World, repo: &Repo, change: &RefChange) -> String {
     world.urls.web(format!("/{}/compare/{range}", world.full_name(repo)))
 }
 
-fn commit(world: &World, repo: &Repo, pushed: &PushedCommit) -> Value {
+fn commit(world: &World, repo: &Repo, pushed: &CommitFiles) -> Value {
     let commit = &pushed.commit;
     json!({
         "id": commit.sha,
