@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -164,8 +164,8 @@ fn router(sim: &Sim) -> Router {
         .merge(api)
         .merge(graphql("/graphql"))
         .merge(graphql("/api/graphql"))
-        .merge(http::git_routes())
-        .merge(pages::routes())
+        .merge(http::git_routes().layer(from_fn(http::catch_panics)))
+        .merge(pages::routes().layer(from_fn(http::catch_panics)))
         .nest("/_sim", control::routes())
         .with_state(sim.clone())
 }

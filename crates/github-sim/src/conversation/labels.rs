@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{note_event, touch};
 use crate::http::ApiError;
-use crate::webhooks::emit::{IssueAction, PullAction};
+use crate::webhooks::emit::{self, IssueAction, LabelAction, PullAction};
 use crate::world::{Id, Label, World};
 
 const LONGEST_NAME_CHARS: usize = 50;
@@ -21,6 +21,7 @@ pub fn find<'w>(world: &'w World, repo: Id, name: &str) -> Option<&'w Label> {
 /// Makes a label; its id. `color` is six hexadecimal digits, without `#`.
 pub fn create(
     world: &mut World,
+    actor: Id,
     repo: Id,
     name: &str,
     color: Option<&str>,
@@ -38,6 +39,7 @@ pub fn create(
     let id = world.next_id();
     let description = description.map(str::to_owned);
     world.labels.insert(Label { repo, id, name: name.to_owned(), color, description });
+    emit::label(world, repo, id, actor, LabelAction::Created);
     Ok(id)
 }
 
@@ -48,7 +50,7 @@ pub struct LabelChange {
     pub description: Option<String>,
 }
 
-pub fn change(world: &mut World, repo: Id, id: Id, change: LabelChange) -> Result<(), ApiError> {
+pub fn change(world: &mut World, actor: Id, repo: Id, id: Id, change: LabelChange) -> Result<(), ApiError> {
     if let Some(name) = &change.name {
         check_name(name)?;
         if find(world, repo, name).is_some_and(|other| other.id != id) {
@@ -58,14 +60,26 @@ pub fn change(world: &mut World, repo: Id, id: Id, change: LabelChange) -> Resul
     let color = change.color.as_deref().map(checked_color).transpose()?;
     check_description(change.description.as_deref())?;
     let label = world.labels.edit(repo, id).ok_or_else(ApiError::not_found)?;
+    let before = label.clone();
     label.name = change.name.unwrap_or_else(|| std::mem::take(&mut label.name));
     label.color = color.unwrap_or_else(|| std::mem::take(&mut label.color));
     label.description = change.description.or_else(|| label.description.take());
+    let mut changes = json!({});
+    let (old, new) = (before.description.unwrap_or_default(), label.description.clone().unwrap_or_default());
+    for (what, from, to) in
+        [("name", &before.name, &label.name), ("color", &before.color, &label.color), ("description", &old, &new)]
+    {
+        if from != to {
+            changes[what] = json!({ "from": from });
+        }
+    }
+    emit::label(world, repo, id, actor, LabelAction::Edited { changes });
     Ok(())
 }
 
 /// Deletes a label and takes it off everything. That is no event of what it was on.
-pub fn delete(world: &mut World, repo: Id, id: Id) {
+pub fn delete(world: &mut World, actor: Id, repo: Id, id: Id) {
+    emit::label(world, repo, id, actor, LabelAction::Deleted);
     let labeled: Vec<u64> =
         world.issues.within(repo).filter(|issue| issue.labels.contains(&id)).map(|issue| issue.number).collect();
     for number in labeled {
@@ -75,13 +89,13 @@ pub fn delete(world: &mut World, repo: Id, id: Id) {
 }
 
 /// The labels of these names; those the repository does not have are made, as GitHub does.
-pub fn find_or_create(world: &mut World, repo: Id, names: &[String]) -> Result<Vec<Id>, ApiError> {
+pub fn find_or_create(world: &mut World, actor: Id, repo: Id, names: &[String]) -> Result<Vec<Id>, ApiError> {
     let mut ids = Vec::new();
     for name in names {
         let known = find(world, repo, name).map(|label| label.id);
         let id = match known {
             Some(id) => id,
-            None => create(world, repo, name, None, None)?,
+            None => create(world, actor, repo, name, None, None)?,
         };
         if !ids.contains(&id) {
             ids.push(id);

@@ -54,7 +54,8 @@ async fn create(
 ) -> ApiResult {
     sim.write(|world| {
         let repo = http::repo(world, &caller, &owner, &name, Scope::Issues, Level::Write)?.id;
-        let id = labels::create(world, repo, &new.name, new.color.as_deref(), new.description.as_deref())?;
+        let (color, description) = (new.color.as_deref(), new.description.as_deref());
+        let id = labels::create(world, caller.actor()?, repo, &new.name, color, description)?;
         Ok(http::json(201, &shown(world, repo, id)))
     })
 }
@@ -90,7 +91,8 @@ async fn update(
         let repo = http::repo(world, &caller, &owner, &name, Scope::Issues, Level::Write)?.id;
         let id = labels::find(world, repo, &label).ok_or_else(ApiError::not_found)?.id;
         let ChangedLabel { new_name, name, color, description } = change;
-        labels::change(world, repo, id, LabelChange { name: new_name.or(name), color, description })?;
+        let change = LabelChange { name: new_name.or(name), color, description };
+        labels::change(world, caller.actor()?, repo, id, change)?;
         Ok(http::json(200, &shown(world, repo, id)))
     })
 }
@@ -103,7 +105,7 @@ async fn remove(
     sim.write(|world| {
         let repo = http::repo(world, &caller, &owner, &name, Scope::Issues, Level::Write)?.id;
         let id = labels::find(world, repo, &label).ok_or_else(ApiError::not_found)?.id;
-        labels::delete(world, repo, id);
+        labels::delete(world, caller.actor()?, repo, id);
         Ok(http::no_content())
     })
 }
@@ -147,8 +149,9 @@ async fn add_to_issue(
 ) -> ApiResult {
     sim.write(|world| {
         let repo = issue_for(world, &caller, &owner, &name, number, Level::Triage)?.repo;
-        let ids = labels::find_or_create(world, repo, &names.into_names())?;
-        labels::add(world, caller.actor()?, repo, number, &ids)?;
+        let actor = caller.actor()?;
+        let ids = labels::find_or_create(world, actor, repo, &names.into_names())?;
+        labels::add(world, actor, repo, number, &ids)?;
         Ok(shown_of_issue(world, repo, number))
     })
 }
@@ -161,8 +164,9 @@ async fn set_on_issue(
 ) -> ApiResult {
     sim.write(|world| {
         let repo = issue_for(world, &caller, &owner, &name, number, Level::Triage)?.repo;
-        let ids = labels::find_or_create(world, repo, &names.into_names())?;
-        labels::set(world, caller.actor()?, repo, number, &ids)?;
+        let actor = caller.actor()?;
+        let ids = labels::find_or_create(world, actor, repo, &names.into_names())?;
+        labels::set(world, actor, repo, number, &ids)?;
         Ok(shown_of_issue(world, repo, number))
     })
 }

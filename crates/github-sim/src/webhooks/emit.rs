@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::audience::{Event, Told, tell, tell_app};
 use super::payload;
 use crate::git::{CommitFiles, RefChange};
-use crate::pulls;
 use crate::world::{FromGit, Id, World};
 
 /// A ref that moved, with what git says about it.
@@ -119,6 +118,16 @@ pub enum ReviewAction {
     Dismissed,
 }
 
+pub enum LabelAction {
+    Created,
+    /// `{"name": {"from": …}, "color": {"from": …}, "description": {"from": …}}`, what changed of it.
+    Edited {
+        changes: Value,
+    },
+    /// Emit it before the label is removed.
+    Deleted,
+}
+
 #[derive(Clone, Copy)]
 pub enum ThreadAction {
     Resolved,
@@ -184,12 +193,7 @@ pub fn ref_deleted(world: &mut World, repo: Id, sender: Id, ref_name: &str) {
 }
 
 pub fn pull_request(world: &mut World, repo: Id, number: u64, sender: Id, action: PullAction) {
-    let from_git = world
-        .pulls
-        .get(repo, number)
-        .filter(|pull| pulls::facts(world, pull).is_none())
-        .map(|pull| FromGit::PullTotals { repo, base: pull.base_sha.clone(), head: pull.head_sha.clone() });
-    let event = Event { from_git, ..Event::new("pull_request", Some(action.name()), repo, sender) };
+    let event = Event::new("pull_request", Some(action.name()), repo, sender);
     tell(world, event, |world| match world.pulls.get(repo, number) {
         Some(pull) => payload::pull_request(world, pull, &action),
         None => Value::Null,
@@ -226,6 +230,16 @@ pub fn issue_comment(world: &mut World, repo: Id, comment: Id, sender: Id, actio
             None => Value::Null,
         }
     });
+}
+
+pub fn label(world: &mut World, repo: Id, label: Id, sender: Id, action: LabelAction) {
+    let (name, changes) = match action {
+        LabelAction::Created => ("created", None),
+        LabelAction::Edited { changes } => ("edited", Some(changes)),
+        LabelAction::Deleted => ("deleted", None),
+    };
+    let event = Event::new("label", Some(name), repo, sender);
+    tell(world, event, |world| payload::label_changed(world, repo, label, changes));
 }
 
 pub fn review(world: &mut World, repo: Id, review: Id, sender: Id, action: ReviewAction) {
@@ -287,7 +301,7 @@ pub fn check_run(world: &mut World, repo: Id, run: Id, sender: Id, action: Check
 
 pub fn check_suite(world: &mut World, repo: Id, suite: Id, sender: Id, action: CheckSuiteAction) {
     let Some(found) = world.check_suites.get(repo, suite) else { return };
-    let from_git = Some(FromGit::Commit { repo, sha: found.head_sha.clone() });
+    let from_git = Some(FromGit { repo, sha: found.head_sha.clone() });
     let (name, told) = match action {
         CheckSuiteAction::Requested => ("requested", Told::App(found.app)),
         CheckSuiteAction::Completed => ("completed", Told::SubscribersAnd(found.app)),
@@ -302,7 +316,7 @@ pub fn check_suite(world: &mut World, repo: Id, suite: Id, sender: Id, action: C
 
 pub fn status(world: &mut World, repo: Id, status: Id, sender: Id) {
     let Some(found) = world.statuses.get(repo, status) else { return };
-    let from_git = Some(FromGit::Commit { repo, sha: found.sha.clone() });
+    let from_git = Some(FromGit { repo, sha: found.sha.clone() });
     let event = Event { from_git, ..Event::new("status", None, repo, sender) };
     tell(world, event, |world| match world.repo(repo).zip(world.statuses.get(repo, status)) {
         Some((repo, status)) => payload::status(world, repo, status),
@@ -317,7 +331,7 @@ pub fn workflow_run(world: &mut World, repo: Id, run: Id, sender: Id, action: Wo
         WorkflowRunAction::Completed => "completed",
     };
     let Some(found) = world.workflow_runs.get(repo, run) else { return };
-    let from_git = Some(FromGit::Commit { repo, sha: found.head_sha.clone() });
+    let from_git = Some(FromGit { repo, sha: found.head_sha.clone() });
     let event = Event { from_git, ..Event::new("workflow_run", Some(name), repo, sender) };
     tell(world, event, |world| match world.repo(repo).zip(world.workflow_runs.get(repo, run)) {
         Some((repo, run)) => payload::workflow_run(world, repo, run),

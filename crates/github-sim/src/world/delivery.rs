@@ -60,12 +60,11 @@ impl Doc for Delivery {
     }
 }
 
+/// The commit that a status, a check suite or a workflow run is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FromGit {
-    /// The commit that a status, a check suite or a workflow run is about.
-    Commit { repo: Id, sha: Sha },
-    /// How much a pull request changes.
-    PullTotals { repo: Id, base: Sha, head: Sha },
+pub struct FromGit {
+    pub repo: Id,
+    pub sha: Sha,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

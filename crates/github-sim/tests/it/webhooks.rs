@@ -129,6 +129,7 @@ async fn the_life_of_a_pull_request_is_told() {
     world.octocat.post(&format!("{REPO}/labels"), json!({ "name": "ship", "color": "00ff00" })).await.expect(201);
     world.octocat.post(&format!("{issue}/labels"), json!({ "labels": ["ship"] })).await.expect(200);
     assert_eq!(scene.expect("pull_request.labeled").await["label"]["name"], "ship");
+    assert_eq!(scene.expect("label.created").await["label"]["name"], "ship");
     world.octocat.delete(&format!("{issue}/labels/ship")).await.expect(200);
     assert_eq!(scene.expect("pull_request.unlabeled").await["label"]["name"], "ship");
     world.octocat.post(&format!("{issue}/assignees"), json!({ "assignees": ["mona"] })).await.expect(201);
@@ -278,6 +279,21 @@ async fn checks_and_statuses_are_told_of() {
 }
 
 #[tokio::test]
+async fn a_repository_s_labels_are_told_of() {
+    let scene = Scene::new().await;
+    let octocat = &scene.world.octocat;
+    octocat.post(&format!("{REPO}/labels"), json!({ "name": "ship", "color": "00ff00" })).await.expect(201);
+    assert_eq!(scene.expect("label.created").await["label"]["color"], "00ff00");
+    let change = json!({ "new_name": "land", "description": "Soon" });
+    octocat.patch(&format!("{REPO}/labels/ship"), change).await.expect(200);
+    let edited = scene.expect("label.edited").await;
+    assert_eq!(edited["changes"], json!({ "name": { "from": "ship" }, "description": { "from": "" } }));
+    octocat.delete(&format!("{REPO}/labels/land")).await.expect(204);
+    assert_eq!(scene.expect("label.deleted").await["label"]["name"], "land");
+    scene.world.finish().await;
+}
+
+#[tokio::test]
 async fn an_organization_s_repository_says_so() {
     let world = World::new().await;
     world.control("POST", "/orgs", json!({ "login": "acme", "admins": ["octocat"] })).await.expect(201);
@@ -368,5 +384,31 @@ async fn what_was_not_sent_before_a_restart_is_sent_after_it() {
     world.restart().await;
     world.control("POST", "/clock", json!({ "advance_seconds": 3600 })).await.expect(200);
     assert_eq!(receiver.expect("issues.opened").await.json["issue"]["title"], "Late");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn only_the_newest_thousand_deliveries_of_a_receiver_are_kept() {
+    let world = World::new().await;
+    world.repo("app").await;
+    let receiver = Receiver::new().await;
+    let hooks = format!("{REPO}/hooks");
+    let config = json!({ "url": receiver.url, "content_type": "json" });
+    let hook = world.octocat.post(&hooks, json!({ "config": config })).await.expect(201).json["id"].clone();
+    let ping = format!("{hooks}/{hook}/pings");
+    for _ in 0..24 {
+        let many = (0..50).map(|_| world.octocat.post(&ping, json!({})));
+        futures_util::future::join_all(many).await;
+    }
+    eventually("all have come", || async { (receiver.count() == 1201).then_some(()) }).await;
+    let kept = eventually("all are done", || async {
+        let all = world.control("GET", "/deliveries", Value::Null).await.expect(200).json;
+        let all = all.as_array().unwrap().clone();
+        all.iter().all(|one| one["state"] == "done").then_some(all)
+    })
+    .await;
+    assert!((1000..=1100).contains(&kept.len()), "{}", kept.len());
+    let last = receiver.all().pop().unwrap().delivery;
+    assert_eq!(kept.last().unwrap()["guid"], last);
     world.finish().await;
 }

@@ -137,7 +137,7 @@ fn permitted(
 
 fn sort_out(world: &mut World, actor: Id, repo: Id, number: u64, change: &Checked) -> Result<(), ApiError> {
     if let Some(names) = &change.labels {
-        let ids = labels::find_or_create(world, repo, names)?;
+        let ids = labels::find_or_create(world, actor, repo, names)?;
         labels::set(world, actor, repo, number, &ids)?;
     }
     if let Some(logins) = &change.assignees {

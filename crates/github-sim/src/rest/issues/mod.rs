@@ -88,7 +88,7 @@ async fn create(
         let number = conversation::open_issue(world, actor, repo_id, &title, new.body.as_deref())?;
         if may_triage {
             let names: Vec<String> = new.labels.into_iter().flatten().map(LabelName::into_name).collect();
-            let label_ids = labels::find_or_create(world, repo_id, &names)?;
+            let label_ids = labels::find_or_create(world, actor, repo_id, &names)?;
             labels::add(world, actor, repo_id, number, &label_ids)?;
             let logins: Vec<String> = new.assignees.into_iter().flatten().chain(new.assignee).collect();
             let wanted = assignees::strictly(world, repo_id, number, &logins)?;

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::without;
+use crate::git::CommitObject;
 use crate::world::{Delivery, FromGit, Id};
 use crate::{Sim, git, policy, present};
 
@@ -11,31 +12,21 @@ use crate::{Sim, git, policy, present};
 const MOST_BRANCHES: usize = 10;
 
 pub async fn complete(sim: &Sim, delivery: &mut Delivery) -> Result<(), git::Error> {
-    match delivery.from_git.take() {
-        None => Ok(()),
-        Some(FromGit::Commit { repo, sha }) if delivery.event == "status" => {
-            complete_status(sim, repo, &sha, &mut delivery.payload).await
-        }
-        Some(FromGit::Commit { repo, sha }) => {
-            if let Some(commit) = sim.git(repo).commit(&sha).await? {
-                let subject = &mut delivery.payload[delivery.event.as_str()];
-                *subject = present::with_head_commit(subject.take(), &commit);
-            }
-            Ok(())
-        }
-        Some(FromGit::PullTotals { repo, base, head }) => {
-            complete_pull(sim, repo, &base, &head, &mut delivery.payload["pull_request"]).await
-        }
+    let Some(FromGit { repo, sha }) = delivery.from_git.take() else { return Ok(()) };
+    let Some(commit) = sim.git(repo).commit(&sha).await? else { return Ok(()) };
+    if delivery.event == "status" {
+        return complete_status(sim, repo, &commit, &mut delivery.payload).await;
     }
+    let subject = &mut delivery.payload[delivery.event.as_str()];
+    *subject = present::with_head_commit(subject.take(), &commit);
+    Ok(())
 }
 
-async fn complete_status(sim: &Sim, repo: Id, sha: &str, payload: &mut Value) -> Result<(), git::Error> {
-    let git = sim.git(repo);
-    let Some(commit) = git.commit(sha).await? else { return Ok(()) };
-    let branches = git.branches_containing(sha, MOST_BRANCHES).await?;
+async fn complete_status(sim: &Sim, repo: Id, commit: &CommitObject, payload: &mut Value) -> Result<(), git::Error> {
+    let branches = sim.git(repo).branches_containing(&commit.sha, MOST_BRANCHES).await?;
     sim.read(|world| {
         let Some(repo) = world.repo(repo) else { return };
-        let mut shown = present::commit(world, repo, &commit);
+        let mut shown = present::commit(world, repo, commit);
         let verification = &mut shown["commit"]["verification"];
         *verification = without(verification.take(), &["verified_at"]);
         payload["commit"] = shown;
@@ -47,18 +38,5 @@ async fn complete_status(sim: &Sim, repo: Id, sha: &str, payload: &mut Value) ->
         });
         payload["branches"] = branches.collect();
     });
-    Ok(())
-}
-
-async fn complete_pull(sim: &Sim, repo: Id, base: &str, head: &str, pull: &mut Value) -> Result<(), git::Error> {
-    let git = sim.git(repo);
-    let Some(start) = git.merge_base(base, head).await? else { return Ok(()) };
-    let (files, additions, deletions) = git.diff_totals(&start, head).await?;
-    let (commits, _) = git.ahead_behind(head, base).await?;
-    for (name, count) in
-        [("commits", commits), ("additions", additions), ("deletions", deletions), ("changed_files", files)]
-    {
-        pull[name] = count.into();
-    }
     Ok(())
 }

@@ -13,7 +13,7 @@ pub use complete::complete;
 pub use installation::{app_ping, installation, installation_repositories, ping};
 pub use pull::{pull_request, review, review_comment, review_thread};
 pub use push::{push, ref_changed};
-pub use talk::{issue_comment, issues};
+pub use talk::{issue_comment, issues, label_changed};
 
 use serde_json::{Value, json};
 

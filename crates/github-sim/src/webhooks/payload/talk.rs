@@ -36,6 +36,14 @@ pub fn issue_comment(world: &World, found: &Issue, comment: &Comment, action: &C
     payload
 }
 
+pub fn label_changed(world: &World, repo: Id, id: Id, changes: Option<Value>) -> Value {
+    let mut payload = json!({ "label": label(world, repo, id) });
+    if let Some(changes) = changes {
+        payload["changes"] = changes;
+    }
+    payload
+}
+
 pub fn label(world: &World, repo: Id, label: Id) -> Value {
     world.labels.get(repo, label).map_or(Value::Null, |label| present::label(world, label))
 }

@@ -66,6 +66,10 @@ impl Receiver {
         *self.delay.lock().unwrap() = Some(delay);
     }
 
+    pub fn count(&self) -> usize {
+        self.received.lock().unwrap().len()
+    }
+
     pub fn all(&self) -> Vec<Webhook> {
         self.received.lock().unwrap().clone()
     }
