@@ -57,7 +57,7 @@ async fn emails(State(sim): State<Sim>, caller: Caller, page: Page) -> ApiResult
     })
 }
 
-fn orgs<'w>(world: &'w World, user: Id) -> Vec<&'w Account> {
+fn orgs(world: &World, user: Id) -> Vec<&Account> {
     world.accounts.within(0).filter(|account| account.members.contains_key(&user)).collect()
 }
 

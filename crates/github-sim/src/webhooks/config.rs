@@ -79,7 +79,7 @@ impl Config {
     pub fn checked(self) -> Result<Self, ApiError> {
         let refuse = |message: &str| Err(ApiError::validation_message("Hook", message));
         if let Some(url) = &self.url {
-            let address = reqwest::Url::parse(url).ok().filter(|url| url.has_host());
+            let address = reqwest::Url::parse(url).ok().filter(reqwest::Url::has_host);
             match address {
                 Some(url) if matches!(url.scheme(), "http" | "https") => {}
                 _ if url.is_empty() => return refuse("url cannot be blank"),

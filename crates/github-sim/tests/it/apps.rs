@@ -6,7 +6,7 @@ use crate::support::{Receiver, World, app_token, eventually};
 
 fn key_of(world: &World) -> (Value, String) {
     let app = &world.running().description()["app"];
-    let pem = std::fs::read_to_string(app["private_key_path"].as_str().unwrap()).unwrap();
+    let pem = std::fs::read_to_string(app["private_key_path"].as_str().expect("a path")).expect("the key");
     (app["id"].clone(), pem)
 }
 

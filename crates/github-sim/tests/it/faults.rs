@@ -27,9 +27,13 @@ async fn open_issue(world: &World, title: &str) {
     world.octocat.post(ISSUES, json!({ "title": title })).await.expect(201);
 }
 
+fn title(issue: &Value) -> String {
+    issue["title"].as_str().expect("a title").to_owned()
+}
+
 async fn issue_titles(world: &World) -> Vec<String> {
     let list = world.octocat.get(ISSUES).await.expect(200).json;
-    list.as_array().unwrap().iter().map(|issue| issue["title"].as_str().unwrap().to_owned()).collect()
+    list.as_array().expect("a list").iter().map(title).collect()
 }
 
 #[tokio::test]
@@ -157,7 +161,7 @@ async fn told(receiver: &Receiver, count: usize) -> Vec<String> {
         (all.len() >= count).then_some(all)
     })
     .await;
-    all.iter().map(|webhook| webhook.json["issue"]["title"].as_str().unwrap().to_owned()).collect()
+    all.iter().map(|webhook| title(&webhook.json["issue"])).collect()
 }
 
 #[tokio::test]

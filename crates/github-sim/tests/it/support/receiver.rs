@@ -58,20 +58,20 @@ impl Receiver {
     }
 
     pub fn answer_next_with(&self, statuses: &[u16]) {
-        *self.answers.lock().unwrap() = statuses.iter().rev().copied().collect();
+        *self.answers.lock().expect("no holder panics") = statuses.iter().rev().copied().collect();
     }
 
     /// The next delivery is answered only after this time.
     pub fn answer_next_after(&self, delay: Duration) {
-        *self.delay.lock().unwrap() = Some(delay);
+        *self.delay.lock().expect("no holder panics") = Some(delay);
     }
 
     pub fn count(&self) -> usize {
-        self.received.lock().unwrap().len()
+        self.received.lock().expect("no holder panics").len()
     }
 
     pub fn all(&self) -> Vec<Webhook> {
-        self.received.lock().unwrap().clone()
+        self.received.lock().expect("no holder panics").clone()
     }
 
     /// Waits for a webhook with this name (`push`, `pull_request.opened`) that was not waited for before.
@@ -79,7 +79,7 @@ impl Receiver {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
         loop {
             {
-                let mut received = self.received.lock().unwrap();
+                let mut received = self.received.lock().expect("no holder panics");
                 if let Some(at) = received.iter().position(|webhook| webhook.name() == name) {
                     return received.remove(at);
                 }
@@ -96,7 +96,7 @@ impl Receiver {
 async fn receive(State((received, answers, delay)): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    received.lock().unwrap().push(Webhook {
+    received.lock().expect("no holder panics").push(Webhook {
         event: text("x-github-event"),
         delivery: text("x-github-delivery"),
         signature: text("x-hub-signature-256"),
@@ -104,10 +104,10 @@ async fn receive(State((received, answers, delay)): State<Shared>, headers: Head
         body,
         json,
     });
-    let delay = delay.lock().unwrap().take();
+    let delay = delay.lock().expect("no holder panics").take();
     if let Some(delay) = delay {
         tokio::time::sleep(delay).await;
     }
-    let status = answers.lock().unwrap().pop().unwrap_or(200);
+    let status = answers.lock().expect("no holder panics").pop().unwrap_or(200);
     StatusCode::from_u16(status).expect("a status code")
 }
