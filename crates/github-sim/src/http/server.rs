@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 /// In a response's extensions: close the connection instead of sending it.
@@ -26,6 +27,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new());
     let graceful = GracefulShutdown::new();
+    let requests = TaskTracker::new();
     tokio::pin!(stop);
     loop {
         let (stream, _) = tokio::select! {
@@ -41,17 +43,15 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
             () = &mut stop => break,
         };
         let _ = stream.set_nodelay(true);
-        let router = router.clone();
+        let (router, requests) = (router.clone(), requests.clone());
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             if let Some(uri) = super::paths::with_encoded_names(request.uri()) {
                 *request.uri_mut() = uri;
             }
-            let router = router.clone();
+            // As a task of its own: what was asked for is done to its end, also when the caller hangs up meanwhile.
+            let work = requests.spawn(router.clone().oneshot(request.map(axum::body::Body::new) as Request));
             async move {
-                let response = router
-                    .oneshot(request.map(axum::body::Body::new) as Request)
-                    .await
-                    .unwrap_or_else(|never: Infallible| match never {});
+                let response = work.await.map_err(|_| Cut)?.unwrap_or_else(|never: Infallible| match never {});
                 if response.extensions().get::<Abort>().is_some() { Err(Cut) } else { Ok(response) }
             }
         });
@@ -64,5 +64,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(2), graceful.shutdown()).await;
+    requests.close();
+    let finish = async { tokio::join!(graceful.shutdown(), requests.wait()) };
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(2), finish).await;
 }

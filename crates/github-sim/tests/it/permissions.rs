@@ -167,3 +167,57 @@ async fn members_of_an_organization_read_and_its_owners_administer() {
     world.octocat.get(path).await.expect(404);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn an_installation_may_do_what_its_token_says_and_no_more() {
+    let world = World::new().await;
+    for name in ["first", "second"] {
+        let new = json!({ "name": name, "private": true, "auto_init": true });
+        world.octocat.post("/user/repos", new).await.expect(201);
+    }
+    let whole = world.installation("octocat/first").await;
+    let reader = json!({ "permissions": { "contents": "read", "metadata": "read" } });
+    let reader = world.narrowed_installation("octocat/first", reader).await;
+    let pulls = json!({ "permissions": { "pull_requests": "write", "metadata": "read" } });
+    let pulls = world.narrowed_installation("octocat/first", pulls).await;
+    let one = world.narrowed_installation("octocat/first", json!({ "repositories": ["first"] })).await;
+    let blob = json!({ "content": "x" });
+    for (who, client, read, write, other) in [
+        ("everything", &whole, 200, 201, 200),
+        ("contents: read", &reader, 200, 403, 200),
+        ("pull_requests: write", &pulls, 403, 403, 200),
+        ("only the first", &one, 200, 201, 404),
+    ] {
+        assert_eq!(client.get("/repos/octocat/first/contents/README.md").await.status, read, "{who} reads");
+        let answer = client.post("/repos/octocat/first/git/blobs", blob.clone()).await;
+        assert_eq!(answer.status, write, "{who} writes");
+        if write == 403 {
+            assert_eq!(answer.json["message"], "Resource not accessible by integration");
+        }
+        assert_eq!(client.get("/repos/octocat/second").await.status, other, "{who} looks at the second");
+        client.patch("/repos/octocat/first", json!({ "description": "x" })).await.expect(403);
+        client.get("/user/repos").await.expect(403);
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_installation_pushes_with_its_token_as_git_s_password() {
+    let world = World::new().await;
+    let clone = world.repo("pushed").await;
+    clone.commit_on("topic", "main", &[("a.txt", "a")], "A").await;
+    let push = async |client: &Client, branch: &str| {
+        let token = client.token.as_deref().unwrap();
+        let url = format!("{}/octocat/pushed.git", world.url()).replace("://", &format!("://x-access-token:{token}@"));
+        clone.try_git(&["push", "-q", &url, &format!("topic:{branch}")]).await
+    };
+    let reader = json!({ "permissions": { "contents": "read", "metadata": "read" } });
+    let reader = world.narrowed_installation("octocat/pushed", reader).await;
+    let refused = push(&reader, "one").await;
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("403"), "{refused:?}");
+    let whole = world.installation("octocat/pushed").await;
+    assert!(push(&whole, "two").await.status.success());
+    world.octocat.get("/repos/octocat/pushed/branches/one").await.expect(404);
+    world.octocat.get("/repos/octocat/pushed/branches/two").await.expect(200);
+    world.finish().await;
+}

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, World};
+use tokio::io::AsyncWriteExt;
+
+use crate::support::{Answer, World, eventually};
 
 const NOWHERE: &str = "1111111111111111111111111111111111111111";
 
@@ -229,5 +231,31 @@ async fn the_api_keeps_a_protected_branch_s_rules_too() {
     assert_eq!(answer.json["object"]["sha"], commit["sha"], "what moves nothing breaks no rule");
     let answer = world.octocat.patch(main, json!({ "sha": first, "force": true })).await.expect(422);
     assert!(message(&answer).starts_with("You're not authorized to push to this branch."), "{}", answer.text);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_was_asked_for_is_done_although_the_caller_hangs_up() {
+    let world = World::new().await;
+    let clone = world.repo("impatient").await;
+    let head = clone.git(&["rev-parse", "HEAD"]).await;
+    let address = world.url().replace("http://", "");
+    let token = world.octocat.token.clone().unwrap();
+    for n in 0..8 {
+        let body = json!({ "ref": format!("refs/heads/topic-{n}"), "sha": head }).to_string();
+        let request = format!(
+            "POST /repos/octocat/impatient/git/refs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(n * 3)).await;
+    }
+    for n in 0..8 {
+        let path = format!("/repos/octocat/impatient/branches/topic-{n}");
+        eventually("the branch is there", || async { (world.octocat.get(&path).await.status == 200).then_some(()) })
+            .await;
+    }
+    assert_eq!(clone.git(&["ls-remote", "origin", "refs/heads/topic-*"]).await.lines().count(), 8);
     world.finish().await;
 }
