@@ -20,7 +20,7 @@ pub use objects::{CommitObject, TreeEntry};
 pub use pushed::{CommitFiles, MOST_PUSHED_COMMITS};
 pub use refs::{ListedRef, RefChange, is_valid_branch_name};
 pub use smart_http::{ReceiveCommand, SmartHttpRequest, parse_receive_commands};
-pub use tags::{TagObject, TagRef};
+pub use tags::TagObject;
 
 use std::path::{Path, PathBuf};
 

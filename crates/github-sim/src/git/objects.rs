@@ -94,18 +94,6 @@ impl GitRepo {
         parse_commits(&output)
     }
 
-    /// The commits that touch `path`, newest first.
-    pub async fn commits_touching(&self, revision: &str, path: &str, limit: u64) -> Result<Vec<CommitObject>, Error> {
-        let output = self
-            .git(["log", "--date=raw", COMMIT_FORMAT])
-            .arg(format!("--max-count={limit}"))
-            .args([revision, "--", path])
-            .run()
-            .await?
-            .text();
-        parse_commits(&output)
-    }
-
     /// The entries of a tree (or of a commit's tree), with sizes. `path` narrows it to one entry.
     pub async fn tree(&self, treeish: &str, path: Option<&str>, recursive: bool) -> Result<Vec<TreeEntry>, Error> {
         let mut command = self.git(["ls-tree", "-z", "--long", "--full-tree"]);

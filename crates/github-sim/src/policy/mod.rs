@@ -4,7 +4,7 @@ mod merge;
 mod push;
 
 pub use merge::{for_merge, keeps_out};
-pub use push::{Refusal, Source, as_error, push_rules, refusals};
+pub use push::{Source, as_error, push_rules, refusals};
 
 use crate::world::{Id, MergeMethod, Protection, Repo, RequiredCheck, Ruleset, RulesetEnforcement, World};
 

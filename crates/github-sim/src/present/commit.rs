@@ -115,7 +115,7 @@ pub fn diff_entry(world: &World, repo: &Repo, at: &str, file: &FileChange) -> Va
 }
 
 /// The account behind a signature, or null.
-pub fn user_of(world: &World, signature: &Signature) -> Value {
+fn user_of(world: &World, signature: &Signature) -> Value {
     match people::account_by_email(world, &signature.email) {
         Some(account) => simple_user(world, account.id),
         None if signature.email == people::GITHUB_EMAIL => web_flow(world),

@@ -22,7 +22,7 @@ pub use check::{
     annotation, check_run, check_suite, combined_commit_status, latest_statuses, simple_commit_status, status,
     with_head_commit,
 };
-pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned, user_of};
+pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned};
 pub use hook::{delivery, delivery_item, hook, webhook_config};
 pub use issue::{
     author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::support::{Answer, World};
 
 fn titles(answer: &Answer) -> Vec<String> {
-    let title = |commit: &Value| commit["commit"]["message"].as_str().unwrap().to_owned();
-    answer.json.as_array().unwrap().iter().map(title).collect()
+    let title = |commit: &Value| commit["commit"]["message"].as_str().expect("a message").to_owned();
+    answer.json.as_array().expect("a list").iter().map(title).collect()
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::support::World;
 
 fn decoded(file: &Value) -> String {
-    let compact: String = file["content"].as_str().unwrap().split_whitespace().collect();
-    String::from_utf8(STANDARD.decode(compact).unwrap()).unwrap()
+    let compact: String = file["content"].as_str().expect("content").split_whitespace().collect();
+    String::from_utf8(STANDARD.decode(compact).expect("base64")).expect("text")
 }
 
 fn encoded(text: &str) -> String {

@@ -10,7 +10,7 @@ const NOWHERE: &str = "1111111111111111111111111111111111111111";
 
 async fn text(world: &World, path: &str) -> String {
     let raw = [("accept", "application/vnd.github.raw")];
-    world.octocat.try_send("GET", path, None, &raw).await.unwrap().expect(200).text
+    world.octocat.try_send("GET", path, None, &raw).await.expect("an answer").expect(200).text
 }
 
 #[tokio::test]
