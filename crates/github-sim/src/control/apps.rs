@@ -47,11 +47,14 @@ struct AppChange {
 async fn update(State(sim): State<Sim>, Body(change): Body<AppChange>) -> ApiResult {
     let body = sim.write(|world| {
         let id = setup::main_app(world).id;
-        let url = change.webhook_url.filter(|url| !url.is_empty());
-        Config { url: url.clone(), ..Config::default() }.checked()?;
         let app = world.apps.edit(0, id).expect("the main app is never deleted");
+        let url = match change.webhook_url {
+            Some(url) => Some(url).filter(|url| !url.is_empty()),
+            None => app.webhook.url.clone(),
+        };
+        Config { url: url.clone(), ..Config::default() }.checked()?;
         let is_new_url = url.is_some() && url != app.webhook.url;
-        app.webhook.url = url.or(app.webhook.url.take());
+        app.webhook.url = url;
         app.webhook.secret = change.webhook_secret.or(app.webhook.secret.take());
         app.events = change.events.unwrap_or_else(|| app.events.clone());
         app.permissions = change.permissions.unwrap_or_else(|| app.permissions.clone());

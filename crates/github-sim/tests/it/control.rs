@@ -174,6 +174,9 @@ async fn the_app_is_changed_and_its_installations_with_it() {
     assert_eq!(installed["permissions"], json!({ "contents": "read" }));
     assert_eq!(world.control("GET", "/app", Value::Null).await.expect(200).json, changed);
     world.control("PATCH", "/app", json!({ "webhook_url": "nonsense" })).await.expect(422);
+    world.control("PATCH", "/app", json!({ "webhook_url": "http://127.0.0.1:1/" })).await.expect(200);
+    let none = world.control("PATCH", "/app", json!({ "webhook_url": "" })).await.expect(200).json;
+    assert_eq!(none, changed);
     world.control("PATCH", "/app", json!({ "url": "http://x" })).await.expect(422);
     assert_eq!(world.control("GET", "/installations", Value::Null).await.expect(200).json.as_array().unwrap().len(), 1);
     for bad in [json!({ "app": "nobody", "account": "octocat" }), json!({ "app": "merge-train", "account": "nobody" })]

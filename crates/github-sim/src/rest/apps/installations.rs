@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::apps::{self, TokenRequest};
 use crate::http::{self, ApiError, ApiResult, Body, Caller, Page, Path, iso, role_of};
-use crate::world::{AccountKind, Id, Installation, Repo, Selection, World};
+use crate::world::{AccountKind, Id, Installation, Repo, RepoRole, Selection, World};
 use crate::{Sim, present};
 
 pub fn routes() -> Router<Sim> {
@@ -137,12 +137,12 @@ async fn repositories(State(sim): State<Sim>, caller: Caller, page: Page) -> Api
         let reached = |repo: &&Repo| narrowed.as_ref().is_none_or(|ids| ids.contains(&repo.id));
         let repos: Vec<&Repo> = apps::covered(world, found).filter(reached).collect();
         let may_push = permissions.get("contents").is_some_and(|level| level == "write");
+        let role = if may_push { RepoRole::Write } else { RepoRole::Read };
         let shown: Vec<Value> = repos[page.range(repos.len())]
             .iter()
             .map(|repo| {
                 let mut value = present::repo(world, repo);
-                value["permissions"] =
-                    json!({ "admin": false, "maintain": false, "push": may_push, "triage": may_push, "pull": true });
+                value["permissions"] = present::permissions(role);
                 value
             })
             .collect();
