@@ -3,6 +3,8 @@
 mod demo;
 mod sim;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// Lands stacks of GitHub pull requests, fixes what breaks on the way, and never loses its place.
@@ -22,11 +24,20 @@ enum Command {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    match Cli::parse().command {
+    let outcome = match Cli::parse().command {
         Command::Demo(args) => demo::run(args).await,
         Command::Sim(args) => sim::run(args).await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Causes, not a backtrace: whoever reads this runs the program, and did not write it.
+            eprintln!("error: {error}");
+            error.chain().skip(1).for_each(|cause| eprintln!("  because: {cause}"));
+            ExitCode::FAILURE
+        }
     }
 }
