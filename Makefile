@@ -25,6 +25,7 @@ fmt: ## Format the code.
 	$(CARGO) fmt --all
 
 demo: ## Start the simulator with a story in it, and say where to look.
+	@scripts/setup build
 	$(CARGO) run --quiet --package merge-train -- demo
 
 bench: ## Measure.

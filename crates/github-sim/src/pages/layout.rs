@@ -63,7 +63,7 @@ pre{background:var(--soft);border:1px solid var(--line);border-radius:.4rem;padd
 table{border-collapse:collapse} .md table td,.md table th{border:1px solid var(--line);padding:.25rem .6rem}
 ul.rows{list-style:none;margin:.5rem 0;padding:0;border:1px solid var(--line);border-radius:.5rem}
 ul.rows li{padding:.5rem .75rem;border-top:1px solid var(--line);display:flex;gap:.6rem;align-items:baseline;flex-wrap:wrap}
-ul.rows li:first-child{border-top:0} ul.rows li .end{margin-left:auto;color:var(--muted)}
+ul.rows li:first-child{border-top:0} ul.rows li .end{margin-left:auto} ul.rows li .end:not(.ok,.bad,.wait){color:var(--muted)}
 .state{display:inline-block;border-radius:2rem;padding:.15rem .75rem;color:#fff;font-weight:600;font-size:.9rem;background:var(--muted)}
 .state.open{background:var(--ok)} .state.merged{background:var(--done)} .state.closed{background:var(--bad)}
 @media (prefers-color-scheme:dark){.state{color:#0d1117}}
