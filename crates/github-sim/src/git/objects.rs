@@ -94,6 +94,12 @@ impl GitRepo {
         parse_commits(&output)
     }
 
+    /// Every commit that can be reached from `revision`, newest first; with `path`, those that touch it.
+    pub async fn history(&self, revision: &str, path: Option<&str>) -> Result<Vec<String>, Error> {
+        let output = self.git(["rev-list", revision, "--"]).args(path).run().await?.text();
+        Ok(output.lines().map(str::to_owned).collect())
+    }
+
     /// The entries of a tree (or of a commit's tree), with sizes. `path` narrows it to one entry.
     pub async fn tree(&self, treeish: &str, path: Option<&str>, recursive: bool) -> Result<Vec<TreeEntry>, Error> {
         let mut command = self.git(["ls-tree", "-z", "--long", "--full-tree"]);

@@ -15,6 +15,7 @@ pub struct Paging {
     before: Option<String>,
     first: Option<usize>,
     last: Option<usize>,
+    skip: usize,
 }
 
 impl Paging {
@@ -49,7 +50,7 @@ impl Paging {
                 )
             }),
         };
-        Ok(Self { after, before, first: bound("first", first)?, last: bound("last", last)? })
+        Ok(Self { after, before, first: bound("first", first)?, last: bound("last", last)?, skip: 0 })
     }
 
     /// The page of `items`. A cursor names a member by its key, so that it still stands where the member does when
@@ -66,6 +67,7 @@ impl Paging {
             Some(cursor) => (position(cursor)? + 1).min(total),
             None => 0,
         };
+        start = (start + self.skip).min(total);
         let mut end = match &self.before {
             Some(cursor) => position(cursor)?.max(start),
             None => total,
@@ -89,10 +91,15 @@ impl Paging {
         Ok(Slice { members, total, has_previous: start > 0, has_next: end < total })
     }
 
+    /// Leaves the first so many out.
+    pub fn skipping(self, skip: Option<i32>) -> Self {
+        Self { skip: skip.and_then(|skip| usize::try_from(skip).ok()).unwrap_or_default(), ..self }
+    }
+
     /// Whether it asks for nothing but the last so many.
     pub fn only_last(&self) -> Option<usize> {
         match self {
-            Self { after: None, before: None, first: None, last } => *last,
+            Self { after: None, before: None, first: None, last, skip: 0 } => *last,
             _ => None,
         }
     }
@@ -135,6 +142,11 @@ impl<T> Slice<T> {
         Self { members, total, has_previous: start > 0, has_next: false }
     }
 
+    /// A page of nothing.
+    pub fn none() -> Self {
+        Self { members: Vec::new(), total: 0, has_previous: false, has_next: false }
+    }
+
     pub fn filter_map<U>(self, mut change: impl FnMut(T) -> Option<U>) -> Slice<U> {
         let members = self
             .members
@@ -166,9 +178,25 @@ pub struct PageInfo {
     start_cursor: Option<String>,
 }
 
-/// A connection type and its edge type; further fields of the connection may follow.
+/// A connection type and its edge type (`of` one that exists already); further fields of the connection may follow.
 macro_rules! connection {
     ($connection:ident, $edge:ident, $node:ty $(, { $($more:tt)* })?) => {
+        connection!($connection of $edge, $node $(, { $($more)* })?);
+
+        pub struct $edge(pub $crate::graphql::connection::Member<$node>);
+
+        #[async_graphql::Object]
+        impl $edge {
+            async fn cursor(&self) -> &str {
+                &self.0.cursor
+            }
+
+            async fn node(&self) -> Option<&$node> {
+                Some(&self.0.item)
+            }
+        }
+    };
+    ($connection:ident of $edge:ident, $node:ty $(, { $($more:tt)* })?) => {
         pub struct $connection(pub $crate::graphql::connection::Slice<$node>);
 
         #[async_graphql::Object]
@@ -190,19 +218,6 @@ macro_rules! connection {
             }
 
             $($($more)*)?
-        }
-
-        pub struct $edge(pub $crate::graphql::connection::Member<$node>);
-
-        #[async_graphql::Object]
-        impl $edge {
-            async fn cursor(&self) -> &str {
-                &self.0.cursor
-            }
-
-            async fn node(&self) -> Option<&$node> {
-                Some(&self.0.item)
-            }
         }
     };
 }

@@ -149,6 +149,8 @@ impl ReactionContent {
     }
 }
 
+github_enum!(WorkflowState { Active, Deleted, DisabledFork, DisabledInactivity, DisabledManually });
+github_enum!(FileViewedState { Dismissed, Unviewed, Viewed });
 github_enum!(SearchType { Discussion, Issue, Repository, User });
 github_enum!(OrderDirection { Asc, Desc });
 github_enum!(IssueOrderField { Comments, CreatedAt, UpdatedAt });
@@ -172,6 +174,16 @@ order! {
     IssueOrder by IssueOrderField, LabelOrder by LabelOrderField, RefOrder by RefOrderField,
     IssueCommentOrder by IssueCommentOrderField, ReactionOrder by ReactionOrderField,
     PullRequestOrder by PullRequestOrderField,
+}
+
+impl From<PullRequestOrder> for IssueOrder {
+    fn from(order: PullRequestOrder) -> Self {
+        let field = match order.field {
+            PullRequestOrderField::CreatedAt => IssueOrderField::CreatedAt,
+            PullRequestOrderField::UpdatedAt => IssueOrderField::UpdatedAt,
+        };
+        Self { direction: order.direction, field }
+    }
 }
 
 impl OrderDirection {

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, Object, Union};
 
 use super::actor::{Actor, User, UserConnection};
-use super::connection::{Paging, connection};
+use super::comment::{IssueCommentConnection, comments};
+use super::connection::{Paging, Slice, connection};
 use super::enums::{
-    CommentAuthorAssociation, IssueOrder, IssueOrderField, IssueState, IssueStateReason, LabelOrder, LabelOrderField,
-    OrderDirection,
+    CommentAuthorAssociation, IssueCommentOrder, IssueOrder, IssueOrderField, IssueState, IssueStateReason, LabelOrder,
+    LabelOrderField, OrderDirection, ReactionContent, ReactionOrder,
 };
+use super::never::{Milestone, ProjectCardConnection, ProjectV2ItemConnection};
 use super::pull::PullRequest;
+use super::reaction::{self, ReactionConnection, ReactionGroup};
 use super::repository::Repository;
 use super::scalars::{BigInt, DateTime, Html, Uri, database_id, int};
 use super::{Ask, Result, text};
 use crate::http::{Level, Scope};
 use crate::present::author_association;
-use crate::world::{self, Id, NodeKind, World, node_id};
+use crate::world::{self, Id, NodeKind, ReactionSubject, World, node_id};
 
 #[derive(Clone, Union)]
 pub enum IssueOrPullRequest {
@@ -33,6 +36,12 @@ pub struct Issue {
 impl Issue {
     pub fn load(world: &World, repo: &Repository, number: u64) -> Option<Self> {
         let issue = world.issues.get(repo.id, number).filter(|issue| !issue.is_pull)?;
+        Some(Self { repo: repo.clone(), issue: Arc::new(issue.clone()) })
+    }
+
+    /// Also a pull request, as the issue that it is.
+    pub fn load_any(world: &World, repo: &Repository, number: u64) -> Option<Self> {
+        let issue = world.issues.get(repo.id, number)?;
         Some(Self { repo: repo.clone(), issue: Arc::new(issue.clone()) })
     }
 
@@ -84,6 +93,19 @@ impl Issue {
         self.issue.closed_at.map(DateTime)
     }
 
+    async fn comments(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+        order_by: Option<IssueCommentOrder>,
+    ) -> Result<IssueCommentConnection> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        comments(ctx, &paging, &self.repo, self.issue.number, order_by)
+    }
+
     async fn created_at(&self) -> DateTime {
         DateTime(self.issue.created_at)
     }
@@ -121,8 +143,55 @@ impl Issue {
         self.issue.locked
     }
 
+    async fn milestone(&self) -> Option<Milestone> {
+        None
+    }
+
     async fn number(&self) -> i32 {
         int(self.issue.number)
+    }
+
+    async fn project_cards(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+    ) -> Result<ProjectCardConnection> {
+        Paging::new(ctx, after, before, first, last)?;
+        Ok(ProjectCardConnection(Slice::none()))
+    }
+
+    async fn project_items(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+    ) -> Result<ProjectV2ItemConnection> {
+        Paging::new(ctx, after, before, first, last)?;
+        Ok(ProjectV2ItemConnection(Slice::none()))
+    }
+
+    pub async fn reaction_groups(&self, ctx: &Context<'_>) -> Option<Vec<ReactionGroup>> {
+        Some(reaction::groups(ctx, &self.repo, Some(ReactionSubject::Issue(self.issue.number))))
+    }
+
+    pub async fn reactions(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        content: Option<ReactionContent>,
+        first: Option<i32>,
+        last: Option<i32>,
+        order_by: Option<ReactionOrder>,
+    ) -> Result<ReactionConnection> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        let subject = Some(ReactionSubject::Issue(self.issue.number));
+        reaction::reactions(ctx, &paging, &self.repo, subject, content, order_by)
     }
 
     pub async fn repository(&self) -> &Repository {
@@ -156,6 +225,10 @@ impl Issue {
 
     pub async fn url(&self, ctx: &Context<'_>) -> Uri {
         self.repo.url_of(ctx, self.path())
+    }
+
+    pub async fn viewer_can_react(&self, ctx: &Context<'_>) -> bool {
+        ctx.caller().actor().is_ok()
     }
 
     async fn viewer_can_update(&self, ctx: &Context<'_>) -> bool {

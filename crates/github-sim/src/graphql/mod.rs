@@ -4,6 +4,9 @@
 #![allow(clippy::too_many_arguments, reason = "the arguments are GitHub's")]
 
 mod actor;
+mod check;
+mod comment;
+mod commit;
 mod connection;
 mod cost;
 mod enums;
@@ -11,22 +14,34 @@ mod failure;
 mod issue;
 mod mutation;
 mod never;
+mod node;
 mod nulls;
 mod order;
+mod protection;
 mod pull;
 mod query;
+mod reaction;
 mod repository;
 mod request;
+mod review;
 mod scalars;
+mod status;
+mod suite;
 mod text;
+mod tree;
 
 pub use request::routes;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use async_graphql::{Context, EmptySubscription, Schema};
+use parking_lot::Mutex;
 
 use crate::Sim;
+use crate::git::CommitObject;
 use crate::http::Caller;
-use crate::world::World;
+use crate::world::{Id, Sha, World};
 use cost::Cost;
 use failure::{Failure, Result};
 
@@ -44,11 +59,17 @@ struct Asked {
     sim: Sim,
     caller: Caller,
     cost: Cost,
+    /// What git was asked for in the course of this request.
+    commits: Mutex<HashMap<(Id, Sha), Arc<CommitObject>>>,
 }
 
 impl Asked {
     fn new(sim: &Sim, caller: Caller, cost: Cost) -> Self {
-        Self { sim: sim.clone(), caller, cost }
+        Self { sim: sim.clone(), caller, cost, commits: Mutex::default() }
+    }
+
+    fn remember(&self, repo: Id, commits: Vec<CommitObject>) {
+        self.commits.lock().extend(commits.into_iter().map(|commit| ((repo, commit.sha.clone()), Arc::new(commit))));
     }
 }
 

@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, Interface, Object, SimpleObject};
+use async_graphql::{Context, ID, Object, SimpleObject};
 
-use super::actor::{Bot, Organization, RepositoryOwner, User};
-use super::issue::{Issue, Label};
-use super::never::Mannequin;
-use super::pull::PullRequest;
+use super::actor::{Organization, RepositoryOwner, User};
+use super::node::{Node, find};
 use super::repository::Repository;
 use super::scalars::{DateTime, int};
 use super::{Ask, Failure, Result};
-use crate::http::Scope;
-use crate::world::{AccountKind, Key, NodeKind, decode_node_id};
+use crate::world::AccountKind;
 
 pub struct Query;
 
@@ -113,53 +110,4 @@ struct RateLimit {
     remaining: i32,
     reset_at: DateTime,
     used: i32,
-}
-
-#[derive(Clone, Interface)]
-#[graphql(field(name = "id", ty = "ID"))]
-pub enum Node {
-    Bot(Bot),
-    Issue(Issue),
-    Label(Label),
-    Mannequin(Mannequin),
-    Organization(Organization),
-    PullRequest(PullRequest),
-    Repository(Repository),
-    User(User),
-}
-
-/// What a node id leads to, if the caller may see it.
-async fn find(ctx: &Context<'_>, id: &ID) -> Result<Node> {
-    let missing = || Failure::no_such_node(id);
-    let (kind, Key { scope, id: key }) = decode_node_id(id).ok_or_else(missing)?;
-    let repo = || ctx.look(|world| Repository::seen(world, ctx.caller(), scope)).ok_or_else(missing);
-    Ok(match kind {
-        NodeKind::User | NodeKind::Bot | NodeKind::Organization => ctx
-            .look(|world| {
-                let account = Arc::new(world.accounts.get(0, key)?.clone());
-                Some(match account.kind {
-                    AccountKind::User => Node::User(User(account)),
-                    AccountKind::Bot => Node::Bot(Bot(account)),
-                    AccountKind::Organization => Node::Organization(Organization(account)),
-                })
-            })
-            .ok_or_else(missing)?,
-        NodeKind::Repository => {
-            Node::Repository(ctx.look(|world| Repository::seen(world, ctx.caller(), key)).ok_or_else(missing)?)
-        }
-        NodeKind::PullRequest => {
-            Node::PullRequest(PullRequest::settled(ctx, &repo()?, &[key]).await?.pop().ok_or_else(missing)?)
-        }
-        NodeKind::Issue => {
-            let repo = repo()?;
-            repo.check(ctx, Scope::Issues)?;
-            Node::Issue(ctx.look(|world| Issue::load(world, &repo, key)).ok_or_else(missing)?)
-        }
-        NodeKind::Label => {
-            let repo = repo()?;
-            let label = ctx.look(|world| world.labels.get(scope, key).map(|label| Label::new(&repo, label)));
-            Node::Label(label.ok_or_else(missing)?)
-        }
-        _ => return Err(missing()),
-    })
 }

@@ -28,6 +28,7 @@ node_kinds! {
     Reaction = "REA", CheckSuite = "CS", CheckRun = "CR", Status = "SC", WorkflowRun = "WFR", Ruleset = "RRS",
     Stack = "S", IssueEvent = "IE", Commit = "C", Ref = "REF", BranchProtection = "BPR", StatusCheckRollup = "SCR",
     Installation = "INS", StatusContext = "SCX", Tree = "T", Blob = "B", Workflow = "W",
+    PullRequestCommit = "PURC", ReviewRequest = "RRQ",
 }
 
 /// The node id of the thing at `scope`/`id`.

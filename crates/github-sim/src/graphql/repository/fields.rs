@@ -1,86 +1,27 @@
-//! Repositories.
-
-use std::ops::Deref;
-use std::sync::Arc;
+//! The fields of a repository.
 
 use async_graphql::{Context, ID, Object};
 
-use super::actor::RepositoryOwner;
-use super::connection::{Paging, connection};
-use super::enums::{
-    IssueOrder, IssueState, LabelOrder, MergeCommitMessage, MergeCommitTitle, PullRequestMergeMethod, PullRequestState,
-    RepositoryPermission, RepositoryVisibility, SquashMergeCommitMessage, SquashMergeCommitTitle,
+use super::Repository;
+use crate::graphql::actor::{RepositoryOwner, UserConnection};
+use crate::graphql::connection::{Paging, Slice};
+use crate::graphql::enums::{
+    IssueOrder, IssueState, LabelOrder, MergeCommitMessage, MergeCommitTitle, OrderDirection, PullRequestMergeMethod,
+    PullRequestState, RefOrder, RepositoryPermission, RepositoryVisibility, SquashMergeCommitMessage,
+    SquashMergeCommitTitle,
 };
-use super::issue::{Issue, IssueConnection, IssueOrPullRequest, Label, LabelConnection};
-use super::pull::{PullFilter, PullRequest, PullRequestConnection};
-use super::scalars::{DateTime, GitSshRemote, Uri, database_id, int};
-use super::{Ask, Failure, Result};
-use crate::http::{Caller, Level, Scope, may, readable_repo, role_of};
-use crate::world::{self, AccountKind, Id, NodeKind, Repo, RepoRole, World, node_id};
-
-#[derive(Clone)]
-pub struct Repository(Arc<Loaded>);
-
-struct Loaded {
-    repo: Repo,
-    full_name: String,
-}
-
-impl Deref for Repository {
-    type Target = Repo;
-
-    fn deref(&self) -> &Repo {
-        &self.0.repo
-    }
-}
-
-impl Repository {
-    pub fn new(world: &World, repo: &Repo) -> Self {
-        Self(Arc::new(Loaded { repo: repo.clone(), full_name: world.full_name(repo) }))
-    }
-
-    /// None for what the caller may not see.
-    pub fn seen(world: &World, caller: &Caller, id: Id) -> Option<Self> {
-        let repo = world.repo(id)?;
-        let owner = &world.account(repo.owner).login;
-        readable_repo(world, caller, owner, &repo.name).ok().map(|repo| Self::new(world, repo))
-    }
-
-    pub fn named(ctx: &Context<'_>, owner: &str, name: &str) -> Result<Self> {
-        ctx.look(|world| readable_repo(world, ctx.caller(), owner, name).map(|repo| Self::new(world, repo))).map_err(
-            |_| Failure::not_found(format!("Could not resolve to a Repository with the name '{owner}/{name}'.")),
-        )
-    }
-
-    pub fn full_name(&self) -> &str {
-        &self.0.full_name
-    }
-
-    /// The address of something in it: `/pull/7`.
-    pub fn path(&self, rest: impl std::fmt::Display) -> String {
-        format!("/{}{rest}", self.full_name())
-    }
-
-    pub fn url_of(&self, ctx: &Context<'_>, rest: impl std::fmt::Display) -> Uri {
-        Uri(ctx.sim().urls().web(self.path(rest)))
-    }
-
-    /// Whether the caller may do that much here.
-    pub fn allows(&self, ctx: &Context<'_>, scope: Scope, level: Level) -> bool {
-        ctx.look(|world| may(world, ctx.caller(), self, scope, level)).is_ok()
-    }
-
-    pub fn check(&self, ctx: &Context<'_>, scope: Scope) -> Result<()> {
-        Ok(ctx.look(|world| may(world, ctx.caller(), self, scope, Level::Read))?)
-    }
-
-    fn role(&self, ctx: &Context<'_>) -> Option<RepoRole> {
-        match ctx.caller() {
-            Caller::User { user } => ctx.look(|world| role_of(world, self, *user)),
-            _ => None,
-        }
-    }
-}
+use crate::graphql::issue::{
+    Issue, IssueConnection, IssueOrPullRequest, LABELS_AS_CREATED, Label, LabelConnection, has_label, sort,
+    sort_labels, users,
+};
+use crate::graphql::never::{MilestoneConnection, ProjectConnection, ProjectV2Connection};
+use crate::graphql::protection::{BranchProtectionRule, BranchProtectionRuleConnection};
+use crate::graphql::pull::{PullFilter, PullRequest, PullRequestConnection};
+use crate::graphql::scalars::{DateTime, GitSshRemote, Oid, Uri, database_id, int};
+use crate::graphql::tree::{GitObject, Ref, RefConnection};
+use crate::graphql::{Ask, Failure, Result};
+use crate::http::Scope;
+use crate::world::{self, AccountKind, NodeKind, RepoRole, World, node_id};
 
 #[Object]
 impl Repository {
@@ -88,8 +29,36 @@ impl Repository {
         self.0.repo.allow_update_branch
     }
 
+    async fn assignable_users(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+        query: Option<String>,
+    ) -> Result<UserConnection> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        users(ctx, &paging, &self.people(ctx, query.as_deref(), RepoRole::Write))
+    }
+
     async fn auto_merge_allowed(&self) -> bool {
         self.0.repo.allow_auto_merge
+    }
+
+    async fn branch_protection_rules(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+    ) -> Result<BranchProtectionRuleConnection> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        self.check(ctx, Scope::Administration)?;
+        let numbered: Vec<(u64, BranchProtectionRule)> = (0..).zip(BranchProtectionRule::all(self)).collect();
+        let page = paging.of(numbered, |(number, _)| *number)?;
+        Ok(BranchProtectionRuleConnection(page.filter_map(|(_, rule)| Some(rule))))
     }
 
     async fn created_at(&self) -> DateTime {
@@ -98,6 +67,11 @@ impl Repository {
 
     pub async fn database_id(&self) -> Option<i32> {
         database_id(self.0.repo.id)
+    }
+
+    /// Null while nothing was pushed.
+    async fn default_branch_ref(&self, ctx: &Context<'_>) -> Option<Ref> {
+        Ref::branch(ctx, self, &self.0.repo.default_branch)
     }
 
     async fn delete_branch_on_merge(&self) -> bool {
@@ -231,12 +205,12 @@ impl Repository {
         let wanted = |world: &World, issue: &world::Issue| {
             !issue.is_pull
                 && states.as_ref().is_none_or(|states| states.contains(&issue.state.into()))
-                && labels.as_ref().is_none_or(|names| super::issue::has_label(world, issue, names))
+                && labels.as_ref().is_none_or(|names| has_label(world, issue, names))
         };
         ctx.look(|world| {
             let mut found: Vec<&world::Issue> =
                 world.issues.within(self.0.repo.id).filter(|issue| wanted(world, issue)).collect();
-            super::issue::sort(world, &mut found, order_by, |issue| issue);
+            sort(world, &mut found, order_by, |issue| issue);
             let page = paging.of(found, |issue| issue.number)?;
             Ok(IssueConnection(page.filter_map(|issue| Issue::load(world, self, issue.number))))
         })
@@ -256,7 +230,7 @@ impl Repository {
         before: Option<String>,
         first: Option<i32>,
         last: Option<i32>,
-        #[graphql(default_with = "Some(super::issue::LABELS_AS_CREATED)")] order_by: Option<LabelOrder>,
+        #[graphql(default_with = "Some(LABELS_AS_CREATED)")] order_by: Option<LabelOrder>,
         query: Option<String>,
     ) -> Result<Option<LabelConnection>> {
         let paging = Paging::new(ctx, after, before, first, last)?;
@@ -265,8 +239,21 @@ impl Repository {
             let all = world.labels.within(self.0.repo.id).filter(|label| label.name.to_lowercase().contains(&query));
             all.map(|label| Label::new(self, label)).collect()
         });
-        super::issue::sort_labels(&mut labels, order_by);
+        sort_labels(&mut labels, order_by);
         Ok(Some(LabelConnection(paging.of(labels, Label::key)?)))
+    }
+
+    async fn mentionable_users(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+        query: Option<String>,
+    ) -> Result<UserConnection> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        users(ctx, &paging, &self.people(ctx, query.as_deref(), RepoRole::Read))
     }
 
     async fn merge_commit_allowed(&self) -> bool {
@@ -281,6 +268,18 @@ impl Repository {
         self.0.repo.merge_commit_title.into()
     }
 
+    async fn milestones(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+    ) -> Result<Option<MilestoneConnection>> {
+        Paging::new(ctx, after, before, first, last)?;
+        Ok(Some(MilestoneConnection(Slice::none())))
+    }
+
     async fn mirror_url(&self) -> Option<Uri> {
         None
     }
@@ -293,6 +292,20 @@ impl Repository {
         self.full_name()
     }
 
+    async fn object(
+        &self,
+        ctx: &Context<'_>,
+        expression: Option<String>,
+        oid: Option<Oid>,
+    ) -> Result<Option<GitObject>> {
+        self.check(ctx, Scope::Contents)?;
+        match (oid, expression) {
+            (Some(oid), _) => GitObject::by_oid(ctx, self, &oid.0).await,
+            (None, Some(expression)) => GitObject::by_expression(ctx, self, &expression).await,
+            (None, None) => Ok(None),
+        }
+    }
+
     async fn owner(&self, ctx: &Context<'_>) -> RepositoryOwner {
         ctx.look(|world| RepositoryOwner::new(world, self.0.repo.owner))
     }
@@ -300,6 +313,31 @@ impl Repository {
     async fn parent(&self, ctx: &Context<'_>) -> Option<Self> {
         let parent = self.0.repo.parent?;
         ctx.look(|world| Self::seen(world, ctx.caller(), parent))
+    }
+
+    async fn projects(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+    ) -> Result<ProjectConnection> {
+        Paging::new(ctx, after, before, first, last)?;
+        Ok(ProjectConnection(Slice::none()))
+    }
+
+    #[graphql(name = "projectsV2")]
+    async fn projects_v2(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+    ) -> Result<ProjectV2Connection> {
+        Paging::new(ctx, after, before, first, last)?;
+        Ok(ProjectV2Connection(Slice::none()))
     }
 
     async fn pull_request(&self, ctx: &Context<'_>, number: i32) -> Result<Option<PullRequest>> {
@@ -333,6 +371,31 @@ impl Repository {
 
     async fn rebase_merge_allowed(&self) -> bool {
         self.0.repo.allow_rebase_merge
+    }
+
+    #[graphql(name = "ref")]
+    async fn one_ref(&self, ctx: &Context<'_>, qualified_name: String) -> Option<Ref> {
+        Ref::find(ctx, self, &qualified_name)
+    }
+
+    async fn refs(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        direction: Option<OrderDirection>,
+        first: Option<i32>,
+        last: Option<i32>,
+        order_by: Option<RefOrder>,
+        query: Option<String>,
+        ref_prefix: String,
+    ) -> Result<Option<RefConnection>> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        let mut refs = Ref::all(ctx, self, &ref_prefix, query.as_deref().unwrap_or_default());
+        if let Some(direction) = order_by.map(|order| order.direction).or(direction) {
+            direction.arrange(&mut refs);
+        }
+        Ok(Some(RefConnection(paging.of(refs, Ref::key)?)))
     }
 
     pub async fn resource_path(&self) -> Uri {
@@ -404,30 +467,19 @@ impl Repository {
         if self.0.repo.private { RepositoryVisibility::Private } else { RepositoryVisibility::Public }
     }
 
+    async fn watchers(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+    ) -> Result<UserConnection> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        users(ctx, &paging, &[])
+    }
+
     async fn web_commit_signoff_required(&self) -> bool {
         self.0.repo.web_commit_signoff_required
     }
-}
-
-connection!(RepositoryConnection, RepositoryEdge, Repository);
-
-pub fn repositories_of(
-    ctx: &Context<'_>,
-    owner: Id,
-    paging: &Paging,
-    is_archived: Option<bool>,
-    is_fork: Option<bool>,
-    visibility: Option<RepositoryVisibility>,
-) -> Result<RepositoryConnection> {
-    let private = visibility.map(|visibility| visibility == RepositoryVisibility::Private);
-    let repos = ctx.look(|world| {
-        let all = world.repos.all().filter(|repo| {
-            repo.owner == owner
-                && is_archived.is_none_or(|archived| repo.archived == archived)
-                && is_fork.is_none_or(|fork| repo.parent.is_some() == fork)
-                && private.is_none_or(|private| repo.private == private)
-        });
-        all.filter_map(|repo| Repository::seen(world, ctx.caller(), repo.id)).collect()
-    });
-    Ok(RepositoryConnection(paging.of(repos, |repo: &Repository| repo.0.repo.id)?))
 }
