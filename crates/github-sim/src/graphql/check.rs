@@ -13,9 +13,9 @@ use super::status::StatusContext;
 use super::suite::CheckSuite;
 use super::{Ask, Failure, Result};
 use crate::http::Scope;
-use crate::policy;
 use crate::rollup::{self, RollupState};
 use crate::world::{self, Id, Key, NodeKind, RunStatus, decode_node_id, named_node_id, node_id};
+use crate::{policy, pulls};
 
 #[derive(Clone, Union)]
 pub enum StatusCheckRollupContext {
@@ -360,7 +360,7 @@ pub fn is_required(
     };
     ctx.look(|world| {
         let pull = world.pulls.get(repo.id, number).ok_or_else(missing)?;
-        let required = policy::for_branch(world, repo, &pull.base_ref).required_checks;
+        let required = policy::for_branch(world, repo, pulls::rules_branch(world, pull)).required_checks;
         Ok(required
             .iter()
             .any(|check| check.context == name && (check.app_id.is_none() || app.is_none() || check.app_id == app)))

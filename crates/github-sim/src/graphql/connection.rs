@@ -130,6 +130,13 @@ pub struct Member<T> {
     pub item: T,
 }
 
+impl<T> Member<T> {
+    /// One that was not read from a list.
+    pub fn alone(item: T, key: u64) -> Self {
+        Self { cursor: encode(0, key), item }
+    }
+}
+
 impl<T> Slice<T> {
     /// A page that holds the end of a list of which the beginning was not looked at.
     pub fn end(items: Vec<T>, total: usize, key: impl Fn(&T) -> u64) -> Self {

@@ -41,6 +41,8 @@ from world::ReviewState {
     world::ReviewState::Pending => Pending,
 });
 github_enum!(PullRequestReviewEvent { Approve, Comment, Dismiss, RequestChanges });
+github_enum!(PullRequestUpdateState { Closed, Open });
+github_enum!(PullRequestBranchUpdateMethod { Merge, Rebase });
 github_enum!(PullRequestReviewCommentState { Pending, Submitted });
 github_enum!(PullRequestReviewThreadSubjectType { File, Line } from &str { "file" => File, _ => Line });
 github_enum!(DiffSide { Left, Right } from world::Side {
@@ -120,6 +122,34 @@ github_enum!(ReactionContent { Confused, Eyes, Heart, Hooray, Laugh, Rocket, Thu
     "+1" => ThumbsUp, "-1" => ThumbsDown, "laugh" => Laugh, "hooray" => Hooray, "confused" => Confused,
     "rocket" => Rocket, "eyes" => Eyes, _ => Heart,
 });
+
+impl From<PullRequestUpdateState> for world::IssueState {
+    fn from(state: PullRequestUpdateState) -> Self {
+        match state {
+            PullRequestUpdateState::Open => Self::Open,
+            PullRequestUpdateState::Closed => Self::Closed,
+        }
+    }
+}
+
+impl From<PullRequestMergeMethod> for world::MergeMethod {
+    fn from(method: PullRequestMergeMethod) -> Self {
+        match method {
+            PullRequestMergeMethod::Merge => Self::Merge,
+            PullRequestMergeMethod::Rebase => Self::Rebase,
+            PullRequestMergeMethod::Squash => Self::Squash,
+        }
+    }
+}
+
+impl From<DiffSide> for world::Side {
+    fn from(side: DiffSide) -> Self {
+        match side {
+            DiffSide::Left => Self::Left,
+            DiffSide::Right => Self::Right,
+        }
+    }
+}
 
 impl ReactionContent {
     /// In the order GitHub lists them.

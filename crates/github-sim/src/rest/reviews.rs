@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::routing::{get, post, put};
 use serde::Deserialize;
 
-use super::review_comments::{PlaceFields, ReviewedDiff, pull_for};
+use super::review_comments::{PlaceFields, pull_for};
 use crate::Sim;
 use crate::http::{self, ApiError, ApiResult, Body, Caller, Level, Page, Path};
 use crate::present;
-use crate::reviews::{self, Misplaced, NewComment, NewReview, Verdict, refused};
+use crate::reviews::{self, NewComment, NewReview, ReviewedDiff, Verdict, refused};
 use crate::world::{Id, Review, ReviewComment, ReviewState, World};
 
 pub fn routes() -> Router<Sim> {
@@ -53,7 +53,7 @@ async fn create(
         let diff = ReviewedDiff::of(&sim, &pull, &commit).await?;
         let diff = diff.ok_or_else(|| refused("commit_id is not part of the pull request"))?;
         for draft in drafts {
-            let spot = reviews::find_place(&diff.files, &draft.place.into_place()?).map_err(unresolved)?;
+            let spot = reviews::find_place(&diff.files, &draft.place.into_place()?).map_err(reviews::unresolved)?;
             placed.push(NewComment { spot, body: draft.body });
         }
     }
@@ -80,16 +80,6 @@ fn verdict(event: Option<&str>) -> Result<Option<Verdict>, ApiError> {
             )
         }),
     }
-}
-
-fn unresolved(misplaced: Misplaced) -> ApiError {
-    refused(match misplaced {
-        Misplaced::Path => "Path could not be resolved",
-        Misplaced::Line => "Line could not be resolved",
-        Misplaced::Position => "Position could not be resolved",
-        Misplaced::StartLine => "Start line could not be resolved",
-        Misplaced::Order => "Pull request review thread start line must precede the end line.",
-    })
 }
 
 async fn list(

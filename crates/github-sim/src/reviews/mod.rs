@@ -1,9 +1,11 @@
 //! Reviews and review threads: what REST, GraphQL and the pages all do with them.
 
 mod comments;
+mod diff;
 mod place;
 
 pub use comments::{delete_comment, edit_comment, is_shown, reply, set_resolved};
+pub use diff::ReviewedDiff;
 pub use place::{Misplaced, Place, Spot, Subject, find as find_place};
 
 use serde_json::json;
@@ -217,4 +219,15 @@ pub fn refused(reason: &str) -> ApiError {
     let mut error = ApiError::unprocessable("Unprocessable Entity");
     error.errors.push(reason.into());
     error
+}
+
+/// Why a review cannot be given: one of its comments stands nowhere.
+pub fn unresolved(misplaced: Misplaced) -> ApiError {
+    refused(match misplaced {
+        Misplaced::Path => "Path could not be resolved",
+        Misplaced::Line => "Line could not be resolved",
+        Misplaced::Position => "Position could not be resolved",
+        Misplaced::StartLine => "Start line could not be resolved",
+        Misplaced::Order => "Pull request review thread start line must precede the end line.",
+    })
 }

@@ -530,8 +530,9 @@ impl PullRequest {
 
     async fn viewer_can_merge_as_admin(&self, ctx: &Context<'_>) -> bool {
         ctx.look(|world| {
-            let policy = policy::for_branch(world, &self.repo, &self.pull.base_ref);
-            policy::is_exempt(world, &self.repo, ctx.caller(), &policy)
+            let branch = pulls::rules_branch(world, &self.pull);
+            policy::for_branch(world, &self.repo, branch).protected
+                && policy::for_merge(world, &self.repo, ctx.caller(), branch).is_empty()
         })
     }
 
