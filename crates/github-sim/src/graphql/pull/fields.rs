@@ -32,19 +32,23 @@ use crate::graphql::tree::Ref;
 use crate::graphql::{Ask, Result, text};
 use crate::http::{Level, Scope, role_of};
 use crate::present::author_association;
-use crate::world::{self, IssueState, NodeKind, PullFacts, ReactionSubject, RepoRole, ReviewState, node_id};
+use crate::world::{self, IssueState, NodeKind, PullFacts, PullSize, ReactionSubject, RepoRole, ReviewState, node_id};
 use crate::{policy, pulls};
 
 impl PullRequest {
     fn facts(&self, ctx: &Context<'_>) -> Option<Arc<PullFacts>> {
         ctx.look(|world| pulls::facts(world, &self.pull).cloned())
     }
+
+    pub fn size(&self, ctx: &Context<'_>) -> PullSize {
+        self.facts(ctx).map_or(self.pull.size, |facts| facts.size)
+    }
 }
 
 #[Object]
 impl PullRequest {
     async fn additions(&self, ctx: &Context<'_>) -> i32 {
-        self.facts(ctx).map_or(0, |facts| int(facts.additions))
+        int(self.size(ctx).additions)
     }
 
     async fn assignees(
@@ -105,7 +109,7 @@ impl PullRequest {
     }
 
     async fn changed_files(&self, ctx: &Context<'_>) -> i32 {
-        self.facts(ctx).map_or(0, |facts| int(facts.changed_files))
+        int(self.size(ctx).changed_files)
     }
 
     async fn checks_resource_path(&self) -> Uri {
@@ -174,7 +178,7 @@ impl PullRequest {
     }
 
     async fn deletions(&self, ctx: &Context<'_>) -> i32 {
-        self.facts(ctx).map_or(0, |facts| int(facts.deletions))
+        int(self.size(ctx).deletions)
     }
 
     async fn files(

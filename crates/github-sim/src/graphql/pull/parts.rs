@@ -23,10 +23,8 @@ pub struct PullRequestCommit {
 impl PullRequestCommit {
     /// Oldest first. The last one alone, which is what most ask for, is the head, and git need not be asked.
     pub async fn page(ctx: &Context<'_>, pull: &PullRequest, paging: &Paging) -> Result<PullRequestCommitConnection> {
-        let (base, ahead_by) = ctx.look(|world| {
-            let facts = pulls::facts(world, &pull.pull);
-            (pulls::base_commit(world, &pull.pull).clone(), facts.map_or(0, |facts| facts.ahead_by))
-        });
+        let base = ctx.look(|world| pulls::base_commit(world, &pull.pull).clone());
+        let ahead_by = pull.size(ctx).commits;
         let head = &pull.pull.head_sha;
         let make = |sha: String| Self { pull: pull.clone(), commit: Commit::new(&pull.repo, sha) };
         let key = |one: &Self| sha_key(&one.commit.sha);
