@@ -19,8 +19,7 @@ pub use action::{WORKFLOW_PATH, job, workflow, workflow_run};
 pub use app::{app, installation};
 pub use branch::{branch, git_ref, short_branch};
 pub use check::{
-    annotation, check_run, check_suite, combined_commit_status, latest_statuses, simple_commit_status, status,
-    with_head_commit,
+    annotation, check_run, check_suite, combined_commit_status, latest_statuses, status, with_head_commit,
 };
 pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned};
 pub use hook::{delivery, delivery_item, hook, webhook_config};

@@ -43,13 +43,13 @@ impl Scene {
     pub async fn run_that(&self, sha: &str, fits: impl Fn(&Value) -> bool) -> Value {
         eventually("the workflow run is as expected", || async {
             let runs = self.get(&format!("{RUNS}?head_sha={sha}")).await;
-            runs["workflow_runs"].as_array().unwrap().first().filter(|run| fits(run)).cloned()
+            runs["workflow_runs"].as_array().expect("a list").first().filter(|run| fits(run)).cloned()
         })
         .await
     }
 
     pub async fn jobs(&self, run: &Value) -> Vec<Value> {
-        self.get(&format!("{RUNS}/{}/jobs", run["id"])).await["jobs"].as_array().unwrap().clone()
+        self.get(&format!("{RUNS}/{}/jobs", run["id"])).await["jobs"].as_array().expect("a list").clone()
     }
 }
 

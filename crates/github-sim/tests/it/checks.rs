@@ -24,7 +24,7 @@ async fn scene() -> Scene {
 impl Scene {
     async fn create(&self, more: Value) -> Value {
         let mut body = json!({ "name": "build", "head_sha": self.sha });
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
         self.app.post(RUNS, body).await.expect(201).json
     }
 
@@ -48,7 +48,7 @@ impl Scene {
         let answer = self.world.octocat.get(path).await.expect(200);
         let runs = answer.json["check_runs"].as_array().expect("runs");
         assert_eq!(answer.json["total_count"], runs.len());
-        runs.iter().map(|run| run["name"].as_str().unwrap().to_owned()).collect()
+        runs.iter().map(|run| run["name"].as_str().expect("a name").to_owned()).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::actions::{RUNS, Scene, define, log_of, with_ci};
-use crate::support::{Receiver, World, eventually};
+use crate::support::{Clone, Receiver, World, eventually};
 
 const TEST: &str = "grep -qx 4 sum.txt || { echo '::error file=sum.txt,line=1::2 + 2 is 4'; exit 1; }";
 
@@ -13,12 +13,20 @@ async fn combined(scene: &Scene, sha: &str) -> Value {
 
 async fn statuses_of(scene: &Scene, sha: &str) -> Vec<(String, String)> {
     let combined = combined(scene, sha).await;
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    combined["statuses"].as_array().unwrap().iter().map(|one| (text(&one["context"]), text(&one["state"]))).collect()
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    combined["statuses"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (text(&one["context"]), text(&one["state"])))
+        .collect()
 }
 
 async fn check_runs(scene: &Scene, sha: &str) -> Vec<Value> {
-    scene.get(&format!("/repos/octocat/app/commits/{sha}/check-runs")).await["check_runs"].as_array().unwrap().clone()
+    scene.get(&format!("/repos/octocat/app/commits/{sha}/check-runs")).await["check_runs"]
+        .as_array()
+        .expect("a list")
+        .clone()
 }
 
 #[tokio::test]
@@ -167,14 +175,14 @@ async fn what_a_command_leaves_running_dies_with_it() {
 async fn stopping_kills_what_runs_and_a_restart_runs_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let (file, marker) = (folder.path().join("pid"), folder.path().join("marker"));
-    let command = format!("test -e {} && exit 0; echo $$ > {}; sleep 600", marker.display(), file.display());
+    let command = format!("test -e {} && exit 0; sleep 600 & echo $! > {}; wait", marker.display(), file.display());
     let mut scene = with_ci(json!([{ "name": "slow", "command": command }])).await;
     let sha = scene.push("feature", &[("a", "1")]).await;
     let pid = pid_in(&file).await;
     let before = scene.run_that(&sha, |run| run["status"] == "in_progress").await;
     std::fs::write(&marker, "").unwrap();
     scene.world.restart().await;
-    assert!(!is_running(&pid));
+    eventually("the child is dead", || async { (!is_running(&pid)).then_some(()) }).await;
     let run = scene.completed_run(&sha).await;
     assert_eq!((run["conclusion"].as_str(), &run["id"]), (Some("success"), &before["id"]));
     assert_eq!(check_runs(&scene, &sha).await.len(), 1);
@@ -242,6 +250,25 @@ async fn an_ignored_branch_is_run_once_it_is_a_pull_request() {
     assert_eq!(run["display_title"], "Work");
     let next = scene.push("wip/x", &[("a", "2")]).await;
     scene.completed_run(&next).await;
+    scene.world.finish().await;
+}
+
+#[tokio::test]
+async fn a_fork_s_commits_are_run_where_the_pull_request_is() {
+    let scene = with_ci(json!([{ "name": "test", "command": TEST }])).await;
+    let dev = scene.world.user("dev").await;
+    dev.post("/repos/octocat/app/forks", json!({})).await.expect(202);
+    let fork = Clone::new(&scene.world.url(), &dev, "dev", "app").await;
+    let broken = fork.commit_on("fix", "main", &[("sum.txt", "5\n")], "Try").await;
+    fork.push("fix").await;
+    let pull = json!({ "title": "Fix", "head": "dev:fix", "base": "main" });
+    dev.post("/repos/octocat/app/pulls", pull).await.expect(201);
+    let run = scene.completed_run(&broken).await;
+    assert_eq!((run["event"].as_str(), run["conclusion"].as_str()), (Some("pull_request"), Some("failure")));
+    assert_eq!(run["pull_requests"].as_array().unwrap().len(), 0);
+    let fixed = fork.commit_on("fix", "main", &[("sum.txt", "4\n")], "Fix").await;
+    fork.push("fix").await;
+    assert_eq!(scene.completed_run(&fixed).await["conclusion"], "success");
     scene.world.finish().await;
 }
 

@@ -10,7 +10,7 @@ async fn head(clone: &Clone) -> String {
 
 fn contexts(combined: &Value) -> Vec<(&str, &str)> {
     let statuses = combined["statuses"].as_array().expect("statuses").iter();
-    statuses.map(|one| (one["context"].as_str().unwrap(), one["state"].as_str().unwrap())).collect()
+    statuses.map(|one| (one["context"].as_str().expect("a text"), one["state"].as_str().expect("a text"))).collect()
 }
 
 #[tokio::test]
