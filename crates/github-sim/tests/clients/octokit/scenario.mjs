@@ -326,7 +326,9 @@ async function readBack(octokit, pulls, landed, hook) {
   assert.deepEqual(comments.map((comment) => comment.body), ["Please look @hubot.", "By an app."]);
   const branches = await octokit.paginate(octokit.rest.repos.listBranches, at);
   assert.deepEqual(branches.map((branch) => branch.name), ["main"]);
-  const { data: comparison } = await octokit.rest.repos.compareCommitsWithBasehead({ ...at, basehead: `${landed}~1...main` });
+  const { data: last } = await octokit.rest.repos.getCommit({ ...at, ref: "main" });
+  const basehead = `${last.parents[0].sha}...main`;
+  const { data: comparison } = await octokit.rest.repos.compareCommitsWithBasehead({ ...at, basehead });
   assert.deepEqual([comparison.status, comparison.ahead_by], ["ahead", 1]);
   const { data: file } = await octokit.rest.repos.getContent({ ...at, path: "three.txt" });
   assert.equal(Buffer.from(file.content, "base64").toString(), "three\n");
