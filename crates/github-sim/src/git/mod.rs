@@ -13,7 +13,7 @@ mod tags;
 mod trees;
 
 pub use command::{Error, GitCommand, Signature};
-pub use diff::{FileChange, FileStatus, LineMoves};
+pub use diff::{FileChange, FileStatus};
 pub use log::LogFilter;
 pub use merge::{MergeOutcome, Rebased};
 pub use objects::{CommitObject, TreeEntry};

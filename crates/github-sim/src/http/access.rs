@@ -41,7 +41,6 @@ pub enum Level {
     /// Labels, closing, requesting reviewers: `triage` for people, `write` for an app.
     Triage,
     Write,
-    Maintain,
     Admin,
 }
 
@@ -108,7 +107,6 @@ pub fn may(world: &World, caller: &Caller, repo: &Repo, scope: Scope, level: Lev
                 (_, Level::Read | Level::Participate) => RepoRole::Read,
                 (_, Level::Triage) => RepoRole::Triage,
                 (_, Level::Write) => RepoRole::Write,
-                (_, Level::Maintain) => RepoRole::Maintain,
                 (_, Level::Admin) => RepoRole::Admin,
             };
             if role >= needed {
@@ -123,7 +121,6 @@ pub fn may(world: &World, caller: &Caller, repo: &Repo, scope: Scope, level: Lev
             } else {
                 Err(ApiError::forbidden(match needed {
                     RepoRole::Triage => "Must have triage rights to Repository.",
-                    RepoRole::Maintain => "Must have maintain rights to Repository.",
                     _ => "Must have write rights to Repository.",
                 }))
             }

@@ -17,13 +17,13 @@ mod urls;
 
 pub use access::{Level, Scope, may, readable_repo, repo, role_of};
 pub use body::{Body, Path, Query};
-pub use caller::{Caller, authenticate, presented_token};
+pub use caller::{Caller, presented_token};
 pub use error::ApiError;
 pub use git::routes as git_routes;
 pub use media::Media;
 pub use page::Page;
 pub use panics::catch_panics;
-pub use pipeline::{Template, api_pipeline, repository_in};
+pub use pipeline::{api_pipeline, repository_in};
 pub use rate::RateLimits;
 pub use record::Recorder;
 pub use server::{Abort, serve};

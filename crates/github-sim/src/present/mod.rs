@@ -23,14 +23,12 @@ pub use check::{
 };
 pub use commit::{commit, commit_with_files, diff_entry, git_commit, git_user, simple_commit, unsigned};
 pub use hook::{delivery, delivery_item, hook, webhook_config};
-pub use issue::{
-    author_association, issue, issue_comment, issue_html_url, label, labels_of, reaction, reaction_rollup,
-};
+pub use issue::{author_association, issue, issue_comment, label, labels_of, reaction};
 pub use protection::{
     enforce_admins, listed_ruleset, protection, required_reviews, required_signatures, required_status_checks,
     restrictions, ruleset,
 };
-pub use pull::{minimal_pull, pull, simple_pull};
+pub use pull::{pull, simple_pull};
 pub use repo::{full_repo, listed_repo, merge_settings, minimal_repo, permissions, repo};
 pub use review::{review, review_comment};
 pub use stack::{minimal_stack, stack};

@@ -12,7 +12,8 @@ async fn page(world: &World, path: &str) -> Answer {
 
 /// Sends the comment box of a pull request.
 async fn comment(world: &World, path: &str, user: &str, body: &str) -> (u16, String) {
-    let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let http =
+        reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
     let request =
         http.post(format!("{}{path}", world.url())).header("content-type", "application/x-www-form-urlencoded");
     let encode = |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };

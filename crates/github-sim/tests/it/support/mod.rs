@@ -125,7 +125,7 @@ fn first_user(running: &github_sim::Running) -> Client {
 /// A caller of the API.
 #[derive(Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    pub http: reqwest::Client,
     pub base: String,
     pub login: String,
     pub token: Option<String>,
