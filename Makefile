@@ -18,6 +18,8 @@ test: setup ## Run every test.
 	fi
 
 lint: ## Check format and lints.
+	@scripts/setup build
+	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
@@ -29,4 +31,5 @@ demo: ## Start the simulator with a story in it, and say where to look.
 	$(CARGO) run --quiet --package merge-train -- demo
 
 bench: ## Measure.
+	@scripts/setup build
 	$(CARGO) bench --workspace
