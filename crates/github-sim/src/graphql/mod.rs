@@ -27,6 +27,7 @@ mod repository;
 mod request;
 mod review;
 mod scalars;
+mod search;
 mod status;
 mod suite;
 mod text;

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, Object, SimpleObject};
 
 use super::actor::{Organization, RepositoryOwner, User};
+use super::connection::Paging;
+use super::enums::SearchType;
 use super::node::{Node, find};
 use super::repository::Repository;
 use super::scalars::{DateTime, int};
+use super::search::{SearchResultItemConnection, search};
 use super::{Ask, Failure, Result};
 use crate::world::AccountKind;
 
@@ -84,6 +87,20 @@ impl Query {
             let account = world.account_named(&login).filter(|one| one.kind != AccountKind::Bot)?;
             Some(RepositoryOwner::new(world, account.id))
         })
+    }
+
+    async fn search(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+        query: String,
+        #[graphql(name = "type")] kind: SearchType,
+    ) -> Result<SearchResultItemConnection> {
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        search(ctx, &paging, kind, &query).await
     }
 
     async fn user(&self, ctx: &Context<'_>, login: String) -> Result<Option<User>> {

@@ -264,3 +264,30 @@ async fn whoever_listens_hears_of_comments() {
     assert!(receiver.all().iter().all(|webhook| webhook.event == "ping"), "{:?}", receiver.all());
     world.finish().await;
 }
+
+#[tokio::test]
+async fn an_app_comments_as_its_bot() {
+    let world = World::new().await;
+    let number = issue(&world).await;
+    let bot = world.installation("octocat/talk").await;
+    let said = comment(&bot, number, "All aboard.").await;
+    assert_eq!((&said["user"]["login"], &said["user"]["type"]), (&json!("merge-train[bot]"), &json!("Bot")));
+    assert_eq!(said["performed_via_github_app"]["slug"], "merge-train");
+    let path = format!("/repos/octocat/talk/issues/comments/{}", said["id"]);
+    bot.patch(&path, json!({ "body": "Departed." })).await.expect(200);
+    bot.post(&format!("{path}/reactions"), json!({ "content": "rocket" })).await.expect(201);
+
+    // Commenting takes the permission to write, and reading is not that.
+    let weak = world
+        .narrowed_installation("octocat/talk", json!({ "permissions": { "issues": "read", "metadata": "read" } }))
+        .await;
+    weak.get(&path).await.expect(200);
+    let refused = weak.patch(&path, json!({ "body": "x" })).await.expect(403);
+    assert_eq!(refused.json["message"], "Resource not accessible by integration");
+    let all = format!("/repos/octocat/talk/issues/{number}/comments");
+    weak.post(&all, json!({ "body": "x" })).await.expect(403);
+    // Nor does a bot speak where people have been told to be quiet.
+    world.octocat.put(&format!("/repos/octocat/talk/issues/{number}/lock"), json!({})).await.expect(204);
+    bot.post(&all, json!({ "body": "x" })).await.expect(403);
+    world.finish().await;
+}

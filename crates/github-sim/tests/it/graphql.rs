@@ -546,3 +546,30 @@ async fn git_objects_are_read_by_expression_and_by_id() {
     }
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_search_finds_what_its_qualifiers_name() {
+    let world = World::new().await;
+    let clone = world.repo("demo").await;
+    let one = world.pull(&clone, "one", "main").await;
+    world.pull(&clone, "two", "main").await;
+    let issue = json!({ "title": "A bug" });
+    world.octocat.post("/repos/octocat/demo/issues", issue).await.expect(201);
+    world.octocat.patch(&format!("/repos/octocat/demo/pulls/{one}"), json!({ "state": "closed" })).await.expect(200);
+    let found = async |words: &str| -> Vec<String> {
+        let query = "query($q: String!) { search(query: $q, type: ISSUE, first: 10) { issueCount edges { node {
+            ... on PullRequest { title } ... on Issue { title } } } } }";
+        let data = world.octocat.graphql(query, json!({ "q": words })).await["search"].clone();
+        let edges = data["edges"].as_array().expect("edges");
+        assert_eq!(data["issueCount"], edges.len());
+        edges.iter().map(|edge| edge["node"]["title"].as_str().expect("a title").to_owned()).collect()
+    };
+    assert_eq!(found("repo:octocat/demo is:pr is:open author:@me").await, ["Add two"]);
+    assert_eq!(found("repo:octocat/demo is:pr state:closed").await, ["Add one"]);
+    assert_eq!(found("repo:octocat/demo bug").await, ["A bug"]);
+    assert_eq!(found("repo:octocat/demo head:two base:main").await, ["Add two"]);
+    assert_eq!(found("repo:octocat/demo is:pr -is:open").await, ["Add one"]);
+    assert!(found("repo:octocat/other").await.is_empty());
+    assert!(found("repo:octocat/demo author:nobody").await.is_empty());
+    world.finish().await;
+}

@@ -227,6 +227,19 @@ async fn reviews_are_told_of() {
     mona.patch(&comment, json!({ "body": "Why not?" })).await.expect(200);
     assert_eq!(scene.expect("pull_request_review_comment.edited").await["changes"]["body"]["from"], "Why?");
 
+    let query = "query($n: Int!) { repository(owner: \"octocat\", name: \"app\") { pullRequest(number: $n) {
+        reviewThreads(first: 1) { nodes { id } } } } }";
+    let found = world.octocat.graphql(query, json!({ "n": number })).await;
+    let thread = found["repository"]["pullRequest"]["reviewThreads"]["nodes"][0]["id"].clone();
+    for (mutation, event) in [
+        ("resolveReviewThread", "pull_request_review_thread.resolved"),
+        ("unresolveReviewThread", "pull_request_review_thread.unresolved"),
+    ] {
+        let text = format!("mutation($id: ID!) {{ {mutation}(input: {{threadId: $id}}) {{ clientMutationId }} }}");
+        world.octocat.graphql(&text, json!({ "id": thread })).await;
+        let told = scene.expect(event).await;
+        assert_eq!((&told["thread"]["node_id"], &told["thread"]["comments"][0]["body"]), (&thread, &json!("Why not?")));
+    }
     mona.delete(&comment).await.expect(204);
     scene.expect("pull_request_review_comment.deleted").await;
     world.octocat.put(&format!("{path}/dismissals"), json!({ "message": "Stale" })).await.expect(200);

@@ -380,8 +380,7 @@ impl PullRequest {
         first: Option<i32>,
         last: Option<i32>,
     ) -> Result<ProjectCardConnection> {
-        let paging = Paging::new(ctx, after, before, first, last)?;
-        let _ = paging;
+        Paging::new(ctx, after, before, first, last)?;
         Ok(ProjectCardConnection(Slice::none()))
     }
 
@@ -393,8 +392,7 @@ impl PullRequest {
         first: Option<i32>,
         last: Option<i32>,
     ) -> Result<ProjectV2ItemConnection> {
-        let paging = Paging::new(ctx, after, before, first, last)?;
-        let _ = paging;
+        Paging::new(ctx, after, before, first, last)?;
         Ok(ProjectV2ItemConnection(Slice::none()))
     }
 
