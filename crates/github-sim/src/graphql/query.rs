@@ -28,7 +28,8 @@ impl Query {
             match find(ctx, id).await {
                 Ok(node) => nodes.push(Some(node)),
                 Err(failure) => {
-                    ctx.add_error(async_graphql::Error::from(failure).into_server_error(ctx.item.pos));
+                    let error = async_graphql::Error::from(failure).into_server_error(ctx.item.pos);
+                    ctx.add_error(ctx.set_error_path(error));
                     nodes.push(None);
                 }
             }

@@ -10,7 +10,7 @@ use super::pull::PullRequest;
 use super::repository::Repository;
 use super::scalars::int;
 use super::suite::App;
-use super::{Ask, Result};
+use super::{Ask, Failure, Result};
 use crate::http::{Level, Scope, may};
 use crate::world::{self, AccountKind, Id, IssueState, World};
 
@@ -98,14 +98,14 @@ pub async fn search(
             let seen = world.repos.all().rev().filter_map(|repo| Repository::seen(world, ctx.caller(), repo.id));
             let found: Vec<Repository> = seen.filter(|repo| query.accepts_repo(world, repo)).collect();
             let page = paging.of(found, |repo| repo.id)?;
-            Ok(page.filter_map(|repo| Some(SearchResultItem::Repository(repo))))
+            Ok::<_, Failure>(page.filter_map(|repo| Some(SearchResultItem::Repository(repo))))
         })?,
         SearchType::User => ctx.look(|world| {
             let people = world.accounts.all().filter(|account| account.kind == AccountKind::User);
             let found: Vec<Id> =
                 people.filter(|one| query.accepts_words(&one.login)).map(|account| account.id).collect();
             let page = paging.of(found, |id| *id)?;
-            Ok(page.filter_map(|id| Some(SearchResultItem::User(User::new(world, id)))))
+            Ok::<_, Failure>(page.filter_map(|id| Some(SearchResultItem::User(User::new(world, id)))))
         })?,
         SearchType::Discussion => Slice::none(),
     };
@@ -135,13 +135,15 @@ async fn issues(ctx: &Context<'_>, paging: &Paging, query: &Query) -> Result<Sli
         let numbers: Vec<u64> = page
             .items()
             .filter(|(other, number, is_pull)| {
-                *is_pull && other.id == repo.id && !pulls.iter().any(|pull| pull.repo.id == repo.id && pull.pull.number == *number)
+                *is_pull
+                    && other.id == repo.id
+                    && !pulls.iter().any(|pull| pull.repo.id == repo.id && pull.pull.number == *number)
             })
             .map(|(_, number, _)| *number)
             .collect();
         pulls.extend(PullRequest::settled(ctx, repo, &numbers).await?);
     }
-    Ok(page.filter_map(|(repo, number, is_pull)| {
+    Ok::<_, Failure>(page.filter_map(|(repo, number, is_pull)| {
         if is_pull {
             let found = pulls.iter().find(|pull| pull.repo.id == repo.id && pull.pull.number == number);
             return found.cloned().map(SearchResultItem::PullRequest);
@@ -194,7 +196,8 @@ impl Query {
 
     /// `repo:`, `user:` and `org:` widen each other; without any of them all are meant.
     fn accepts_repo(&self, world: &World, repo: &Repository) -> bool {
-        let mut named = self.qualifiers.iter().filter(|one| matches!(one.name.as_str(), "repo" | "user" | "org")).peekable();
+        let mut named =
+            self.qualifiers.iter().filter(|one| matches!(one.name.as_str(), "repo" | "user" | "org")).peekable();
         let owner = &world.account(repo.owner).login;
         named.peek().is_none()
             || named.any(|one| match one.name.as_str() {
@@ -217,7 +220,8 @@ impl Qualifier {
         let value = self.value.as_str();
         let is_account = |id: Id| {
             let login = &world.account(id).login;
-            login.eq_ignore_ascii_case(value) || login.strip_suffix("[bot]") == value.strip_prefix("app/")
+            let app = value.strip_prefix("app/");
+            login.eq_ignore_ascii_case(value) || app.is_some_and(|slug| login.strip_suffix("[bot]") == Some(slug))
         };
         Some(match (self.name.as_str(), value.to_lowercase().as_str()) {
             ("is" | "type", "pr" | "pull-request") => issue.is_pull,

@@ -6,10 +6,9 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::http::{self, ApiResult, Caller, Query};
+use crate::http::{self, ApiResult, Caller};
 use crate::{Sim, pages, zen};
 
 /// The newest GitHub Enterprise Server whose API this is; clients for one ask which they talk to.
@@ -23,7 +22,6 @@ pub fn routes() -> Router<Sim> {
         .route("/rate_limit", get(rate_limit))
         .route("/versions", get(versions))
         .route("/zen", get(say_zen))
-        .route("/octocat", get(octocat))
 }
 
 /// The API's index, or for a browser the simulator's own.
@@ -116,14 +114,4 @@ async fn versions() -> ApiResult {
 
 async fn say_zen(State(sim): State<Sim>) -> Response {
     ([(CONTENT_TYPE, "text/plain;charset=utf-8")], zen::line(sim.calls().serial())).into_response()
-}
-
-#[derive(Deserialize)]
-struct Speech {
-    s: Option<String>,
-}
-
-async fn octocat(State(sim): State<Sim>, Query(speech): Query<Speech>) -> Response {
-    let words = speech.s.unwrap_or_else(|| zen::line(sim.calls().serial()).to_owned());
-    ([(CONTENT_TYPE, "application/octocat-stream")], format!("(=^.^=)  {words}\n")).into_response()
 }

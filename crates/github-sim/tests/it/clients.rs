@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::conformance::cache;
-use crate::support::{Client, World, eventually};
+use crate::support::{Client, Clone, World, eventually};
 
 const PATIENCE: Duration = Duration::from_secs(240);
 
@@ -64,12 +64,15 @@ async fn octokit_lands_a_stack() {
 /// simulator as a proxy.
 struct Gh {
     proxy: String,
+    /// Some of its commands want to stand in a clone.
+    clone: PathBuf,
     config: tempfile::TempDir,
 }
 
 impl Gh {
-    fn new(world: &World) -> Self {
-        Self { proxy: world.url(), config: tempfile::tempdir().expect("a temporary folder") }
+    async fn new(world: &World, clone: &Clone) -> Self {
+        clone.git(&["remote", "add", "hub", "http://github.localhost/octocat/demo.git"]).await;
+        Self { proxy: world.url(), clone: clone.path(), config: tempfile::tempdir().expect("a temporary folder") }
     }
 
     /// What it printed; it must succeed.
@@ -88,7 +91,7 @@ impl Gh {
         let mut command = Command::new("gh");
         command
             .args(args)
-            .current_dir(self.config.path())
+            .current_dir(&self.clone)
             .env("GH_HOST", "github.localhost")
             .env("GH_REPO", "github.localhost/octocat/demo")
             .env("GH_TOKEN", who.token.as_deref().expect("a token"))
@@ -116,7 +119,7 @@ async fn gh_works_on_pull_requests() {
     world.control("PUT", "/repos/octocat/demo/ci", ci).await.expect(200);
     clone.commit_on("work", "main", &[("work.txt", "done\n")], "Work").await;
     clone.push("work").await;
-    let gh = Gh::new(&world);
+    let gh = Gh::new(&world, &clone).await;
 
     assert_eq!(gh.run(&octocat, &["api", "user", "--jq", ".login"]).await, "octocat");
     let repo =
@@ -151,7 +154,7 @@ async fn gh_works_on_pull_requests() {
     assert_eq!((&merged["state"], &merged["mergedBy"]["login"]), (&json!("MERGED"), &json!("octocat")));
     let main = world.octocat.get("/repos/octocat/demo/commits/main").await.expect(200);
     assert_eq!(merged["mergeCommit"]["oid"], main.json["sha"]);
-    assert_eq!(main.json["commit"]["message"], "Do the work (#1)");
+    assert_eq!(main.json["commit"]["message"], "Work (#1)", "a single commit lends its own title");
     world.finish().await;
 }
 
@@ -161,7 +164,7 @@ async fn gh_closes_reopens_and_drafts() {
     let octocat = world.octocat.clone();
     let clone = world.repo("demo").await;
     world.pull(&clone, "one", "main").await;
-    let gh = Gh::new(&world);
+    let gh = Gh::new(&world, &clone).await;
     gh.run(&octocat, &["pr", "close", "1"]).await;
     assert_eq!(gh.json(&octocat, &["pr", "view", "1", "--json", "state"]).await["state"], "CLOSED");
     gh.run(&octocat, &["pr", "reopen", "1"]).await;

@@ -246,7 +246,7 @@ async fn what_a_caller_may_not_see_does_not_exist_for_them() {
         viewer { login } }";
     let answer = stranger.graphql_raw(query, json!({ "id": repo.json["node_id"] })).await.expect(200);
     let expected = json!({ "repository": null, "node": null, "nodes": [null], "viewer": { "login": "stranger" } });
-    assert_eq!(answer.json["data"], expected);
+    assert_eq!(answer.json["data"], expected, "{}", answer.text);
     let errors = answer.json["errors"].as_array().expect("errors");
     assert_eq!(errors.len(), 3);
     assert!(errors.iter().all(|error| error["type"] == "NOT_FOUND"), "{}", answer.text);

@@ -1,13 +1,16 @@
 //! The pages for people.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, Receiver, World};
 
 /// A page, as a browser asks for it.
 async fn page(world: &World, path: &str) -> Answer {
-    let browser = crate::support::Client { base: world.url(), ..world.anonymous() };
-    browser.try_send("GET", path, None, &[("accept", "text/html")]).await.expect("an answer")
+    let request = world.octocat.http.get(format!("{}{path}", world.url())).header("accept", "text/html,*/*;q=0.8");
+    let response = request.send().await.expect("an answer");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.expect("a body");
+    Answer { status, headers, json: Value::Null, text }
 }
 
 /// Sends the comment box of a pull request.
@@ -30,7 +33,7 @@ async fn a_pull_request_s_page_shows_its_branches_checks_commits_and_conversatio
     let number = world.pull(&clone, "feature", "main").await;
     let check = json!({ "pull": number, "name": "unit tests", "conclusion": "failure" });
     world.control("POST", "/repos/octocat/hello/checks", check).await.expect(201);
-    let body = json!({ "body": "**bold** <!-- hidden -->\n\n| a |\n|---|\n| 1 |" });
+    let body = json!({ "body": "**bold** <!-- unseen -->\n\n| a |\n|---|\n| 1 |" });
     world.octocat.post(&format!("/repos/octocat/hello/issues/{number}/comments"), body).await.expect(201);
     let text = page(&world, &format!("/octocat/hello/pull/{number}")).await.expect(200).text;
     for part in [
@@ -46,7 +49,7 @@ async fn a_pull_request_s_page_shows_its_branches_checks_commits_and_conversatio
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
-    assert!(!text.contains("hidden"));
+    assert!(!text.contains("unseen"));
     let files = page(&world, &format!("/octocat/hello/pull/{number}/files")).await.expect(200).text;
     assert!(files.contains("feature.txt") && files.contains("+feature"), "{files}");
     for list in ["/", "/octocat", "/octocat/hello"] {
