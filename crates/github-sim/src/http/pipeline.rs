@@ -37,7 +37,8 @@ pub async fn api_pipeline(State(sim): State<Sim>, request: Request, next: Next) 
     let mut response = answer(&sim, request, next, &method, &path).await;
     let recorded = match buffered(response).await {
         Ok((whole, bytes)) => {
-            if let Some(recorder) = sim.recorder() {
+            // The root is a page to browsers, and pages are not part of the API.
+            if let Some(recorder) = sim.recorder().filter(|_| !is_page(&whole)) {
                 recorder.rest(method.as_str(), uri.path(), template.as_deref(), whole.status().as_u16(), &bytes);
             }
             response = whole;
@@ -173,6 +174,10 @@ pub(super) async fn afterwards(response: Response, body: Bytes, fault: Option<&F
         }
         _ => response,
     }
+}
+
+fn is_page(response: &Response) -> bool {
+    response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
 
 /// The response with its body in memory; an event stream or a download stays as it is.
