@@ -1,0 +1,6 @@
+//! What merge-train knows and decides. Pure: no clock, no randomness, no input or output; time and ids are arguments.
+
+pub mod command;
+pub mod facts;
+pub mod ids;
+pub mod inbox;

@@ -1,0 +1,1 @@
+//! Where merge-train keeps what it must never lose.
