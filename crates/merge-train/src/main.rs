@@ -1,7 +1,9 @@
 //! The `merge-train` program.
 
+mod config;
 mod demo;
 mod sim;
+mod telemetry;
 
 use std::process::ExitCode;
 

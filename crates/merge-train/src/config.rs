@@ -1,0 +1,1 @@
+//! What the operator wants: `merge-train.toml`, the environment, and the defaults.

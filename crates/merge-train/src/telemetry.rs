@@ -1,0 +1,1 @@
+//! What the program tells about itself: logs and metrics.

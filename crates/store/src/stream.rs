@@ -1,0 +1,101 @@
+//! Streams of numbered events, their snapshots and their owners.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use merge_train_core::ids::{StreamId, TenantId};
+
+use crate::inbox::Settlement;
+use crate::rows::Row;
+
+/// Who works: unique to each start of a process, readable by a person.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner(pub String);
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct LeaseRequest {
+    pub stream: StreamId,
+    pub tenant: TenantId,
+    pub owner: Owner,
+    pub ttl: Duration,
+    pub now: Timestamp,
+}
+
+/// Ownership of a stream. The epoch rises with every owner; a write under an old one is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    pub stream: StreamId,
+    pub owner: Owner,
+    pub epoch: u64,
+    pub ttl: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// The sequence number that the first event is to get.
+    pub expected_next_seq: u64,
+    pub events: Vec<NewEvent>,
+    pub settled: Vec<Settlement>,
+    pub rows: Vec<Row>,
+    pub now: Timestamp,
+}
+
+/// `data` is a JSON object with a `type`, without `seq` and `ts`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    pub ts: Timestamp,
+    pub data: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub seq: u64,
+    pub ts: Timestamp,
+    pub data: String,
+}
+
+/// The state before the event `next_seq`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub next_seq: u64,
+    pub taken_at: Timestamp,
+    /// JSON, as the owner of the stream writes it.
+    pub data: String,
+}
+
+/// From where to load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// The newest snapshot: the shortest way to the state of now.
+    Newest,
+    /// The oldest that is still kept (or the beginning): the longest way, to check the other.
+    Oldest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The stream's current generation, however far back was loaded.
+    pub generation: u64,
+    pub snapshot: Option<Snapshot>,
+    pub events: Vec<StoredEvent>,
+    /// What the next event gets.
+    pub next_seq: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamInfo {
+    pub stream: StreamId,
+    pub tenant: TenantId,
+    pub generation: u64,
+    pub next_seq: u64,
+    /// Entries in the inbox that are not settled.
+    pub unsettled: u64,
+    pub owner: Option<String>,
+}
