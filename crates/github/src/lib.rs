@@ -1,1 +1,4 @@
 //! The one door to GitHub.
+
+pub mod webhook;
+mod wire;

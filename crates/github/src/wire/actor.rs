@@ -1,0 +1,18 @@
+use merge_train_core::ids::UserId;
+use serde::Deserialize;
+
+/// The account `ghost`, in whose name GitHub shows what the deleted accounts wrote.
+const GHOST: UserId = UserId::new(10137);
+
+/// A person, a bot or an organization.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Actor {
+    pub id: UserId,
+    #[serde(default)]
+    pub login: String,
+}
+
+/// Whose it is; null stands for a deleted account.
+pub(crate) fn id_of(actor: Option<&Actor>) -> UserId {
+    actor.map_or(GHOST, |actor| actor.id)
+}

@@ -1,0 +1,3 @@
+//! The crate seen from outside: webhooks against GitHub's own examples, the client against a server with scripted answers.
+
+mod webhooks;

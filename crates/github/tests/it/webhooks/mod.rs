@@ -1,0 +1,3 @@
+mod examples;
+mod payloads;
+mod published;
