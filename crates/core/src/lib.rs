@@ -4,3 +4,5 @@ pub mod command;
 pub mod facts;
 pub mod ids;
 pub mod inbox;
+pub mod repo;
+pub mod train;

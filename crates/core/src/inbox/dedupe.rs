@@ -26,6 +26,9 @@ pub enum Window {
 impl Window {
     /// Same pull request, same event, same content: GitHub's own repetition, if it comes this soon.
     pub const BRIEF: SignedDuration = SignedDuration::from_secs(5);
+
+    /// How such keys begin.
+    pub const BRIEF_PREFIX: &str = "recent:";
 }
 
 impl DedupeKey {
@@ -62,7 +65,7 @@ fn logical(delivery: &Delivery) -> Option<String> {
 }
 
 fn brief(delivery: &Delivery, payload: &RequestHash) -> String {
-    let mut text = format!("recent:{}", delivery.event);
+    let mut text = format!("{}{}", Window::BRIEF_PREFIX, delivery.event);
     if let Some(pr) = delivery.pr() {
         let _ = write!(text, ":{pr}");
     }

@@ -1,0 +1,139 @@
+//! A repository's stream: its events, the state they add up to, and the decisions on what comes in.
+//!
+//! `decide` says what an input means, `apply` folds an event into the state. Nothing else changes the state, so a replay
+//! of the events gives what was there before.
+
+mod apply;
+mod comments;
+mod decide;
+mod delivery;
+mod event;
+mod prune;
+mod reads;
+mod snapshot;
+mod state;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::facts::{Delivery, MergeFacts, PullFacts, RepoFacts};
+use crate::ids::{DeliveryId, PrNumber};
+use crate::inbox::RequestHash;
+
+pub use apply::apply;
+pub use decide::decide;
+pub use event::{DeliveryOutcome, Event, ReadKind, Recorded, SyncReason, WantReason};
+pub use reads::next_wake;
+pub use snapshot::{Position, Snapshot};
+pub use state::{CachedPr, Lifecycle, PrState, RepoState};
+
+/// Something that the repository's worker has to think about.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// The worker has loaded the state and goes on where it, or another, left off.
+    Resume,
+    /// A webhook.
+    Delivery { delivery: Delivery, hash: RequestHash, received_at: Timestamp },
+    /// A delivery that cannot be acted on: its payload is not what GitHub sends, or its worker died of it.
+    Unusable { id: DeliveryId, event: String, received_at: Timestamp, reason: String },
+    /// The answer to `Effect::Survey`.
+    Surveyed { requested_at: Timestamp, result: Result<RepoFacts, Failure> },
+    /// The answer to `Effect::FetchPull`; none where GitHub has no such pull request.
+    Fetched { pr: PrNumber, requested_at: Timestamp, result: Result<Option<PullFacts>, Failure> },
+    /// The answer to `Effect::ReadMergeStates`; those that GitHub does not have are absent.
+    MergeStates { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<MergeFacts>, Failure> },
+    /// The time that `next_wake` asked for has come.
+    Tick,
+    /// Time to forget what is not needed any more.
+    Housekeeping,
+}
+
+/// Why an effect did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub reason: String,
+    pub kind: FailureKind,
+    /// Not before this, if GitHub said so.
+    pub retry_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// May go away by itself.
+    Transient,
+    /// Will not go away before somebody changes something on GitHub.
+    Permanent,
+}
+
+/// Something to be done outside. Its result comes back as an input.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Effect {
+    /// Look at the whole repository.
+    Survey,
+    FetchPull {
+        pr: PrNumber,
+    },
+    /// Of open pull requests only.
+    ReadMergeStates {
+        prs: Vec<PrNumber>,
+    },
+}
+
+impl Effect {
+    /// What it is to a reader of metrics and logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Survey => "survey",
+            Self::FetchPull { .. } => "fetch_pull",
+            Self::ReadMergeStates { .. } => "read_merge_states",
+        }
+    }
+
+    /// Two effects of one key need not be under way at once: the later is asked for again when the first has ended.
+    pub fn key(&self) -> EffectKey {
+        match self {
+            Self::Survey => EffectKey::Survey,
+            Self::FetchPull { pr } => EffectKey::FetchPull(*pr),
+            Self::ReadMergeStates { .. } => EffectKey::ReadMergeStates,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EffectKey {
+    Survey,
+    FetchPull(PrNumber),
+    ReadMergeStates,
+}
+
+/// What is to be recorded, and then done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    pub events: Vec<Event>,
+    pub effects: Vec<Effect>,
+}
+
+/// What the operator wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    pub resync_interval: SignedDuration,
+    /// A state that nobody touched for longer is read anew from GitHub.
+    pub staleness_threshold: SignedDuration,
+    pub dedupe_ttl: SignedDuration,
+    pub pr_retention: SignedDuration,
+    pub max_prs_in_snapshot: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            resync_interval: SignedDuration::from_hours(1),
+            staleness_threshold: SignedDuration::from_hours(1),
+            dedupe_ttl: SignedDuration::from_hours(24),
+            pr_retention: SignedDuration::from_hours(30 * 24),
+            max_prs_in_snapshot: 1000,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

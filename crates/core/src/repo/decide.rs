@@ -1,0 +1,60 @@
+//! What an input means.
+
+use jiff::Timestamp;
+
+use super::event::{DeliveryOutcome, Event, SyncReason};
+use super::state::RepoState;
+use super::{Input, Plan, Settings, delivery, prune, reads};
+
+/// Decides what to record and what to do. Reads the state, changes nothing.
+pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
+    match input {
+        Input::Resume => resume(state, settings, now),
+        Input::Delivery { delivery, hash, received_at } => {
+            delivery::decide(state, delivery, hash, *received_at, settings, now)
+        }
+        Input::Unusable { id, event, received_at, reason } => Plan {
+            events: vec![Event::DeliveryProcessed {
+                delivery: id.clone(),
+                event: event.clone(),
+                action: None,
+                pr: None,
+                received_at: *received_at,
+                outcome: DeliveryOutcome::Failed { reason: reason.clone() },
+            }],
+            effects: Vec::new(),
+        },
+        Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),
+        Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
+        Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),
+        Input::Tick => tick(state, settings, now),
+        Input::Housekeeping => {
+            Plan { events: prune::plan(state, settings, now).into_iter().collect(), effects: vec![] }
+        }
+    }
+}
+
+/// Goes on where the events end: whatever is owed is asked for again.
+fn resume(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let idle_for = state.touched_at.map(|at| now.duration_since(at));
+    if state.sync.last.is_some() && state.sync.wanted.is_none() && idle_for > Some(settings.staleness_threshold) {
+        reads::request_sync(state, SyncReason::Stale, &mut plan);
+        return plan;
+    }
+    // Whether something can be merged may have changed while nobody looked.
+    let ours: Vec<_> = state.prs.iter().filter(|(_, pr)| pr.is_ours()).map(|(number, _)| *number).collect();
+    reads::want_merge_states(state, ours, &mut plan);
+    plan.effects.extend(reads::owed(state, now));
+    reads::merge_duplicates(&mut plan);
+    plan
+}
+
+fn tick(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
+    let mut plan = Plan { events: Vec::new(), effects: reads::owed(state, now) };
+    let is_due = state.sync.last.is_some_and(|last| now.duration_since(last) >= settings.resync_interval);
+    if is_due && state.sync.wanted.is_none() {
+        reads::request_sync(state, SyncReason::Periodic, &mut plan);
+    }
+    plan
+}

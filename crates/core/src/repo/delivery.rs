@@ -1,0 +1,190 @@
+//! What a webhook means for the cache.
+
+use jiff::Timestamp;
+
+use super::event::{DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
+use super::state::{PrState, RepoState};
+use super::{Plan, Settings, comments, reads};
+use crate::facts::{Delivery, Happening, HeadRepo, PullFacts, PullState, StatusState};
+use crate::ids::{PrNumber, Sha};
+use crate::inbox::{DedupeKey, RequestHash, Window};
+
+/// So many unknown pull requests, and the cache has drifted too far to be mended one by one.
+const MISSES_BEFORE_RESYNC: u32 = 5;
+
+pub(super) fn decide(
+    state: &RepoState,
+    delivery: &Delivery,
+    hash: &RequestHash,
+    received_at: Timestamp,
+    settings: &Settings,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    let key = DedupeKey::of(delivery, hash);
+    let outcome = if is_repeated(state, &key, received_at, settings) {
+        DeliveryOutcome::Duplicate { dedupe_key: key.text }
+    } else {
+        match happened(state, delivery, now, &mut plan) {
+            Ok(()) => DeliveryOutcome::Applied { dedupe_key: key.text },
+            Err(reason) => DeliveryOutcome::Ignored { reason: reason.to_owned() },
+        }
+    };
+    if state.sync.last.is_none() && state.sync.wanted.is_none() {
+        reads::request_sync(state, SyncReason::Bootstrap, &mut plan);
+    }
+    plan.events.push(Event::DeliveryProcessed {
+        delivery: delivery.id.clone(),
+        event: delivery.event.clone(),
+        action: delivery.action.clone(),
+        pr: delivery.pr(),
+        received_at,
+        outcome,
+    });
+    plan
+}
+
+fn is_repeated(state: &RepoState, key: &DedupeKey, received_at: Timestamp, settings: &Settings) -> bool {
+    let window = match key.window {
+        Window::Kept => settings.dedupe_ttl,
+        Window::Brief => Window::BRIEF,
+    };
+    state.seen_dedupe_keys.get(&key.text).is_some_and(|seen| received_at.duration_since(*seen).abs() < window)
+}
+
+fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut Plan) -> Result<(), &'static str> {
+    if let Some(branch) = &delivery.default_branch
+        && state.sync.last.is_some()
+        && state.default_branch.as_ref() != Some(branch)
+    {
+        plan.events.push(Event::DefaultBranchChanged { default_branch: branch.clone() });
+    }
+    match &delivery.happening {
+        Happening::Pull(pull) => {
+            observe_pull(state, pull, Heard::Now, now, plan);
+            if pull.head_repo == HeadRepo::Fork {
+                return Err("the head is in a fork");
+            }
+            if delivery.action.as_deref() == Some("ready_for_review") {
+                reads::want_merge_states(state, [pull.number], plan);
+            }
+        }
+        Happening::Comment(change, comment) => comments::heard(state, *change, comment, plan),
+        Happening::CheckSuite(suite) => {
+            if delivery.action.as_deref() != Some("completed") {
+                return Err("the checks are not complete");
+            }
+            commit_judged(state, &suite.head_sha, &suite.pulls, plan);
+        }
+        Happening::Status { sha, state: status, .. } => {
+            if *status == StatusState::Pending {
+                return Err("the status is pending");
+            }
+            commit_judged(state, sha, &[], plan);
+        }
+        Happening::Review { pull, .. } => {
+            if state.prs.contains_key(&pull.number) {
+                reads::want_merge_states(state, [pull.number], plan);
+            } else {
+                miss(state, pull.number, plan);
+            }
+        }
+        Happening::ReviewTalk { pr } => miss(state, *pr, plan),
+        Happening::CheckRun { .. } => return Err("its check suite tells when all is complete"),
+        Happening::Push { .. } => return Err("pull requests tell of their own heads"),
+        Happening::Installation | Happening::Ping | Happening::Other => return Err("nothing to do with pull requests"),
+    }
+    Ok(())
+}
+
+/// A commit was judged by CI: all pull requests with that head may be mergeable now, or no longer.
+fn commit_judged(state: &RepoState, sha: &Sha, named: &[PrNumber], plan: &mut Plan) {
+    let known = state.open_heads.get(sha).into_iter().flatten().copied();
+    reads::want_merge_states(state, known, plan);
+    for pr in named {
+        miss(state, *pr, plan);
+    }
+}
+
+/// A pull request was named. If it is not known, it is fetched; if that happens too often, everything is.
+pub(super) fn miss(state: &RepoState, pr: PrNumber, plan: &mut Plan) {
+    // Before the first full look nothing can be missed.
+    if state.prs.contains_key(&pr) || state.wanted.contains_key(&pr) || state.sync.last.is_none() {
+        return;
+    }
+    reads::want_pull(pr, WantReason::CacheMiss, None, plan);
+    if state.miss_count + 1 >= MISSES_BEFORE_RESYNC && state.sync.wanted.is_none() {
+        reads::request_sync(state, SyncReason::TooManyMisses, plan);
+    }
+}
+
+/// When GitHub said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It told us of itself.
+    Now,
+    /// We asked; what was said between the asking and the answer is newer than the answer.
+    Since(Timestamp),
+}
+
+/// Records what is new about a pull request. What is older than what is known is not news: deliveries overtake each other.
+pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, now: Timestamp, plan: &mut Plan) {
+    let known = state.prs.get(&pull.number);
+    if let Some(known) = known
+        && let Some(known_at) = known.updated_at
+    {
+        let is_overtaken = match heard {
+            Heard::Since(asked) if pull.updated_at == known_at => known.observed_at.is_some_and(|at| at > asked),
+            _ => pull.updated_at < known_at,
+        };
+        if is_overtaken {
+            return;
+        }
+    }
+    let is_same = known.is_some_and(|known| {
+        known.head_ref.as_ref() == Some(&pull.head_ref)
+            && known.head_sha == pull.head_sha
+            && known.base_ref == pull.base_ref
+            && known.draft == pull.draft
+            && known.head_repo == pull.head_repo
+            && known.author == Some(pull.author)
+            && known.updated_at == Some(pull.updated_at)
+    });
+    if !is_same {
+        plan.events.push(Event::PrObserved {
+            pr: pull.number,
+            head_ref: pull.head_ref.clone(),
+            head_sha: pull.head_sha.clone(),
+            base_ref: pull.base_ref.clone(),
+            draft: pull.draft,
+            head_repo: pull.head_repo,
+            author: pull.author,
+            updated_at: pull.updated_at,
+        });
+    }
+    plan.events.extend(new_state(known.map(|known| &known.state), pull));
+    if known.is_none() && pull.state == PullState::Open && pull.head_repo == HeadRepo::Same {
+        plan.events.push(Event::MergeStateOutdated { prs: vec![pull.number] });
+        plan.effects.push(super::Effect::ReadMergeStates { prs: vec![pull.number] });
+    }
+    comments::awaited(state, pull, now, plan);
+}
+
+fn new_state(known: Option<&PrState>, pull: &PullFacts) -> Option<Event> {
+    let pr = pull.number;
+    match (known.unwrap_or(&PrState::Open), &pull.state) {
+        (PrState::Merged { merge_commit_sha: Some(_), .. }, _) => None,
+        (PrState::Merged { merge_commit_sha: None, .. }, PullState::Merged { merge_commit_sha: None, .. }) => None,
+        (_, PullState::Merged { merge_commit_sha, at }) => {
+            Some(Event::PrMerged { pr, sha: merge_commit_sha.clone(), at: Some(*at) })
+        }
+        // What is merged stays so, whatever an overtaken message says.
+        (PrState::Merged { .. }, _) => None,
+        (PrState::Closed { closed_at }, PullState::Closed { at }) if *closed_at == Some(*at) => None,
+        (_, PullState::Closed { at }) => Some(Event::PrStateChanged { pr, state: PrStateName::Closed, at: Some(*at) }),
+        (PrState::Closed { .. }, PullState::Open) => {
+            Some(Event::PrStateChanged { pr, state: PrStateName::Open, at: Some(pull.updated_at) })
+        }
+        (PrState::Open, PullState::Open) => None,
+    }
+}

@@ -1,0 +1,254 @@
+//! What is owed to be read from GitHub, and what the answers mean.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::delivery::{Heard, observe_pull};
+use super::event::{Event, ReadKind, SyncReason, WantReason};
+use super::state::RepoState;
+use super::{Effect, Failure, FailureKind, Plan, Settings, comments};
+use crate::facts::{CommentFacts, MergeFacts, MergeState, PullFacts, RepoFacts};
+use crate::ids::PrNumber;
+
+/// The first wait after a failure; it doubles with each.
+const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// The longest wait while the trouble may pass by itself.
+const LONGEST_RETRY: SignedDuration = SignedDuration::from_mins(5);
+/// The wait where somebody must act first; a periodic look finds out whether they did.
+const HOPELESS_RETRY: SignedDuration = SignedDuration::from_hours(1);
+/// How soon GitHub is asked again for a merge state that it has not computed yet.
+const UNSETTLED_RETRY: SignedDuration = SignedDuration::from_secs(5);
+/// How often that is done before the next event is waited for.
+const UNSETTLED_ATTEMPTS: u32 = 12;
+
+/// When the worker should look again although nothing came in: the earliest time after `after`.
+pub fn next_wake(state: &RepoState, settings: &Settings, after: Timestamp) -> Option<Timestamp> {
+    let sync = state.sync.wanted.iter().filter_map(|(_, backoff)| backoff.retry_at);
+    let pulls = state.wanted.values().filter_map(|wanted| wanted.backoff.retry_at);
+    let merges = state.merge_reads.retry_at.filter(|_| !state.merge_wanted.is_empty());
+    let resync = state.sync.last.and_then(|last| last.checked_add(settings.resync_interval).ok());
+    sync.chain(pulls).chain(merges).chain(resync).filter(|at| *at > after).min()
+}
+
+/// Everything that is owed and due.
+pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if state.sync.wanted.as_ref().is_some_and(|(_, backoff)| backoff.is_due(now)) {
+        effects.push(Effect::Survey);
+    }
+    let due = state.wanted.iter().filter(|(_, wanted)| wanted.backoff.is_due(now));
+    effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }));
+    if !state.merge_wanted.is_empty() && state.merge_reads.is_due(now) {
+        effects.push(Effect::ReadMergeStates { prs: state.merge_wanted.iter().copied().collect() });
+    }
+    effects
+}
+
+pub(super) fn request_sync(state: &RepoState, reason: SyncReason, plan: &mut Plan) {
+    if state.sync.wanted.is_none() {
+        plan.events.push(Event::SyncRequested { reason });
+        plan.effects.push(Effect::Survey);
+    }
+}
+
+pub(super) fn want_pull(pr: PrNumber, reason: WantReason, comment: Option<CommentFacts>, plan: &mut Plan) {
+    plan.events.push(Event::PrWanted { pr, reason, comment });
+    plan.effects.push(Effect::FetchPull { pr });
+}
+
+/// Of those that are known and ours.
+pub(super) fn want_merge_states(state: &RepoState, prs: impl IntoIterator<Item = PrNumber>, plan: &mut Plan) {
+    let ours = |pr: &PrNumber| state.prs.get(pr).is_some_and(super::CachedPr::is_ours);
+    let prs: Vec<PrNumber> = prs.into_iter().filter(ours).collect();
+    if prs.is_empty() {
+        return;
+    }
+    let all: BTreeSet<PrNumber> = state.merge_wanted.iter().copied().chain(prs.iter().copied()).collect();
+    plan.events.push(Event::MergeStateOutdated { prs });
+    plan.effects.push(Effect::ReadMergeStates { prs: all.into_iter().collect() });
+}
+
+/// Leaves one effect of each key: the last, which knows the most.
+pub(super) fn merge_duplicates(plan: &mut Plan) {
+    let by_key: BTreeMap<_, _> = plan.effects.drain(..).map(|effect| (effect.key(), effect)).collect();
+    plan.effects = by_key.into_values().collect();
+}
+
+pub(super) fn surveyed(
+    state: &RepoState,
+    requested_at: Timestamp,
+    result: &Result<RepoFacts, Failure>,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    if state.sync.wanted.is_none() {
+        return plan;
+    }
+    let facts = match result {
+        Ok(facts) => facts,
+        Err(failure) => {
+            let attempts = state.sync.wanted.as_ref().map_or(0, |(_, backoff)| backoff.attempts);
+            plan.events.push(failed(ReadKind::Repository, failure, attempts, now));
+            return plan;
+        }
+    };
+    if state.default_branch.as_ref() != Some(&facts.default_branch) {
+        plan.events.push(Event::DefaultBranchChanged { default_branch: facts.default_branch.clone() });
+    }
+    let mut said: BTreeMap<PrNumber, Vec<&CommentFacts>> = BTreeMap::new();
+    for comment in &facts.comments {
+        said.entry(comment.pr).or_default().push(comment);
+    }
+    let mut outdated: BTreeSet<PrNumber> = BTreeSet::new();
+    for pull in &facts.pulls {
+        let mut one = Plan::default();
+        observe_pull(state, pull, Heard::Since(requested_at), now, &mut one);
+        // One reading for all, below, instead of one for each.
+        one.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
+        plan.events.extend(one.events);
+        if pull.state == crate::facts::PullState::Open {
+            let comments = said.remove(&pull.number).unwrap_or_default();
+            let declared = comments::surveyed(state.prs.get(&pull.number), pull, &comments);
+            plan.events.extend(declared.filter(|event| !plan.events.contains(event)));
+            if pull.head_repo == crate::facts::HeadRepo::Same {
+                outdated.insert(pull.number);
+            }
+        }
+    }
+    let found: BTreeSet<PrNumber> = facts.pulls.iter().map(|pull| pull.number).collect();
+    let absent = |pr: &&PrNumber| !found.contains(*pr) && !state.wanted.contains_key(*pr);
+    for pr in state.prs.iter().filter(|(_, pr)| pr.is_open()).map(|(number, _)| number).filter(absent) {
+        want_pull(*pr, WantReason::AbsentFromSync, None, &mut plan);
+    }
+    if !outdated.is_empty() {
+        plan.events.push(Event::MergeStateOutdated { prs: outdated.iter().copied().collect() });
+        outdated.extend(&state.merge_wanted);
+        plan.effects.push(Effect::ReadMergeStates { prs: outdated.into_iter().collect() });
+    }
+    plan.events.push(Event::SyncCompleted {});
+    plan
+}
+
+pub(super) fn fetched(
+    state: &RepoState,
+    pr: PrNumber,
+    requested_at: Timestamp,
+    result: &Result<Option<PullFacts>, Failure>,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    let Some(wanted) = state.wanted.get(&pr) else { return plan };
+    match result {
+        Ok(Some(pull)) => {
+            observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
+            // Known as it is, or newer from elsewhere: then this settles the want all the same.
+            if !plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
+                plan.events.insert(0, observed_again(state, pull));
+            }
+        }
+        Ok(None) => plan.events.push(Event::PrGone { pr }),
+        Err(failure) => plan.events.push(failed(ReadKind::Pull(pr), failure, wanted.backoff.attempts, now)),
+    }
+    plan
+}
+
+/// What is known already, said once more.
+fn observed_again(state: &RepoState, pull: &PullFacts) -> Event {
+    let known = state.prs.get(&pull.number);
+    Event::PrObserved {
+        pr: pull.number,
+        head_ref: known.and_then(|known| known.head_ref.clone()).unwrap_or_else(|| pull.head_ref.clone()),
+        head_sha: known.map_or_else(|| pull.head_sha.clone(), |known| known.head_sha.clone()),
+        base_ref: known.map_or_else(|| pull.base_ref.clone(), |known| known.base_ref.clone()),
+        draft: known.map_or(pull.draft, |known| known.draft),
+        head_repo: known.map_or(pull.head_repo, |known| known.head_repo),
+        author: known.and_then(|known| known.author).unwrap_or(pull.author),
+        updated_at: known.and_then(|known| known.updated_at).unwrap_or(pull.updated_at),
+    }
+}
+
+pub(super) fn merge_states(
+    state: &RepoState,
+    prs: &[PrNumber],
+    requested_at: Timestamp,
+    result: &Result<Vec<MergeFacts>, Failure>,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    let facts = match result {
+        Ok(facts) => facts,
+        Err(failure) => {
+            plan.events.push(failed(ReadKind::MergeStates, failure, state.merge_reads.attempts, now));
+            return plan;
+        }
+    };
+    let mut still_owed = state.merge_wanted.clone();
+    let mut unsettled: Option<PrNumber> = None;
+    let has_patience = state.merge_reads.attempts < UNSETTLED_ATTEMPTS;
+    for pr in prs {
+        let Some(known) = state.prs.get(pr) else { continue };
+        let Some(since) = known.merge_state_wanted_since else { continue };
+        let Some(fact) = facts.iter().find(|fact| fact.number == *pr) else {
+            // GitHub does not have it. The fetch finds out what became of it.
+            if !state.wanted.contains_key(pr) {
+                want_pull(*pr, WantReason::HeadDiffers, None, &mut plan);
+            }
+            still_owed.remove(pr);
+            plan.events.push(Event::MergeStateObserved {
+                pr: *pr,
+                head_sha: known.head_sha.clone(),
+                state: MergeState::Unknown,
+                draft: known.draft,
+            });
+            continue;
+        };
+        if requested_at < since {
+            // Asked before the last reason to ask.
+            continue;
+        }
+        if fact.head_sha != known.head_sha {
+            // Of another head: GitHub is behind, or we are. Its merge state is not this head's.
+            if !state.wanted.contains_key(pr) {
+                want_pull(*pr, WantReason::HeadDiffers, None, &mut plan);
+            }
+            unsettled = Some(*pr);
+        } else if fact.state == MergeState::Unknown && has_patience {
+            unsettled = Some(*pr);
+        } else {
+            still_owed.remove(pr);
+            plan.events.push(Event::MergeStateObserved {
+                pr: *pr,
+                head_sha: fact.head_sha.clone(),
+                state: fact.state,
+                draft: fact.draft,
+            });
+        }
+    }
+    if let Some(pr) = unsettled {
+        let reason = format!("GitHub has not settled the merge state of #{pr} yet");
+        let growth = i32::try_from(state.merge_reads.attempts / 4 + 1).unwrap_or(i32::MAX);
+        let retry_at = later(now, UNSETTLED_RETRY.saturating_mul(growth));
+        plan.events.push(Event::ReadFailed { read: ReadKind::MergeStates, reason, retry_at });
+    } else if !still_owed.is_empty() {
+        plan.effects.push(Effect::ReadMergeStates { prs: still_owed.into_iter().collect() });
+    }
+    plan
+}
+
+fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {
+    let wait = match failure.kind {
+        FailureKind::Transient => {
+            let doubled = FIRST_RETRY.saturating_mul(1_i32 << attempts.min(12));
+            doubled.min(LONGEST_RETRY)
+        }
+        FailureKind::Permanent => HOPELESS_RETRY,
+    };
+    let retry_at = later(now, wait);
+    let retry_at = failure.retry_at.map_or(retry_at, |told| told.max(retry_at));
+    Event::ReadFailed { read, reason: failure.reason.clone(), retry_at }
+}
+
+fn later(now: Timestamp, wait: SignedDuration) -> Timestamp {
+    now.checked_add(wait).unwrap_or(Timestamp::MAX)
+}

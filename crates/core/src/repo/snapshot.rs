@@ -1,0 +1,217 @@
+//! The persisted form of the state. Its JSON is an interface: it is `snapshot.N.json` and the state that the API shows.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::event::{PrStateName, SyncReason};
+use super::state::{Backoff, CachedPr, PrState, RepoState, Sync, Wanted};
+use crate::facts::{CommentFacts, HeadRepo, MergeState};
+use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
+use crate::train::Trains;
+
+/// The version of the schema.
+const VERSION: u32 = 1;
+
+/// Where in the log a snapshot stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    pub generation: u64,
+    pub next_seq: u64,
+    pub taken_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub schema_version: u32,
+    pub snapshot_at: Timestamp,
+    #[serde(default)]
+    pub log_generation: u64,
+    /// The byte in `events.N.log` from which to replay.
+    #[serde(default)]
+    pub log_position: u64,
+    #[serde(default = "first")]
+    pub next_seq: u64,
+    /// None until GitHub was asked.
+    pub default_branch: Option<BranchName>,
+    pub prs: BTreeMap<PrNumber, PersistedPr>,
+    pub active_trains: Trains,
+    #[serde(default)]
+    pub seen_dedupe_keys: BTreeMap<String, Timestamp>,
+    #[serde(default)]
+    pub sync: PersistedSync,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    wanted_prs: BTreeMap<PrNumber, PersistedWant>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    merge_reads: Backoff,
+    #[serde(default)]
+    pub miss_count: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    touched_at: Option<Timestamp>,
+}
+
+fn first() -> u64 {
+    1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PersistedPr {
+    head_sha: Sha,
+    base_ref: BranchName,
+    predecessor: Option<PrNumber>,
+    state: PrStateName,
+    closed_at: Option<Timestamp>,
+    #[serde(default)]
+    predecessor_squash_reconciled: Option<Sha>,
+    #[serde(default)]
+    head_ref: Option<BranchName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    merge_commit_sha: Option<Sha>,
+    #[serde(default)]
+    draft: bool,
+    #[serde(default = "same")]
+    head_repo: HeadRepo,
+    #[serde(default)]
+    author: Option<UserId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    predecessor_comment: Option<CommentId>,
+    #[serde(default = "unknown")]
+    merge_state: MergeState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    merge_state_wanted_since: Option<Timestamp>,
+    #[serde(default)]
+    updated_at: Option<Timestamp>,
+    #[serde(default)]
+    observed_at: Option<Timestamp>,
+}
+
+fn same() -> HeadRepo {
+    HeadRepo::Same
+}
+
+fn unknown() -> MergeState {
+    MergeState::Unknown
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PersistedSync {
+    last: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wanted: Option<SyncReason>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    backoff: Backoff,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct PersistedWant {
+    since: Timestamp,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    comments: Vec<CommentFacts>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    backoff: Backoff,
+}
+
+impl Snapshot {
+    /// The state at the beginning of a generation.
+    pub fn of(state: &RepoState, at: Position) -> Self {
+        let (wanted, backoff) =
+            state.sync.wanted.map_or((None, Backoff::default()), |(reason, backoff)| (Some(reason), backoff));
+        let want = |wanted: &Wanted| PersistedWant {
+            since: wanted.since,
+            comments: wanted.comments.clone(),
+            backoff: wanted.backoff,
+        };
+        Self {
+            schema_version: VERSION,
+            snapshot_at: at.taken_at,
+            log_generation: at.generation,
+            log_position: 0,
+            next_seq: at.next_seq,
+            default_branch: state.default_branch.clone(),
+            prs: state.prs.iter().map(|(number, pr)| (*number, PersistedPr::of(pr))).collect(),
+            active_trains: state.active_trains.clone(),
+            seen_dedupe_keys: state.seen_dedupe_keys.clone(),
+            sync: PersistedSync { last: state.sync.last, wanted, backoff },
+            wanted_prs: state.wanted.iter().map(|(number, wanted)| (*number, want(wanted))).collect(),
+            merge_reads: state.merge_reads,
+            miss_count: state.miss_count,
+            touched_at: state.touched_at,
+        }
+    }
+
+    /// The state as it was.
+    pub fn restore(self) -> RepoState {
+        let want = |want: PersistedWant| Wanted { since: want.since, comments: want.comments, backoff: want.backoff };
+        let mut state = RepoState {
+            default_branch: self.default_branch,
+            prs: self.prs.into_iter().map(|(number, pr)| (number, pr.restore())).collect(),
+            active_trains: self.active_trains,
+            seen_dedupe_keys: self.seen_dedupe_keys,
+            sync: Sync { last: self.sync.last, wanted: self.sync.wanted.map(|reason| (reason, self.sync.backoff)) },
+            wanted: self.wanted_prs.into_iter().map(|(number, wanted)| (number, want(wanted))).collect(),
+            merge_reads: self.merge_reads,
+            miss_count: self.miss_count,
+            touched_at: self.touched_at,
+            ..RepoState::default()
+        };
+        state.index();
+        state
+    }
+}
+
+impl PersistedPr {
+    fn of(pr: &CachedPr) -> Self {
+        let (state, merge_commit_sha) = match &pr.state {
+            PrState::Open => (PrStateName::Open, None),
+            PrState::Merged { merge_commit_sha, .. } => (PrStateName::Merged, merge_commit_sha.clone()),
+            PrState::Closed { .. } => (PrStateName::Closed, None),
+        };
+        Self {
+            head_sha: pr.head_sha.clone(),
+            base_ref: pr.base_ref.clone(),
+            predecessor: pr.predecessor,
+            state,
+            closed_at: pr.closed_at(),
+            predecessor_squash_reconciled: pr.predecessor_squash_reconciled.clone(),
+            head_ref: pr.head_ref.clone(),
+            merge_commit_sha,
+            draft: pr.draft,
+            head_repo: pr.head_repo,
+            author: pr.author,
+            predecessor_comment: pr.predecessor_comment,
+            merge_state: pr.merge_state,
+            merge_state_wanted_since: pr.merge_state_wanted_since,
+            updated_at: pr.updated_at,
+            observed_at: pr.observed_at,
+        }
+    }
+
+    fn restore(self) -> CachedPr {
+        let closed_at = self.closed_at;
+        CachedPr {
+            head_ref: self.head_ref,
+            head_sha: self.head_sha,
+            base_ref: self.base_ref,
+            state: match self.state {
+                PrStateName::Open => PrState::Open,
+                PrStateName::Merged => PrState::Merged { merge_commit_sha: self.merge_commit_sha, closed_at },
+                PrStateName::Closed => PrState::Closed { closed_at },
+            },
+            draft: self.draft,
+            head_repo: self.head_repo,
+            author: self.author,
+            predecessor: self.predecessor,
+            predecessor_comment: self.predecessor_comment,
+            predecessor_squash_reconciled: self.predecessor_squash_reconciled,
+            merge_state: self.merge_state,
+            merge_state_wanted_since: self.merge_state_wanted_since,
+            updated_at: self.updated_at,
+            observed_at: self.observed_at,
+        }
+    }
+}

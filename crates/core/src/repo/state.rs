@@ -1,0 +1,193 @@
+//! What is known of a repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::event::SyncReason;
+use crate::facts::{CommentFacts, HeadRepo, MergeState};
+use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
+use crate::train::Trains;
+
+/// The pull-request cache and the trains of one repository. Changed by `apply` alone.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RepoState {
+    pub(super) default_branch: Option<BranchName>,
+    pub(super) prs: BTreeMap<PrNumber, CachedPr>,
+    pub(super) active_trains: Trains,
+    pub(super) seen_dedupe_keys: BTreeMap<String, Timestamp>,
+    pub(super) sync: Sync,
+    pub(super) wanted: BTreeMap<PrNumber, Wanted>,
+    pub(super) merge_reads: Backoff,
+    /// Cache misses since the last full look.
+    pub(super) miss_count: u32,
+    /// When the last event was applied.
+    pub(super) touched_at: Option<Timestamp>,
+
+    // Derived from the pull requests; never persisted.
+    pub(super) descendants: BTreeMap<PrNumber, BTreeSet<PrNumber>>,
+    pub(super) open_heads: BTreeMap<Sha, BTreeSet<PrNumber>>,
+    pub(super) merge_wanted: BTreeSet<PrNumber>,
+}
+
+/// A pull request, as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CachedPr {
+    /// None in states that were written before it was kept.
+    pub head_ref: Option<BranchName>,
+    pub head_sha: Sha,
+    pub base_ref: BranchName,
+    pub state: PrState,
+    pub draft: bool,
+    pub head_repo: HeadRepo,
+    pub author: Option<UserId>,
+    pub predecessor: Option<PrNumber>,
+    /// The comment that declares the predecessor; only its edits and its deletion count.
+    pub predecessor_comment: Option<CommentId>,
+    pub predecessor_squash_reconciled: Option<Sha>,
+    pub merge_state: MergeState,
+    /// Since when a reading of the merge state is owed.
+    pub merge_state_wanted_since: Option<Timestamp>,
+    /// GitHub's own time of the last change: what is older than it is not news.
+    pub updated_at: Option<Timestamp>,
+    /// When the cache last learned something of it.
+    pub observed_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrState {
+    Open,
+    Merged { merge_commit_sha: Option<Sha>, closed_at: Option<Timestamp> },
+    Closed { closed_at: Option<Timestamp> },
+}
+
+impl CachedPr {
+    pub fn is_open(&self) -> bool {
+        self.state == PrState::Open
+    }
+
+    pub fn closed_at(&self) -> Option<Timestamp> {
+        match &self.state {
+            PrState::Open => None,
+            PrState::Merged { closed_at, .. } | PrState::Closed { closed_at } => *closed_at,
+        }
+    }
+
+    /// Whether merge-train has any business with it.
+    pub fn is_ours(&self) -> bool {
+        self.is_open() && self.head_repo == HeadRepo::Same
+    }
+}
+
+/// The full look at the repository.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Sync {
+    pub last: Option<Timestamp>,
+    pub wanted: Option<(SyncReason, Backoff)>,
+}
+
+/// A pull request that is to be fetched.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Wanted {
+    pub since: Timestamp,
+    pub comments: Vec<CommentFacts>,
+    pub backoff: Backoff,
+}
+
+/// How often something failed, and when it is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub(super) struct Backoff {
+    pub attempts: u32,
+    pub retry_at: Option<Timestamp>,
+}
+
+impl Backoff {
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.retry_at.is_none_or(|at| at <= now)
+    }
+}
+
+/// How well a repository is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifecycle {
+    Unknown,
+    Bootstrapping,
+    Ready,
+    Resync,
+    Failed,
+}
+
+impl RepoState {
+    pub fn default_branch(&self) -> Option<&BranchName> {
+        self.default_branch.as_ref()
+    }
+
+    pub fn prs(&self) -> &BTreeMap<PrNumber, CachedPr> {
+        &self.prs
+    }
+
+    pub fn pr(&self, number: PrNumber) -> Option<&CachedPr> {
+        self.prs.get(&number)
+    }
+
+    /// The pull requests that declare this one their predecessor.
+    pub fn descendants(&self, of: PrNumber) -> impl Iterator<Item = PrNumber> + '_ {
+        self.descendants.get(&of).into_iter().flatten().copied()
+    }
+
+    pub fn active_trains(&self) -> &Trains {
+        &self.active_trains
+    }
+
+    pub fn lifecycle(&self) -> Lifecycle {
+        match (&self.sync.last, &self.sync.wanted) {
+            (None, None) => Lifecycle::Unknown,
+            (None, Some((_, backoff))) if backoff.attempts > 0 => Lifecycle::Failed,
+            (None, Some(_)) => Lifecycle::Bootstrapping,
+            (Some(_), None) => Lifecycle::Ready,
+            (Some(_), Some(_)) => Lifecycle::Resync,
+        }
+    }
+
+    /// Rebuilds what is derived from the pull requests.
+    pub(super) fn index(&mut self) {
+        self.descendants.clear();
+        self.open_heads.clear();
+        self.merge_wanted.clear();
+        let numbers: Vec<PrNumber> = self.prs.keys().copied().collect();
+        for number in numbers {
+            self.index_one(number);
+        }
+    }
+
+    pub(super) fn index_one(&mut self, number: PrNumber) {
+        let Some(pr) = self.prs.get(&number) else { return };
+        if let Some(predecessor) = pr.predecessor {
+            self.descendants.entry(predecessor).or_default().insert(number);
+        }
+        if pr.is_open() {
+            self.open_heads.entry(pr.head_sha.clone()).or_default().insert(number);
+        }
+        if pr.merge_state_wanted_since.is_some() {
+            self.merge_wanted.insert(number);
+        }
+    }
+
+    pub(super) fn unindex_one(&mut self, number: PrNumber) {
+        let Some(pr) = self.prs.get(&number) else { return };
+        if let Some(predecessor) = pr.predecessor {
+            remove_from(&mut self.descendants, &predecessor, number);
+        }
+        remove_from(&mut self.open_heads, &pr.head_sha, number);
+        self.merge_wanted.remove(&number);
+    }
+}
+
+fn remove_from<K: Ord>(index: &mut BTreeMap<K, BTreeSet<PrNumber>>, key: &K, number: PrNumber) {
+    if let Some(numbers) = index.get_mut(key) {
+        numbers.remove(&number);
+        if numbers.is_empty() {
+            index.remove(key);
+        }
+    }
+}

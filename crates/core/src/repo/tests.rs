@@ -1,0 +1,139 @@
+//! The cache as a repository's worker meets it: inputs in, events and effects out.
+
+mod comments;
+mod deliveries;
+mod format;
+mod housekeeping;
+mod properties;
+mod reads;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+use crate::facts::{CommentChange, CommentFacts, Happening, HeadRepo, MergeState, PullState};
+use crate::ids::{BranchName, CommentId, RepoId, Sha, UserId};
+
+pub(super) fn pr(number: u64) -> PrNumber {
+    PrNumber::new(number)
+}
+
+pub(super) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_767_225_600 + seconds).unwrap()
+}
+
+pub(super) fn sha(number: u64) -> Sha {
+    Sha::parse(format!("{number:040x}")).unwrap()
+}
+
+pub(super) fn branch(name: &str) -> BranchName {
+    BranchName::parse(name).unwrap()
+}
+
+/// An open pull request of user 1 on `main`, as GitHub describes it at second 0.
+pub(super) fn pull(number: u64) -> PullFacts {
+    PullFacts {
+        number: pr(number),
+        head_ref: branch(&format!("feature-{number}")),
+        head_sha: sha(number),
+        head_repo: HeadRepo::Same,
+        base_ref: branch("main"),
+        state: PullState::Open,
+        draft: false,
+        author: UserId::new(1),
+        updated_at: at(0),
+    }
+}
+
+pub(super) fn comment(on: u64, id: u64, body: &str) -> CommentFacts {
+    CommentFacts {
+        id: CommentId::new(id),
+        pr: pr(on),
+        author: UserId::new(1),
+        body: body.to_owned(),
+        created_at: at(0),
+        updated_at: at(0),
+    }
+}
+
+pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
+    MergeFacts { number: pr(number), head_sha: sha(number), state, draft: false }
+}
+
+/// A worker without a disk: decides, applies, and keeps the log.
+#[derive(Clone, Default)]
+pub(super) struct Worker {
+    pub state: RepoState,
+    pub log: Vec<Recorded>,
+    pub settings: Settings,
+    pub clock: i64,
+    deliveries: u64,
+}
+
+impl Worker {
+    /// Knows the repository, and that it has these pull requests.
+    pub fn ready(pulls: &[PullFacts]) -> Self {
+        let mut worker = Self::default();
+        worker.heard("ping", None, Happening::Other);
+        let facts = RepoFacts { default_branch: branch("main"), pulls: pulls.to_vec(), comments: Vec::new() };
+        worker.feed(&Input::Surveyed { requested_at: at(0), result: Ok(facts) });
+        worker
+    }
+
+    pub fn feed(&mut self, input: &Input) -> Plan {
+        let now = at(self.clock);
+        let plan = decide(&self.state, input, &self.settings, now);
+        for event in &plan.events {
+            apply(&mut self.state, event, now);
+            self.log.push(Recorded { seq: self.log.len() as u64 + 1, ts: now, event: event.clone() });
+        }
+        plan
+    }
+
+    pub fn heard(&mut self, event: &str, action: Option<&str>, happening: Happening) -> Plan {
+        self.deliveries += 1;
+        let id = format!("delivery-{}", self.deliveries);
+        let hash = RequestHash::of(format!("{event} {action:?} {happening:?}").as_bytes());
+        self.feed(&Input::Delivery {
+            delivery: Delivery {
+                id: DeliveryId::parse(id).unwrap(),
+                event: event.to_owned(),
+                action: action.map(str::to_owned),
+                repo: Some("acme/widgets".parse::<RepoId>().unwrap()),
+                default_branch: None,
+                happening,
+            },
+            hash,
+            received_at: at(self.clock),
+        })
+    }
+
+    pub fn pull_event(&mut self, action: &str, pull: PullFacts) -> Plan {
+        self.heard("pull_request", Some(action), Happening::Pull(pull))
+    }
+
+    pub fn comment_event(&mut self, change: CommentChange, comment: CommentFacts) -> Plan {
+        let action = match change {
+            CommentChange::Created => "created",
+            CommentChange::Edited => "edited",
+            CommentChange::Deleted => "deleted",
+        };
+        self.heard("issue_comment", Some(action), Happening::Comment(change, comment))
+    }
+
+    /// The outcome of the last delivery.
+    pub fn outcome(&self) -> &DeliveryOutcome {
+        let outcome = self.log.iter().rev().find_map(|recorded| match &recorded.event {
+            Event::DeliveryProcessed { outcome, .. } => Some(outcome),
+            _ => None,
+        });
+        outcome.expect("a delivery was processed")
+    }
+
+    pub fn known(&self, number: u64) -> &CachedPr {
+        self.state.pr(pr(number)).expect("the pull request is known")
+    }
+}
+
+pub(super) fn minutes(minutes: i64) -> SignedDuration {
+    SignedDuration::from_mins(minutes)
+}

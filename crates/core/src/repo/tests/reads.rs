@@ -1,0 +1,135 @@
+use super::*;
+
+fn transient(reason: &str) -> Failure {
+    Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None }
+}
+
+fn survey(pulls: &[PullFacts]) -> RepoFacts {
+    RepoFacts { default_branch: branch("main"), pulls: pulls.to_vec(), comments: Vec::new() }
+}
+
+#[test]
+fn a_failed_bootstrap_is_tried_again_later_and_later() {
+    let mut worker = Worker::default();
+    worker.pull_event("opened", pull(1));
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        worker.feed(&Input::Surveyed { requested_at: at(worker.clock), result: Err(transient("502")) });
+        assert_eq!(worker.state.lifecycle(), Lifecycle::Failed);
+        let wake = next_wake(&worker.state, &worker.settings, at(worker.clock)).expect("a retry");
+        let wait = wake.duration_since(at(worker.clock)).as_secs();
+        waits.push(wait);
+        assert!(!worker.feed(&Input::Tick).effects.contains(&Effect::Survey), "not before it is due");
+        worker.clock += wait;
+        assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Survey));
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+    worker.feed(&Input::Surveyed { requested_at: at(worker.clock), result: Ok(survey(&[pull(1)])) });
+    assert_eq!(worker.state.lifecycle(), Lifecycle::Ready);
+}
+
+#[test]
+fn a_retry_waits_as_long_as_github_asks() {
+    let mut worker = Worker::default();
+    worker.pull_event("opened", pull(1));
+    let told = Failure { retry_at: Some(at(900)), ..transient("secondary rate limit") };
+    worker.feed(&Input::Surveyed { requested_at: at(0), result: Err(told) });
+    assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(900)));
+}
+
+#[test]
+fn everything_is_read_anew_each_hour() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(3600)));
+    worker.clock = 3600;
+    assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Survey));
+    assert!(worker.log.iter().any(|line| line.event == Event::SyncRequested { reason: SyncReason::Periodic }));
+}
+
+#[test]
+fn a_state_that_nobody_touched_for_an_hour_is_read_anew_on_resumption() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.clock = 3601;
+    assert_eq!(worker.feed(&Input::Resume).effects, [Effect::Survey]);
+    assert!(worker.log.iter().any(|line| line.event == Event::SyncRequested { reason: SyncReason::Stale }));
+}
+
+#[test]
+fn a_resumed_worker_asks_again_for_all_that_is_owed() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.heard("pull_request_review_comment", None, Happening::ReviewTalk { pr: pr(8) });
+    let effects = worker.feed(&Input::Resume).effects;
+    assert_eq!(effects, [Effect::FetchPull { pr: pr(8) }, Effect::ReadMergeStates { prs: vec![pr(1)] }]);
+    let mut young = Worker::default();
+    young.pull_event("opened", pull(1));
+    assert!(young.feed(&Input::Resume).effects.contains(&Effect::Survey));
+}
+
+#[test]
+fn an_answer_that_is_older_than_what_was_told_meanwhile_changes_nothing() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.clock = 3600;
+    worker.feed(&Input::Tick);
+    worker.clock = 3601;
+    let pushed = PullFacts { head_sha: sha(11), updated_at: at(3601), ..pull(1) };
+    worker.pull_event("synchronize", pushed);
+    worker.feed(&Input::Surveyed { requested_at: at(3600), result: Ok(survey(&[pull(1)])) });
+    assert_eq!(worker.known(1).head_sha, sha(11));
+    let same_second = PullFacts { head_sha: sha(12), updated_at: at(3601), ..pull(1) };
+    worker.clock = 7300;
+    worker.feed(&Input::Tick);
+    worker.feed(&Input::Surveyed { requested_at: at(7300), result: Ok(survey(&[same_second])) });
+    assert_eq!(worker.known(1).head_sha, sha(12), "asked later, so it knows better");
+}
+
+#[test]
+fn an_open_pull_request_that_a_full_look_does_not_find_is_fetched() {
+    let mut worker = Worker::ready(&[pull(1), pull(2)]);
+    worker.clock = 3600;
+    worker.feed(&Input::Tick);
+    let plan = worker.feed(&Input::Surveyed { requested_at: at(3600), result: Ok(survey(&[pull(2)])) });
+    assert!(plan.effects.contains(&Effect::FetchPull { pr: pr(1) }));
+    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(3600), result: Ok(None) });
+    assert_eq!(worker.state.pr(pr(1)), None);
+}
+
+#[test]
+fn the_merge_state_of_another_head_is_not_believed() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    let other = MergeFacts { head_sha: sha(77), ..merge_facts(1, MergeState::Clean) };
+    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: Ok(vec![other]) });
+    assert_eq!(worker.known(1).merge_state, MergeState::Unknown);
+    assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(1) }]);
+    assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(5)));
+}
+
+#[test]
+fn a_merge_state_that_github_has_not_computed_is_asked_for_again_with_patience_but_not_for_ever() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    let mut asked = 0;
+    while worker.known(1).merge_state_wanted_since.is_some() {
+        asked += 1;
+        assert!(asked < 100, "for ever");
+        let unknown = Ok(vec![merge_facts(1, MergeState::Unknown)]);
+        worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(worker.clock), result: unknown });
+        worker.clock += 60;
+        worker.feed(&Input::Tick);
+    }
+    assert_eq!(asked, 13);
+}
+
+#[test]
+fn an_answer_asked_for_before_the_last_reason_to_ask_does_not_settle_it() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.clock = 50;
+    let review = Happening::Review {
+        pull: crate::facts::ReviewedPull { number: pr(1), head_sha: sha(1) },
+        state: crate::facts::ReviewState::Approved,
+    };
+    worker.heard("pull_request_review", Some("submitted"), review);
+    let clean = || Ok(vec![merge_facts(1, MergeState::Clean)]);
+    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(49), result: clean() });
+    assert_eq!(plan.effects, [Effect::ReadMergeStates { prs: vec![pr(1)] }]);
+    worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(50), result: clean() });
+    assert_eq!(worker.known(1).merge_state, MergeState::Clean);
+}

@@ -1,0 +1,10 @@
+//! Trains: what is remembered of a stack on its way to the default branch.
+
+mod fold;
+mod record;
+
+pub use fold::apply;
+pub use record::{CascadePhase, TrainError, TrainRecord, TrainState};
+
+/// Active trains, by the pull request that each began with.
+pub type Trains = std::collections::BTreeMap<crate::ids::PrNumber, TrainRecord>;

@@ -1,0 +1,98 @@
+//! The record of a train, as it is persisted and mirrored in the status comment.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CommentId, PrNumber, Sha};
+
+/// The version of the record's schema.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrainRecord {
+    pub version: u32,
+    /// Rises with every change: of two records of one train the higher is ahead.
+    pub recovery_seq: u64,
+    pub state: TrainState,
+    /// Where the train began. Never changes; it is the train's name.
+    pub original_root_pr: PrNumber,
+    /// What it works on now.
+    pub current_pr: PrNumber,
+    pub cascade_phase: CascadePhase,
+    pub predecessor_pr: Option<PrNumber>,
+    #[serde(default)]
+    pub predecessor_head_sha: Option<Sha>,
+    pub last_squash_sha: Option<Sha>,
+    pub started_at: Timestamp,
+    pub stopped_at: Option<Timestamp>,
+    pub error: Option<TrainError>,
+    /// Known only here, not in the comment itself.
+    #[serde(default)]
+    pub status_comment_id: Option<CommentId>,
+}
+
+impl TrainRecord {
+    pub(super) fn new(root: PrNumber, current: PrNumber, started_at: Timestamp) -> Self {
+        Self {
+            version: VERSION,
+            recovery_seq: 1,
+            state: TrainState::Running,
+            original_root_pr: root,
+            current_pr: current,
+            cascade_phase: CascadePhase::Idle,
+            predecessor_pr: None,
+            predecessor_head_sha: None,
+            last_squash_sha: None,
+            started_at,
+            stopped_at: None,
+            error: None,
+            status_comment_id: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrainState {
+    Running,
+    Stopped,
+    WaitingCi,
+    Aborted,
+    NeedsManualReview,
+}
+
+/// Where a train is between two squashes.
+///
+/// The descendants are frozen at `Preparing` and carried unchanged to `Retargeting`: one that comes later was never
+/// prepared, and must not be reconciled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CascadePhase {
+    Idle,
+    Preparing { completed: Vec<PrNumber>, skipped: Vec<PrNumber>, frozen_descendants: Vec<PrNumber> },
+    SquashPending { frozen_descendants: Vec<PrNumber>, skipped: Vec<PrNumber> },
+    Reconciling { completed: Vec<PrNumber>, skipped: Vec<PrNumber>, frozen_descendants: Vec<PrNumber> },
+    CatchingUp { completed: Vec<PrNumber>, skipped: Vec<PrNumber>, frozen_descendants: Vec<PrNumber> },
+    Retargeting { completed: Vec<PrNumber>, skipped: Vec<PrNumber>, frozen_descendants: Vec<PrNumber> },
+}
+
+impl CascadePhase {
+    /// The pull requests that the phase promised something to.
+    pub fn frozen_descendants(&self) -> &[PrNumber] {
+        match self {
+            Self::Idle => &[],
+            Self::Preparing { frozen_descendants, .. }
+            | Self::SquashPending { frozen_descendants, .. }
+            | Self::Reconciling { frozen_descendants, .. }
+            | Self::CatchingUp { frozen_descendants, .. }
+            | Self::Retargeting { frozen_descendants, .. } => frozen_descendants,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrainError {
+    /// The status comment's JSON calls it `type`.
+    #[serde(alias = "type")]
+    pub error_type: String,
+    pub message: String,
+}
