@@ -7,7 +7,7 @@ mod housekeeping;
 mod properties;
 mod reads;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::*;
 use crate::facts::{CommentChange, CommentFacts, Happening, HeadRepo, MergeState, PullState};
@@ -132,8 +132,4 @@ impl Worker {
     pub fn known(&self, number: u64) -> &CachedPr {
         self.state.pr(pr(number)).expect("the pull request is known")
     }
-}
-
-pub(super) fn minutes(minutes: i64) -> SignedDuration {
-    SignedDuration::from_mins(minutes)
 }

@@ -34,7 +34,7 @@ fn the_rows_of_the_table_of_incremental_updates() {
         .pull_event("edited", PullFacts { head_sha: sha(11), base_ref: branch("next"), updated_at: at(11), ..pull(1) });
     assert_eq!(worker.known(1).base_ref, branch("next"));
 
-    let reads = Effect::ReadMergeStates { prs: vec![pr(1)] };
+    let reads = || Effect::ReadMergeStates { prs: vec![pr(1)] };
     let suite = CheckSuiteFacts {
         id: CheckSuiteId::new(5),
         head_sha: sha(11),
@@ -44,13 +44,13 @@ fn the_rows_of_the_table_of_incremental_updates() {
     };
     let plan = worker.heard("check_suite", Some("requested"), Happening::CheckSuite(suite.clone()));
     assert_eq!(plan.effects, [], "nothing is complete yet");
-    assert_eq!(worker.heard("check_suite", Some("completed"), Happening::CheckSuite(suite)).effects, [reads.clone()]);
+    assert_eq!(worker.heard("check_suite", Some("completed"), Happening::CheckSuite(suite)).effects, [reads()]);
     let status = |state| Happening::Status { sha: sha(11), state, context: "ci".to_owned() };
     assert_eq!(worker.heard("status", None, status(StatusState::Pending)).effects, []);
-    assert_eq!(worker.heard("status", None, status(StatusState::Success)).effects, [reads.clone()]);
+    assert_eq!(worker.heard("status", None, status(StatusState::Success)).effects, [reads()]);
     let review =
         Happening::Review { pull: ReviewedPull { number: pr(1), head_sha: sha(11) }, state: ReviewState::Approved };
-    assert_eq!(worker.heard("pull_request_review", Some("submitted"), review).effects, [reads]);
+    assert_eq!(worker.heard("pull_request_review", Some("submitted"), review).effects, [reads()]);
 
     let closed = PullFacts { state: PullState::Closed { at: at(20) }, updated_at: at(20), ..pull(1) };
     worker.pull_event("closed", closed);
