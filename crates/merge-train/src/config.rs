@@ -1,1 +1,90 @@
 //! What the operator wants: `merge-train.toml`, the environment, and the defaults.
+//!
+//! [`settings`] lists every setting there is; the file, the environment, the defaults and `docs/configuration.md` go by
+//! that one list. Reading ([`Config::load`]) asks only that what is written is right; what a command cannot do without
+//! is asked for separately ([`Config::check_for_serve`]), so that `merge-train state export` needs nothing but `[state]`.
+
+mod consistency;
+mod draft;
+mod environment;
+mod file;
+mod kind;
+mod near;
+mod problem;
+mod requirements;
+mod secret;
+mod sections;
+mod settings;
+mod substitute;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+
+pub use environment::Environment;
+pub use problem::{Error, Place, Problem};
+pub use requirements::{Credentials, ForServe, Storage};
+pub use secret::Secret;
+pub use sections::*;
+
+/// The file that is read when none is named.
+pub const DEFAULT_FILE: &str = "merge-train.toml";
+
+/// Everything that can be configured, checked.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub github: Github,
+    pub git: Git,
+    pub state: State,
+    pub server: Server,
+    pub behavior: Behavior,
+    pub housekeeping: Housekeeping,
+    pub log: Log,
+    pub api_keys: Vec<ApiKey>,
+    pub ratchet: Ratchet,
+    pub workflows: Vec<Workflow>,
+    pub schedules: Vec<Schedule>,
+    pub slack: Slack,
+    /// What is odd but does no harm; for the log.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+    /// Where each setting stood, for a complaint that comes later.
+    #[serde(skip)]
+    places: BTreeMap<(&'static str, &'static str), Place>,
+}
+
+impl Config {
+    /// Reads the file at `path`; without one, [`DEFAULT_FILE`] in the working directory if it is there. The environment
+    /// overrides the file, and the defaults fill the rest.
+    pub fn load(path: Option<&Path>, environment: &Environment) -> Result<Self, Error> {
+        let wanted = path.unwrap_or(Path::new(DEFAULT_FILE));
+        let text = match fs::read_to_string(wanted) {
+            Ok(text) => text,
+            Err(error) if path.is_none() && error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(source) => return Err(Error::Unreadable { path: wanted.to_owned(), source }),
+        };
+        Self::parse(wanted, &text, environment)
+    }
+
+    fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
+        let contents = file::read(path, text, environment);
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let mut draft = draft::Draft::new(contents, directory, environment);
+        consistency::settle(&mut draft);
+        problem::none_of(std::mem::take(&mut draft.problems))?;
+        draft.take_defaults();
+        let (values, places) = draft.finish();
+        let config: Self = serde_json::from_value(values).expect("a setting's kind fits the field that it fills");
+        Ok(Self { warnings: environment.warnings(), places, ..config })
+    }
+
+    fn place(&self, section: &'static str, key: &'static str) -> Place {
+        self.places.get(&(section, key)).cloned().unwrap_or(Place::Nowhere)
+    }
+}

@@ -1,0 +1,104 @@
+//! What the settings say together.
+
+use std::collections::BTreeMap;
+
+use super::draft::Draft;
+use super::settings::section;
+
+/// Fills in what follows from other settings, and complains of what contradicts them.
+pub fn settle(draft: &mut Draft) {
+    addresses(draft);
+    identity(draft);
+    signing(draft);
+    for section in ["api_keys", "workflows", "schedules"] {
+        each_name_once(draft, section);
+    }
+    schedules(draft);
+}
+
+/// A server of one's own has all three addresses: a token meant for it must not go to github.com.
+fn addresses(draft: &mut Draft) {
+    let public = section("github").and_then(|section| section.setting("api_url")).and_then(|setting| setting.default);
+    let Some((api_url, place)) = draft.text("github", "api_url") else { return };
+    if Some(api_url) == public {
+        return;
+    }
+    let (place, host) = (place.clone(), api_url.strip_suffix("/api/v3").map(str::to_owned));
+    for (key, path) in [("graphql_url", "/api/graphql"), ("git_url", "")] {
+        match &host {
+            _ if draft.place("github", key).is_some() => {}
+            Some(host) => draft.derive("github", key, format!("{host}{path}"), place.clone()),
+            None => {
+                let text = format!(
+                    "github.api_url is not GitHub's own and does not end in /api/v3, so github.{key} does not follow \
+                     from it; set github.{key} too"
+                );
+                draft.complain(place.clone(), text);
+            }
+        }
+    }
+}
+
+fn identity(draft: &mut Draft) {
+    let at = |key| draft.place("github", key).cloned();
+    let (app, key, installation, token) = (at("app_id"), at("private_key_path"), at("installation_id"), at("token"));
+    if let (Some(place), None) = (&app, &key) {
+        draft.complain(place.clone(), "github.app_id needs github.private_key_path, the app's private key");
+    }
+    if let (Some(place), None) = (&key, &app) {
+        draft.complain(place.clone(), "github.private_key_path needs github.app_id, the id of the app it belongs to");
+    }
+    if let (Some(place), None, None) = (&installation, &app, &key) {
+        draft.complain(place.clone(), "github.installation_id needs github.app_id and github.private_key_path");
+    }
+    if let (Some(place), Some(_)) = (token, app.or(key)) {
+        draft.complain(
+            place,
+            "github.token and github.app_id are both set; keep one: the app, or the token for trying out",
+        );
+    }
+}
+
+fn signing(draft: &mut Draft) {
+    let Some((kind, place)) = draft.text("git", "signing") else { return };
+    let (needed, what) = match kind {
+        "gpg" => ("signing_key_id", "the id of the GPG key"),
+        "ssh" => ("ssh_key_path", "the SSH key"),
+        _ => return,
+    };
+    if draft.place("git", needed).is_none() {
+        let text = format!("git.signing is {kind:?} and needs git.{needed}, {what} that signs");
+        draft.complain(place.clone(), text);
+    }
+}
+
+fn each_name_once(draft: &mut Draft, section: &'static str) {
+    let mut first = BTreeMap::new();
+    let mut again = Vec::new();
+    for row in draft.rows(section) {
+        let Some(name) = row.text("name") else { continue };
+        if let Some(earlier) = first.get(name) {
+            again.push((
+                row.place.clone(),
+                format!("[[{section}]] {name:?} is there already, at {earlier}; choose another name"),
+            ));
+        } else {
+            first.insert(name.to_owned(), row.place.clone());
+        }
+    }
+    again.into_iter().for_each(|(place, text)| draft.complain(place, text));
+}
+
+fn schedules(draft: &mut Draft) {
+    let known: Vec<&str> = draft.rows("workflows").iter().filter_map(|row| row.text("name")).collect();
+    let lost: Vec<_> = draft
+        .rows("schedules")
+        .iter()
+        .filter_map(|row| row.text("workflow").map(|workflow| (row.place.clone(), workflow)))
+        .filter(|(_, workflow)| !known.contains(workflow))
+        .map(|(place, workflow)| {
+            (place, format!("no [[workflows]] is called {workflow:?}; there are: {}", known.join(", ")))
+        })
+        .collect();
+    lost.into_iter().for_each(|(place, text)| draft.complain(place, text));
+}

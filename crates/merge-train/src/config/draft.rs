@@ -1,0 +1,183 @@
+//! From what is written to what is meant: the environment over the file over the defaults.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::environment::Environment;
+use super::file::{Contents, Entry};
+use super::kind::{Kind, Written};
+use super::problem::{Place, Problem};
+use super::settings::{Need, Rows, SECTIONS, Section, Setting};
+
+/// A setting, by the names of its section and key.
+type Name = (&'static str, &'static str);
+
+/// A configuration in the making: what is set so far, where, and what is wrong with it.
+#[derive(Default)]
+pub struct Draft {
+    values: BTreeMap<Name, (Value, Place)>,
+    rows: BTreeMap<&'static str, Vec<Row>>,
+    pub problems: Vec<Problem>,
+}
+
+/// One `[[…]]` of a section that repeats.
+pub struct Row {
+    pub place: Place,
+    values: Map<String, Value>,
+}
+
+impl Row {
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key).and_then(Value::as_str)
+    }
+}
+
+impl Draft {
+    /// What the file and the environment say. Paths in the file are seen from its directory.
+    pub fn new(contents: Contents, directory: &Path, environment: &Environment) -> Self {
+        let mut draft = Self { problems: contents.problems, ..Self::default() };
+        for entry in contents.entries {
+            let overridden = environment.setting(entry.section, entry.setting).is_some();
+            if let Some(value) = draft.accept(&entry, directory, overridden) {
+                draft.values.insert((entry.section.name, entry.setting.key), (value, entry.place));
+            }
+        }
+        for (section, place, entries) in contents.rows {
+            let row = draft.row(section, place, &entries, directory);
+            draft.rows.entry(section.name).or_default().push(row);
+        }
+        draft.take_environment(environment);
+        draft
+    }
+
+    fn accept(&mut self, entry: &Entry, directory: &Path, overridden: bool) -> Option<Value> {
+        let outcome = match &entry.written {
+            Ok(written) => judge(entry.section, entry.setting, written, &entry.place),
+            Err(_) if overridden => return None,
+            Err(problem) => Err(problem.clone()),
+        };
+        match outcome {
+            Ok(Value::String(path)) if entry.setting.kind == Kind::Path => {
+                Some(directory.join(path).to_string_lossy().into())
+            }
+            Ok(value) => Some(value),
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn row(&mut self, section: &'static Section, place: Place, entries: &[Entry], directory: &Path) -> Row {
+        let mut values = Map::new();
+        for entry in entries {
+            if let Some(value) = self.accept(entry, directory, false) {
+                values.insert(entry.setting.key.to_owned(), value);
+            }
+        }
+        for setting in section.settings {
+            let written = entries.iter().any(|entry| entry.setting.key == setting.key);
+            if setting.need == Need::Required && !written {
+                let text = format!("{} lacks {:?}: {}", section.header(), setting.key, setting.doc);
+                self.problems.push(Problem::new(place.clone(), text));
+            } else if !written && let Some(value) = default(section, setting) {
+                values.insert(setting.key.to_owned(), value);
+            }
+        }
+        Row { place, values }
+    }
+
+    fn take_environment(&mut self, environment: &Environment) {
+        for (section, setting) in single_settings() {
+            let Some((variable, text)) = environment.setting(section, setting) else { continue };
+            let place = Place::Variable(variable);
+            match judge(section, setting, &Written::Bare(text.to_owned()), &place) {
+                Ok(value) => _ = self.values.insert((section.name, setting.key), (value, place)),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    /// Gives every setting that is not set its default.
+    pub fn take_defaults(&mut self) {
+        for (section, setting) in single_settings() {
+            if let Some(value) = default(section, setting) {
+                self.values.entry((section.name, setting.key)).or_insert((value, Place::Nowhere));
+            }
+        }
+    }
+
+    /// The text of a setting and where it stands, if it is set.
+    pub fn text(&self, section: &'static str, key: &'static str) -> Option<(&str, &Place)> {
+        let (value, place) = self.values.get(&(section, key))?;
+        value.as_str().map(|text| (text, place))
+    }
+
+    /// Where a setting stands, if it is set.
+    pub fn place(&self, section: &'static str, key: &'static str) -> Option<&Place> {
+        self.values.get(&(section, key)).map(|(_, place)| place)
+    }
+
+    /// Sets what follows from another setting.
+    pub fn derive(&mut self, section: &'static str, key: &'static str, text: String, from: Place) {
+        self.values.insert((section, key), (text.into(), from));
+    }
+
+    pub fn rows(&self, section: &'static str) -> &[Row] {
+        self.rows.get(section).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn complain(&mut self, place: Place, text: impl Into<String>) {
+        self.problems.push(Problem::new(place, text));
+    }
+
+    /// The tree that the typed sections are read from, and where each setting stood.
+    pub fn finish(self) -> (Value, BTreeMap<Name, Place>) {
+        let mut root = Map::new();
+        for section in SECTIONS {
+            let value = match section.rows {
+                Rows::One => Value::Object(Map::new()),
+                Rows::Many => Value::Array(Vec::new()),
+            };
+            insert(&mut root, section.name, value);
+        }
+        let mut places = BTreeMap::new();
+        for ((section, key), (value, place)) in self.values {
+            insert(&mut root, &format!("{section}.{key}"), value);
+            places.insert((section, key), place);
+        }
+        for (section, rows) in self.rows {
+            insert(&mut root, section, rows.into_iter().map(|row| Value::Object(row.values)).collect());
+        }
+        (Value::Object(root), places)
+    }
+}
+
+fn single_settings() -> impl Iterator<Item = (&'static Section, &'static Setting)> {
+    let single = SECTIONS.iter().filter(|section| section.rows == Rows::One);
+    single.flat_map(|section| section.settings.iter().map(move |setting| (section, setting)))
+}
+
+fn judge(section: &Section, setting: &Setting, written: &Written, place: &Place) -> Result<Value, Problem> {
+    let complain = |text| Problem::new(place.clone(), format!("{}.{} {text}", section.name, setting.key));
+    setting.kind.accept(written).map_err(complain)
+}
+
+fn default(section: &Section, setting: &Setting) -> Option<Value> {
+    let written = Written::Bare(setting.default?.to_owned());
+    let value = setting.kind.accept(&written);
+    Some(value.unwrap_or_else(|text| panic!("the default of {}.{} {text}", section.name, setting.key)))
+}
+
+/// Puts a value where `a.b.c` says.
+fn insert(root: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => _ = root.insert(path.to_owned(), value),
+        Some((first, rest)) => {
+            let inner = root.entry(first).or_insert_with(|| Value::Object(Map::new()));
+            insert(inner.as_object_mut().expect("a section holds settings, not a value"), rest, value);
+        }
+    }
+}

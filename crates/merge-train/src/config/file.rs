@@ -1,0 +1,162 @@
+//! The file: which setting each key is, and where it stands.
+
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::environment::Environment;
+use super::kind::Written;
+use super::near::instead;
+use super::problem::{Place, Problem};
+use super::settings::{Rows, SECTIONS, Section, Setting, section};
+use super::substitute::substitute;
+
+/// A key that the file sets.
+pub struct Entry {
+    pub section: &'static Section,
+    pub setting: &'static Setting,
+    pub place: Place,
+    /// A problem when its text names a variable that is not set; it matters only if the value does.
+    pub written: Result<Written, Problem>,
+}
+
+/// What a file says.
+#[derive(Default)]
+pub struct Contents {
+    pub entries: Vec<Entry>,
+    /// The rows of the sections that repeat, each with its header's place.
+    pub rows: Vec<(&'static Section, Place, Vec<Entry>)>,
+    pub problems: Vec<Problem>,
+}
+
+/// Reads all that can be read, whatever else is wrong.
+pub fn read(path: &Path, text: &str, environment: &Environment) -> Contents {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    let mut reader = Reader { path, text, environment, broken: Vec::new() };
+    reader.broken = errors
+        .iter()
+        .map(|error| Problem::new(reader.place(error.span().map_or(0, |span| span.start)), error.message()))
+        .collect();
+    let mut contents = Contents { problems: reader.broken.clone(), ..Contents::default() };
+    reader.table(root.get_ref(), "", &mut contents);
+    contents
+}
+
+fn same_line(left: &Place, right: &Place) -> bool {
+    matches!((left, right), (Place::File { line: left, .. }, Place::File { line: right, .. }) if left == right)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    environment: &'a Environment,
+    /// What the parser could not read. What it guessed in its stead is not what was written there.
+    broken: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    /// A table that holds sections: the file itself, or a section with others inside.
+    fn table(&self, table: &DeTable<'_>, outer: &str, contents: &mut Contents) {
+        let own = section(outer);
+        for (key, value) in table {
+            let name = if outer.is_empty() { key.get_ref().to_string() } else { format!("{outer}.{}", key.get_ref()) };
+            let place = self.place(key.span().start);
+            if own.is_none() && self.broken_at(&place).is_some() {
+                continue;
+            }
+            match (section(&name), own, value.get_ref()) {
+                (Some(inner), _, DeValue::Table(table)) if inner.rows == Rows::One => {
+                    self.table(table, inner.name, contents);
+                }
+                (Some(inner), _, DeValue::Array(rows)) if inner.rows == Rows::Many => {
+                    rows.iter().for_each(|row| self.row(inner, row, contents));
+                }
+                (Some(inner), ..) => {
+                    let text = format!("{:?} is a section of its own; write {}", inner.name, inner.header());
+                    contents.problems.push(Problem::new(place, text));
+                }
+                (None, Some(own), _) => match self.entry(own, key, value) {
+                    Ok(entry) => contents.entries.push(entry),
+                    Err(problem) => contents.problems.push(problem),
+                },
+                (None, None, _) => contents.problems.push(Problem::new(place, unknown_section(&name, value.get_ref()))),
+            }
+        }
+    }
+
+    fn row(&self, section: &'static Section, row: &Spanned<DeValue<'_>>, contents: &mut Contents) {
+        let place = self.place(row.span().start);
+        let DeValue::Table(table) = row.get_ref() else {
+            let text = format!("{:?} takes tables; write {}", section.name, section.header());
+            return contents.problems.push(Problem::new(place, text));
+        };
+        let mut entries = Vec::new();
+        for (key, value) in table {
+            match self.entry(section, key, value) {
+                Ok(entry) => entries.push(entry),
+                Err(problem) => contents.problems.push(problem),
+            }
+        }
+        contents.rows.push((section, place, entries));
+    }
+
+    fn entry(
+        &self,
+        section: &'static Section,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Entry, Problem> {
+        let place = self.place(key.span().start);
+        let broken = self.broken_at(&place).cloned();
+        let Some(setting) = section.setting(key.get_ref()) else {
+            let names: Vec<&str> = section.settings.iter().map(|setting| setting.key).collect();
+            let hint = instead(key.get_ref(), names.iter().copied(), &names);
+            let unknown =
+                || Problem::new(place, format!("unknown key {:?} in {}{hint}", key.get_ref(), section.header()));
+            return Err(broken.unwrap_or_else(unknown));
+        };
+        if let Some(problem) = broken {
+            return Ok(Entry { section, setting, place, written: Err(problem) });
+        }
+        let span = value.span();
+        let mut text = |text: &str| {
+            substitute(text, self.environment).map_err(|failure| {
+                let text = format!("{}.{}: {}", section.name, setting.key, failure.text);
+                Problem::new(self.place(self.find(&span, &failure.at)), text)
+            })
+        };
+        let written = Written::from_toml(value.get_ref(), &mut text);
+        Ok(Entry { section, setting, place: self.place(span.start), written })
+    }
+
+    fn broken_at(&self, place: &Place) -> Option<&Problem> {
+        self.broken.iter().find(|problem| same_line(&problem.place, place))
+    }
+
+    /// Where the part of a value begins, or the value, when an escape spells the part otherwise.
+    fn find(&self, span: &Range<usize>, part: &str) -> usize {
+        let within = self.text.get(span.clone()).and_then(|value| value.find(part));
+        span.start + within.unwrap_or(0)
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        let before = &self.text[..self.text.floor_char_boundary(offset)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Place::File {
+            path: self.path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+fn unknown_section(name: &str, value: &DeValue<'_>) -> String {
+    let headers: Vec<String> = SECTIONS.iter().map(Section::header).collect();
+    let hint = instead(name, SECTIONS.iter().map(|section| section.name), &headers);
+    match value {
+        DeValue::Table(_) => format!("unknown section {name:?}{hint}"),
+        _ => format!("{name:?} stands outside every section{hint}"),
+    }
+}

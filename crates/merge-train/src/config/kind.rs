@@ -1,0 +1,200 @@
+//! What a setting's value may be.
+
+use std::net::SocketAddr;
+
+use merge_train_core::ids::TenantId;
+use serde_json::Value;
+use toml::de::DeValue;
+use tracing_subscriber::EnvFilter;
+use url::Url;
+
+use super::secret::HIDDEN;
+
+/// The kinds of value. Each says in one place what it takes, from the file and from the environment alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Path,
+    HttpUrl,
+    /// It may hold a password, and so is a secret.
+    DatabaseUrl,
+    Address,
+    Choice(&'static [&'static str]),
+    Integer {
+        min: u64,
+        max: u64,
+    },
+    Flag,
+    LogFilter,
+    Secret,
+    /// One secret, or a list of them.
+    Secrets,
+    /// Whoever gets it wrong may have written the key itself, and so it is a secret.
+    Sha256,
+    Tenant,
+    /// A tenant, or `*`.
+    Tenants,
+    /// A text, or a list of them.
+    Texts,
+}
+
+/// A value as somebody wrote it.
+#[derive(Clone)]
+pub enum Written {
+    /// In quotes: a text and nothing else.
+    Quoted(String),
+    /// From the environment, which knows only texts: it may stand for a number.
+    Bare(String),
+    Integer(String),
+    Flag(bool),
+    List(Vec<Written>),
+    /// Something no setting takes: its name in TOML.
+    Other(&'static str),
+}
+
+/// How a value shows in a message. A secret does not.
+enum Shown {
+    Text(String),
+    Type(&'static str),
+}
+
+impl Kind {
+    /// Whether a message must not show the value.
+    pub fn is_secret(self) -> bool {
+        matches!(self, Self::DatabaseUrl | Self::Secret | Self::Secrets | Self::Sha256)
+    }
+
+    /// What is taken, to end the sentence "it must be".
+    pub fn allowed(self) -> String {
+        match self {
+            Self::Text => "a text that is not empty".into(),
+            Self::Path => "a path".into(),
+            Self::HttpUrl => "a URL that begins with http:// or https://, without user or password".into(),
+            Self::DatabaseUrl => "a URL that begins with postgres:// or postgresql://".into(),
+            Self::Address => "an IP address and a port, such as 0.0.0.0:8080".into(),
+            Self::Choice(choices) => format!("one of {}", choices.join(", ")),
+            Self::Integer { min, max } => format!("a whole number, {min}–{max}"),
+            Self::Flag => "true or false".into(),
+            Self::LogFilter => "a level (error, warn, info, debug, trace), or target=level separated by commas".into(),
+            Self::Secret => "a secret that is not empty".into(),
+            Self::Secrets => "a secret that is not empty, or a list of them".into(),
+            Self::Sha256 => "the SHA-256 of the key: 64 hexadecimal digits".into(),
+            Self::Tenant => "the owner of repositories".into(),
+            Self::Tenants => "the owner of repositories, or * for all".into(),
+            Self::Texts => "a text that is not empty, or a list of them".into(),
+        }
+    }
+
+    /// The value in the form the typed sections are made of, or the end of a sentence that begins with the setting's
+    /// name.
+    pub fn accept(self, written: &Written) -> Result<Value, String> {
+        self.value(written).ok_or_else(|| {
+            let shown = match Shown::of(written) {
+                Shown::Text(text) if text.is_empty() => "empty".to_owned(),
+                // A URL that is refused for the password in it is not the place to show it.
+                Shown::Text(text) if self.is_secret() || text.contains('@') => HIDDEN.to_owned(),
+                Shown::Text(text) => text,
+                Shown::Type(name) => name.to_owned(),
+            };
+            format!("is {shown}; it must be {}", self.allowed())
+        })
+    }
+
+    fn value(self, written: &Written) -> Option<Value> {
+        match (self, written) {
+            (Self::Secrets | Self::Texts, Written::List(items)) => self.list(items),
+            (Self::Secrets | Self::Texts, Written::Bare(text)) if text.starts_with('[') => self.list(&array(text)?),
+            (Self::Secrets | Self::Texts, one) => self.list(std::slice::from_ref(one)),
+            (Self::Integer { min, max }, Written::Integer(text) | Written::Bare(text)) => {
+                let number: u64 = text.parse().ok()?;
+                (min..=max).contains(&number).then(|| number.into())
+            }
+            (Self::Flag, Written::Flag(flag)) => Some((*flag).into()),
+            (Self::Flag, Written::Bare(text)) => text.parse::<bool>().ok().map(Value::from),
+            (Self::Integer { .. } | Self::Flag, _) => None,
+            (_, Written::Quoted(text) | Written::Bare(text)) => self.text(text).map(Value::from),
+            _ => None,
+        }
+    }
+
+    fn list(self, items: &[Written]) -> Option<Value> {
+        let one = if self == Self::Secrets { Self::Secret } else { Self::Text };
+        let values: Option<Vec<Value>> = items.iter().map(|item| one.value(item)).collect();
+        values.filter(|values| !values.is_empty()).map(Value::from)
+    }
+
+    /// A text in the one form in which it is used: an address without the slash at its end, a digest in lower case.
+    fn text(self, text: &str) -> Option<String> {
+        let given = || (!text.trim().is_empty()).then(|| text.to_owned());
+        match self {
+            Self::HttpUrl => {
+                let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
+                let open = url.username().is_empty() && url.password().is_none() && url.has_host();
+                let plain = url.query().is_none() && url.fragment().is_none();
+                (open && plain).then(|| text.trim_end_matches('/').to_owned())
+            }
+            Self::DatabaseUrl => {
+                let url = Url::parse(text).ok()?;
+                ["postgres", "postgresql"].contains(&url.scheme()).then(|| text.to_owned())
+            }
+            Self::Address => text.parse::<SocketAddr>().ok().map(|address| address.to_string()),
+            Self::Choice(choices) => choices.contains(&text).then(|| text.to_owned()),
+            Self::LogFilter => EnvFilter::try_new(text).ok().and_then(|_| given()),
+            Self::Sha256 => {
+                let digest = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+                digest.then(|| text.to_ascii_lowercase())
+            }
+            Self::Tenants if text == "*" => given(),
+            Self::Tenant | Self::Tenants => {
+                text.to_ascii_lowercase().parse::<TenantId>().ok().map(|tenant| tenant.to_string())
+            }
+            _ => given(),
+        }
+    }
+}
+
+impl Shown {
+    fn of(written: &Written) -> Self {
+        match written {
+            Written::Quoted(text) | Written::Bare(text) if text.is_empty() => Self::Text(String::new()),
+            Written::Quoted(text) | Written::Bare(text) => Self::Text(format!("{text:?}")),
+            Written::Integer(text) => Self::Text(text.clone()),
+            Written::Flag(flag) => Self::Text(flag.to_string()),
+            Written::List(items) if items.is_empty() => Self::Text(String::new()),
+            Written::List(_) => Self::Type("a list"),
+            Written::Other(name) => Self::Type(name),
+        }
+    }
+}
+
+impl Written {
+    /// What TOML says, with `text` making of each text what it stands for.
+    pub fn from_toml<E>(value: &DeValue<'_>, text: &mut impl FnMut(&str) -> Result<Self, E>) -> Result<Self, E> {
+        Ok(match value {
+            DeValue::String(value) => text(value)?,
+            DeValue::Integer(value) => {
+                let number = i128::from_str_radix(value.as_str(), value.radix());
+                Self::Integer(number.map_or_else(|_| value.as_str().to_owned(), |number| number.to_string()))
+            }
+            DeValue::Boolean(flag) => Self::Flag(*flag),
+            DeValue::Array(items) => {
+                let items: Result<Vec<Self>, E> =
+                    items.iter().map(|item| Self::from_toml(item.get_ref(), text)).collect();
+                Self::List(items?)
+            }
+            DeValue::Float(_) => Self::Other("a decimal number"),
+            DeValue::Datetime(_) => Self::Other("a date"),
+            DeValue::Table(_) => Self::Other("a table"),
+        })
+    }
+}
+
+/// A list in the environment is written as in the file.
+fn array(text: &str) -> Option<Vec<Written>> {
+    let value = DeValue::parse(text).ok()?;
+    let quoted = |text: &str| Ok::<_, std::convert::Infallible>(Written::Quoted(text.to_owned()));
+    match Written::from_toml(value.get_ref(), &mut { quoted }) {
+        Ok(Written::List(items)) => Some(items),
+        _ => None,
+    }
+}

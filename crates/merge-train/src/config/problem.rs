@@ -1,0 +1,68 @@
+//! What is wrong with a configuration, and where.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no configuration to work with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file is not there, not ours to read, or no text.
+    #[error("the configuration {} cannot be read: check the path and its permissions", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    /// All that is wrong, not the first only: a person mends it in one go.
+    #[error("{}", list(.0))]
+    Invalid(Vec<Problem>),
+}
+
+/// One thing to mend.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    pub place: Place,
+    pub text: String,
+}
+
+/// Where a value was written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In the file; line and column count from 1.
+    File { path: PathBuf, line: usize, column: usize },
+    /// In the environment.
+    Variable(String),
+    /// Nowhere: it is missing, or has its default.
+    Nowhere,
+}
+
+impl Problem {
+    pub fn new(place: Place, text: impl Into<String>) -> Self {
+        Self { place, text: text.into() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
+            Self::Variable(name) => f.write_str(name),
+            Self::Nowhere => f.write_str("configuration"),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.text)
+    }
+}
+
+/// `Ok` when there is nothing to mend; otherwise everything, in the order in which a person meets it.
+pub fn none_of(mut problems: Vec<Problem>) -> Result<(), Error> {
+    problems.sort();
+    problems.dedup();
+    if problems.is_empty() { Ok(()) } else { Err(Error::Invalid(problems)) }
+}
+
+fn list(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,119 @@
+//! What a command needs beyond a configuration that can be read.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+
+use super::problem::{Error, Place, Problem, none_of};
+use super::{Config, Secret};
+
+/// What only `serve` cannot do without.
+#[derive(Debug, Clone)]
+pub struct ForServe {
+    pub credentials: Credentials,
+    /// At least one; none is empty.
+    pub webhook_secrets: Vec<Secret>,
+    pub storage: Storage,
+}
+
+/// As whom GitHub is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    App { app_id: u64, private_key_pem: Secret, installation_id: Option<u64> },
+    Token(Secret),
+}
+
+/// Where state is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Storage {
+    /// The embedded database, in a directory that exists and can be written.
+    Directory(PathBuf),
+    Postgres(Secret),
+}
+
+impl Config {
+    /// All that `serve` needs, or all that is missing.
+    pub fn check_for_serve(&self) -> Result<ForServe, Error> {
+        let mut problems = Vec::new();
+        let mut keep = |problem| problems.push(problem);
+        let credentials = self.read_credentials().map_err(&mut keep).ok();
+        let webhook_secrets = self.webhook_secrets().map_err(&mut keep).ok();
+        let storage = self.find_storage().map_err(&mut keep).ok();
+        none_of(problems)?;
+        Ok(ForServe {
+            credentials: credentials.expect("it is a problem otherwise"),
+            webhook_secrets: webhook_secrets.expect("it is a problem otherwise"),
+            storage: storage.expect("it is a problem otherwise"),
+        })
+    }
+
+    /// As whom to speak to GitHub. Reads the app's private key, and makes sure that it can sign.
+    pub fn credentials(&self) -> Result<Credentials, Error> {
+        self.read_credentials().map_err(|problem| Error::Invalid(vec![problem]))
+    }
+
+    /// Where state is kept. Makes the directory if it is not there.
+    pub fn storage(&self) -> Result<Storage, Error> {
+        self.find_storage().map_err(|problem| Error::Invalid(vec![problem]))
+    }
+
+    fn read_credentials(&self) -> Result<Credentials, Problem> {
+        let github = &self.github;
+        if let Some(token) = &github.token {
+            return Ok(Credentials::Token(token.clone()));
+        }
+        let (Some(app_id), Some(path)) = (github.app_id, &github.private_key_path) else {
+            let text = "nobody to be on GitHub; set github.app_id and github.private_key_path, or, for trying out, \
+                        github.token (MERGE_TRAIN_GITHUB_TOKEN)";
+            return Err(Problem::new(Place::Nowhere, text));
+        };
+        let private_key_pem = read_private_key(path).map_err(|why| {
+            let text = format!("github.private_key_path: {} {why}", path.display());
+            Problem::new(self.place("github", "private_key_path"), text)
+        })?;
+        Ok(Credentials::App { app_id, private_key_pem, installation_id: github.installation_id })
+    }
+
+    fn webhook_secrets(&self) -> Result<Vec<Secret>, Problem> {
+        if self.server.webhook_secret.is_empty() {
+            let text = "server.webhook_secret is missing: without it anybody could send webhooks; set it, or \
+                        MERGE_TRAIN_SERVER_WEBHOOK_SECRET, to the secret that GitHub has";
+            return Err(Problem::new(Place::Nowhere, text));
+        }
+        Ok(self.server.webhook_secret.clone())
+    }
+
+    fn find_storage(&self) -> Result<Storage, Problem> {
+        if let Some(url) = &self.state.database_url {
+            return Ok(Storage::Postgres(url.clone()));
+        }
+        let directory = &self.state.state_dir;
+        make_writable(directory).map_err(|error| {
+            let text = format!(
+                "state.state_dir: {} cannot be written ({error}); set state.state_dir or MERGE_TRAIN_STATE_DIR to a \
+                 directory that can, on a disk that lasts",
+                directory.display()
+            );
+            Problem::new(self.place("state", "state_dir"), text)
+        })?;
+        Ok(Storage::Directory(directory.clone()))
+    }
+}
+
+/// The key's text, or the end of a sentence that begins with its path. No part of the key is ever in it.
+fn read_private_key(path: &Path) -> Result<Secret, String> {
+    let pem = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let not_a_key = "is no RSA private key in PEM form; download one from the app's settings on GitHub".to_owned();
+    let key = EncodingKey::from_rsa_pem(pem.as_bytes()).map_err(|_| not_a_key.clone())?;
+    // A key that reads as one may still be unable to sign: a damaged file, or one that is too short.
+    let claims = serde_json::json!({});
+    jsonwebtoken::encode(&Header::new(Algorithm::RS256), &claims, &key).map_err(|_| not_a_key)?;
+    Ok(Secret::new(pem))
+}
+
+fn make_writable(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    tempfile::tempfile_in(directory).map(drop)
+}

@@ -1,0 +1,251 @@
+//! The settings, typed. [`super::settings`] says what each means and what it may be.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use merge_train_core::ids::{Invalid, TenantId};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::secret::{HIDDEN, Secret};
+
+/// `[github]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Github {
+    pub api_url: String,
+    pub graphql_url: String,
+    pub git_url: String,
+    pub app_id: Option<u64>,
+    pub private_key_path: Option<PathBuf>,
+    pub installation_id: Option<u64>,
+    pub token: Option<Secret>,
+}
+
+/// `[git]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Git {
+    pub clone_base_dir: PathBuf,
+    signing: Option<SigningKind>,
+    signing_key_id: Option<String>,
+    gpg_home: Option<PathBuf>,
+    ssh_key_path: Option<PathBuf>,
+    pub user_name: String,
+    pub user_email: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SigningKind {
+    Gpg,
+    Ssh,
+    Off,
+}
+
+/// How commits are signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signing {
+    Gpg { key_id: String, home: Option<PathBuf> },
+    Ssh { key_path: PathBuf },
+    Off,
+}
+
+impl Git {
+    /// What the four settings about signing come to. That the key belongs to the kind was checked when they were read.
+    pub fn signing(&self) -> Signing {
+        let gpg = || self.signing_key_id.clone().map(|key_id| Signing::Gpg { key_id, home: self.gpg_home.clone() });
+        let ssh = || self.ssh_key_path.clone().map(|key_path| Signing::Ssh { key_path });
+        match self.signing {
+            Some(SigningKind::Gpg) => gpg(),
+            Some(SigningKind::Ssh) => ssh(),
+            Some(SigningKind::Off) => None,
+            None => gpg().or_else(ssh),
+        }
+        .unwrap_or(Signing::Off)
+    }
+}
+
+/// `[state]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub state_dir: PathBuf,
+    pub database_url: Option<Secret>,
+    pub max_size_mb: Option<u64>,
+}
+
+/// `[server]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    pub bind_address: SocketAddr,
+    #[serde(default)]
+    pub webhook_secret: Vec<Secret>,
+    pub public_url: Option<String>,
+    pub max_body_mb: u64,
+    pub body_budget_mb: u64,
+    pub shutdown_deadline_secs: u64,
+}
+
+/// `[behavior]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Behavior {
+    pub max_stack_size: usize,
+    pub resync_interval_mins: u64,
+    pub wait_timeout_mins: u64,
+    pub idle_worker_mins: u64,
+    pub branch_protection_cache_ttl_mins: u64,
+}
+
+/// `[housekeeping]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Housekeeping {
+    pub pr_retention_days: u64,
+    pub max_prs_in_snapshot: usize,
+    pub worktree_max_age_hours: u64,
+    pub poll_interval_mins: u64,
+    pub dedupe_ttl_hours: u64,
+    pub staleness_threshold_mins: u64,
+    pub spool_grace_mins: u64,
+    pub history_retention_days: u64,
+    pub compact_after_events: u64,
+    pub compact_interval_mins: u64,
+}
+
+/// `[log]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub format: LogFormat,
+    pub filter: String,
+}
+
+/// What a log line looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// `Text` on a terminal, `Json` elsewhere.
+    Auto,
+    Json,
+    Text,
+}
+
+/// `[[api_keys]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApiKey {
+    pub name: String,
+    pub tenant: Tenants,
+    pub role: Role,
+    sha256: KeyDigest,
+}
+
+/// Whose data a key opens.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Tenants {
+    All,
+    One(TenantId),
+}
+
+/// What a key may do; each role may do what those before it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Viewer,
+    Operator,
+    Admin,
+}
+
+/// The SHA-256 of a key, in lower-case hexadecimal.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+struct KeyDigest(String);
+
+impl ApiKey {
+    /// Whether somebody who presents `key` holds this key.
+    pub fn opens_with(&self, key: &str) -> bool {
+        let presented: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        // Every byte is compared, so that the time taken tells nothing about the digest.
+        let pairs = presented.bytes().zip(self.sha256.0.bytes());
+        presented.len() == self.sha256.0.len() && pairs.fold(0, |all, (left, right)| all | (left ^ right)) == 0
+    }
+}
+
+impl fmt::Debug for KeyDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HIDDEN)
+    }
+}
+
+impl Tenants {
+    /// Whether the data of this tenant is among it.
+    pub fn includes(&self, tenant: &TenantId) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(own) => own == tenant,
+        }
+    }
+}
+
+impl TryFrom<String> for Tenants {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        if text == "*" { Ok(Self::All) } else { text.parse().map(Self::One) }
+    }
+}
+
+/// `[ratchet]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ratchet {
+    pub enabled: bool,
+    pub heartbeat_secs: u64,
+    pub max_attempts: u32,
+    #[serde(default)]
+    pub approve_pushes: Vec<String>,
+    pub fixer: Fixer,
+}
+
+/// `[ratchet.fixer]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fixer {
+    #[serde(default)]
+    pub command: Vec<String>,
+    pub timeout_mins: u64,
+    pub max_concurrent: usize,
+    pub max_memory_mb: Option<u64>,
+}
+
+/// `[[workflows]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workflow {
+    pub name: String,
+    pub command: Vec<String>,
+    pub timeout_mins: u64,
+}
+
+/// `[[schedules]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    pub name: String,
+    pub workflow: String,
+    pub tenant: TenantId,
+    pub every_mins: u64,
+}
+
+/// `[slack]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slack {
+    pub signing_secret: Option<Secret>,
+    pub bot_token: Option<Secret>,
+}

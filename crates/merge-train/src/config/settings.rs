@@ -1,0 +1,196 @@
+//! Every setting there is: the one list that the file, the environment, the defaults and the documentation go by.
+
+use super::kind::Kind;
+
+/// A table of the file.
+pub struct Section {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub rows: Rows,
+    pub settings: &'static [Setting],
+}
+
+/// How often a section is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// `[server]`
+    One,
+    /// `[[api_keys]]`
+    Many,
+}
+
+/// One key of a section.
+pub struct Setting {
+    pub key: &'static str,
+    pub kind: Kind,
+    /// Written as it would be in the environment.
+    pub default: Option<&'static str>,
+    /// Another name for it in the environment, besides the general one.
+    pub short_env: Option<&'static str>,
+    pub need: Need,
+    pub doc: &'static str,
+}
+
+/// Whether a row can do without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    Optional,
+    /// In every row of a section that repeats.
+    Required,
+}
+
+/// What every variable of the program's environment begins with.
+pub const PREFIX: &str = "MERGE_TRAIN_";
+
+impl Section {
+    /// `[server]` or `[[api_keys]]`
+    pub fn header(&self) -> String {
+        match self.rows {
+            Rows::One => format!("[{}]", self.name),
+            Rows::Many => format!("[[{}]]", self.name),
+        }
+    }
+
+    pub fn setting(&self, key: &str) -> Option<&'static Setting> {
+        self.settings.iter().find(|setting| setting.key == key)
+    }
+
+    /// The names by which the environment may set it, the one that wins first. A section that repeats has none: there
+    /// would be no telling which row is meant.
+    pub fn env_names(&self, setting: &Setting) -> Vec<String> {
+        if self.rows == Rows::Many {
+            return Vec::new();
+        }
+        let general = format!("{PREFIX}{}_{}", self.name.replace('.', "_"), setting.key).to_uppercase();
+        std::iter::once(general).chain(setting.short_env.map(str::to_owned)).collect()
+    }
+}
+
+impl Setting {
+    const fn new(key: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { key, kind, default: None, short_env: None, need: Need::Optional, doc }
+    }
+
+    const fn default(self, default: &'static str) -> Self {
+        Self { default: Some(default), ..self }
+    }
+
+    const fn env(self, name: &'static str) -> Self {
+        Self { short_env: Some(name), ..self }
+    }
+
+    const fn required(self) -> Self {
+        Self { need: Need::Required, ..self }
+    }
+}
+
+/// The section of that name.
+pub fn section(name: &str) -> Option<&'static Section> {
+    SECTIONS.iter().find(|section| section.name == name)
+}
+
+const fn whole(key: &'static str, min: u64, max: u64, doc: &'static str) -> Setting {
+    Setting::new(key, Kind::Integer { min, max }, doc)
+}
+
+const fn set(key: &'static str, kind: Kind, doc: &'static str) -> Setting {
+    Setting::new(key, kind, doc)
+}
+
+const DAY_MINS: u64 = 24 * 60;
+const WEEK_MINS: u64 = 7 * DAY_MINS;
+const YEAR_HOURS: u64 = 365 * 24;
+const TEN_YEARS_DAYS: u64 = 3650;
+/// The largest number that TOML can write.
+const ANY: u64 = i64::MAX as u64;
+
+#[rustfmt::skip]
+pub static SECTIONS: &[Section] = &[
+    Section { name: "github", rows: Rows::One, doc: "Which GitHub, and as whom: a GitHub App, or a personal token for trying out.", settings: &[
+        set("api_url", Kind::HttpUrl, "Where the REST API is. On GitHub Enterprise Server: `https://HOST/api/v3`; the other two addresses follow from it.").default("https://api.github.com"),
+        set("graphql_url", Kind::HttpUrl, "Where the GraphQL API is.").default("https://api.github.com/graphql"),
+        set("git_url", Kind::HttpUrl, "What the addresses of repositories begin with, for git.").default("https://github.com"),
+        whole("app_id", 1, ANY, "The GitHub App's id."),
+        set("private_key_path", Kind::Path, "The GitHub App's private key, a PEM file."),
+        whole("installation_id", 1, ANY, "The one installation to serve. Without it, the installation is looked up for each repository."),
+        set("token", Kind::Secret, "A personal access token, instead of an app."),
+    ] },
+    Section { name: "git", rows: Rows::One, doc: "The clones, and who signs the commits made in them.", settings: &[
+        set("clone_base_dir", Kind::Path, "Where the bare clones live. Everything in it can be fetched again.").default("/var/lib/merge-train/repos"),
+        set("signing", Kind::Choice(&["gpg", "ssh", "off"]), "How commits are signed. Unset: `gpg` with a `signing_key_id`, `ssh` with an `ssh_key_path`, otherwise `off`."),
+        set("signing_key_id", Kind::Text, "The id of the GPG key that signs."),
+        set("gpg_home", Kind::Path, "GnuPG's home directory, which holds that key."),
+        set("ssh_key_path", Kind::Path, "The SSH key that signs."),
+        set("user_name", Kind::Text, "The committer's name.").default("merge-train"),
+        set("user_email", Kind::Text, "The committer's address.").default("merge-train@localhost"),
+    ] },
+    Section { name: "state", rows: Rows::One, doc: "Where everything the daemon knows is kept.", settings: &[
+        set("state_dir", Kind::Path, "The directory of the embedded database. It must be on a disk that lasts.").default("/var/lib/merge-train/state").env("MERGE_TRAIN_STATE_DIR"),
+        set("database_url", Kind::DatabaseUrl, "A PostgreSQL database, used instead of the embedded one.").env("MERGE_TRAIN_DATABASE_URL"),
+        whole("max_size_mb", 16, ANY, "Stop taking webhooks (503) when the embedded database is larger than this. Unset: as large as the disk."),
+    ] },
+    Section { name: "server", rows: Rows::One, doc: "The HTTP server.", settings: &[
+        set("bind_address", Kind::Address, "The address and port to listen on; port 0 takes a free one.").default("0.0.0.0:8080"),
+        set("webhook_secret", Kind::Secrets, "The secret that GitHub signs webhooks with. A list accepts each of them, so that it can be changed without losing a webhook."),
+        set("public_url", Kind::HttpUrl, "How the world reaches this server: links in comments begin with it."),
+        whole("max_body_mb", 1, 1024, "The largest request body. GitHub sends at most 25 MB.").default("25"),
+        whole("body_budget_mb", 1, 65_536, "How much memory all bodies in flight may take together; beyond it callers get 503.").default("256"),
+        whole("shutdown_deadline_secs", 1, 3600, "How long work under way may take to end after SIGTERM.").default("30"),
+    ] },
+    Section { name: "behavior", rows: Rows::One, doc: "How trains behave.", settings: &[
+        whole("max_stack_size", 1, 200, "The most pull requests in one train.").default("50").env("MERGE_TRAIN_MAX_STACK_SIZE"),
+        whole("resync_interval_mins", 1, WEEK_MINS, "How often the pull requests of a repository are compared with GitHub.").default("60"),
+        whole("wait_timeout_mins", 1, DAY_MINS, "How long to wait for GitHub to show what was done there before asking for help.").default("5"),
+        whole("idle_worker_mins", 1, WEEK_MINS, "After how long without an event a repository's worker ends. The next event starts it again.").default("60"),
+        whole("branch_protection_cache_ttl_mins", 1, DAY_MINS, "How long what is known of branch protection and rulesets is believed.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
+    ] },
+    Section { name: "housekeeping", rows: Rows::One, doc: "What is kept how long, and looked at how often.", settings: &[
+        whole("pr_retention_days", 1, TEN_YEARS_DAYS, "How long a merged or closed pull request that no train needs is remembered.").default("30").env("MERGE_TRAIN_PR_RETENTION_DAYS"),
+        whole("max_prs_in_snapshot", 10, 1_000_000, "The most pull requests remembered of a repository.").default("1000").env("MERGE_TRAIN_MAX_PRS_IN_SNAPSHOT"),
+        whole("worktree_max_age_hours", 1, YEAR_HOURS, "Worktrees older than this are removed at start.").default("24").env("MERGE_TRAIN_WORKTREE_MAX_AGE_HOURS"),
+        whole("poll_interval_mins", 1, DAY_MINS, "How often an active train looks at GitHub without having been told to.").default("10").env("MERGE_TRAIN_POLL_INTERVAL_MINS"),
+        whole("dedupe_ttl_hours", 1, YEAR_HOURS, "How long an event is remembered so that it is not handled twice.").default("24").env("MERGE_TRAIN_DEDUPE_TTL_HOURS"),
+        whole("staleness_threshold_mins", 1, WEEK_MINS, "Stored state older than this is compared with GitHub before it is trusted.").default("60"),
+        whole("spool_grace_mins", 1, WEEK_MINS, "How long a handled webhook is kept.").default("60"),
+        whole("history_retention_days", 1, TEN_YEARS_DAYS, "How long the events of a finished train or run are kept.").default("7"),
+        whole("compact_after_events", 10, 1_000_000, "After how many events a repository's snapshot is renewed.").default("1000"),
+        whole("compact_interval_mins", 1, WEEK_MINS, "How often snapshots are considered for renewal.").default("60"),
+    ] },
+    Section { name: "log", rows: Rows::One, doc: "What is written to standard error.", settings: &[
+        set("format", Kind::Choice(&["auto", "json", "text"]), "`auto` is `text` on a terminal and `json` elsewhere.").default("auto"),
+        set("filter", Kind::LogFilter, "What is logged: a level, or `target=level` separated by commas.").default("info").env("RUST_LOG"),
+    ] },
+    Section { name: "api_keys", rows: Rows::Many, doc: "Who may use the API.", settings: &[
+        set("name", Kind::Text, "What the key is called in logs; each name once.").required(),
+        set("tenant", Kind::Tenants, "The owner of the repositories it is for, or `*` for all.").required(),
+        set("role", Kind::Choice(&["viewer", "operator", "admin"]), "What it may do: look, also act, also configure.").required(),
+        set("sha256", Kind::Sha256, "The SHA-256 of the key, in hexadecimal: `printf %s \"$KEY\" | sha256sum`.").required(),
+    ] },
+    Section { name: "ratchet", rows: Rows::One, doc: "Keeping pull requests moving.", settings: &[
+        set("enabled", Kind::Flag, "Whether a pull request is looked after unless it says otherwise.").default("false"),
+        whole("heartbeat_secs", 5, 3600, "How often open pull requests are looked at.").default("60"),
+        whole("max_attempts", 1, 100, "How many pushes of a fixer a pull request gets before a person is asked.").default("3"),
+        set("approve_pushes", Kind::Texts, "Which pushes of a fixer wait for approval: `\"always\"`, or path patterns such as `[\".github/**\"]`. Unset: none."),
+    ] },
+    Section { name: "ratchet.fixer", rows: Rows::One, doc: "The program that mends what broke.", settings: &[
+        set("command", Kind::Texts, "The program and its arguments. No shell is involved."),
+        whole("timeout_mins", 1, DAY_MINS, "How long it may take.").default("30"),
+        whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
+        whole("max_memory_mb", 64, ANY, "How much memory one may take. Unset: all there is."),
+    ] },
+    Section { name: "workflows", rows: Rows::Many, doc: "Work of your own that runs as durably as a train.", settings: &[
+        set("name", Kind::Text, "What it is called; each name once.").required(),
+        set("command", Kind::Texts, "The program and its arguments. No shell is involved.").required(),
+        whole("timeout_mins", 1, WEEK_MINS, "How long it may take.").default("60"),
+    ] },
+    Section { name: "schedules", rows: Rows::Many, doc: "When workflows start by themselves.", settings: &[
+        set("name", Kind::Text, "What it is called; each name once.").required(),
+        set("workflow", Kind::Text, "The name of the workflow to start.").required(),
+        set("tenant", Kind::Tenant, "Whose run it is: the owner of the repositories.").required(),
+        whole("every_mins", 1, WEEK_MINS, "How often.").required(),
+    ] },
+    Section { name: "slack", rows: Rows::One, doc: "Commands from Slack.", settings: &[
+        set("signing_secret", Kind::Secret, "The secret that Slack signs requests with."),
+        set("bot_token", Kind::Secret, "The token that answers are posted with."),
+    ] },
+];

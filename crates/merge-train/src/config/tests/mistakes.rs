@@ -1,0 +1,125 @@
+//! What an operator gets wrong, and what is said about it.
+
+use super::*;
+
+#[test]
+fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
+    let digest = "ab".repeat(32);
+    let key = |name: &str| format!("[[api_keys]]\nname='{name}'\ntenant='*'\nrole='viewer'\nsha256='{digest}'\n");
+    let table = [
+        (
+            "[server]\nbind_adress = 'x'",
+            "merge-train.toml:2:1: unknown key \"bind_adress\" in [server]; did you mean \"bind_address\"? allowed: \
+             bind_address, webhook_secret, public_url, max_body_mb, body_budget_mb, shutdown_deadline_secs",
+        ),
+        ("[sever]\n", "merge-train.toml:1:2: unknown section \"sever\"; did you mean \"server\"?"),
+        ("[ratchet.fixr]\n", "unknown key \"fixr\" in [ratchet]"),
+        ("port = 1", "merge-train.toml:1:1: \"port\" stands outside every section"),
+        ("[api_keys]\nname = 'x'", "\"api_keys\" is a section of its own; write [[api_keys]]"),
+        ("[[server]]\n", "\"server\" is a section of its own; write [server]"),
+        ("api_keys = [1]", "\"api_keys\" takes tables; write [[api_keys]]"),
+        (
+            "[server]\nbind_address = 8080",
+            "2:16: server.bind_address is 8080; it must be an IP address and a port, such as 0.0.0.0:8080",
+        ),
+        ("[server]\nbind_address = 'localhost'", "server.bind_address is \"localhost\"; it must be an IP address"),
+        ("[server]\nmax_body_mb = '25'", "server.max_body_mb is \"25\"; it must be a whole number, 1–1024"),
+        ("[server]\nmax_body_mb = 0", "server.max_body_mb is 0; it must be a whole number, 1–1024"),
+        ("[server]\nmax_body_mb = -1", "server.max_body_mb is -1; it must be"),
+        ("[server]\nmax_body_mb = 2.5", "server.max_body_mb is a decimal number; it must be"),
+        ("[server]\nmax_body_mb = 99999999999999999999", "server.max_body_mb is 99999999999999999999; it must be"),
+        ("[server]\npublic_url = 'ftp://x'", "server.public_url is \"ftp://x\"; it must be a URL"),
+        ("[server]\npublic_url = 'not a url'", "server.public_url is \"not a url\"; it must be a URL"),
+        ("[server]\nwebhook_secret = ''", "server.webhook_secret is empty; it must be a secret that is not empty"),
+        ("[server]\nwebhook_secret = []", "server.webhook_secret is empty; it must be"),
+        (
+            "[server]\nwebhook_secret = ['a', '']",
+            "server.webhook_secret is a list; it must be a secret that is not empty",
+        ),
+        ("[server]\nmax_body_mb = 1\nmax_body_mb = 2", "merge-train.toml:3:1: duplicate key"),
+        ("[git]\nsigning = 'pgp'", "git.signing is \"pgp\"; it must be one of gpg, ssh, off"),
+        ("[git]\nsigning = 'gpg'", "git.signing is \"gpg\" and needs git.signing_key_id"),
+        ("[log]\nfilter = 'info,=,'", "log.filter is \"info,=,\"; it must be a level"),
+        ("[ratchet]\nenabled = 'yes'", "ratchet.enabled is \"yes\"; it must be true or false"),
+        ("[github]\napp_id = 1", "merge-train.toml:2:10: github.app_id needs github.private_key_path"),
+        ("[github]\nprivate_key_path = 'x'", "github.private_key_path needs github.app_id"),
+        ("[github]\ninstallation_id = 5", "github.installation_id needs github.app_id"),
+        (
+            "[github]\napp_id = 1\nprivate_key_path = 'x'\ntoken = 't'",
+            "4:9: github.token and github.app_id are both set",
+        ),
+        (
+            "[github]\napi_url = 'https://example.com'",
+            "so github.git_url does not follow from it; set github.git_url too",
+        ),
+        ("[[api_keys]]\nname = 'x'\ntenant = '*'\nrole = 'viewer'", "1:1: [[api_keys]] lacks \"sha256\""),
+        (&(key("a") + &key("a")), "6:1: [[api_keys]] \"a\" is there already, at merge-train.toml:1:1"),
+        ("[[schedules]]\nname = 's'\nworkflow = 'w'\ntenant = 'o'\nevery_mins = 1", "no [[workflows]] is called \"w\""),
+        (
+            "[server]\npublic_url = 'a ${NOPE}'",
+            "merge-train.toml:2:17: server.public_url: the environment variable NOPE",
+        ),
+    ];
+    for (text, expected) in table {
+        let told = refused(text);
+        assert!(told.contains(expected), "for\n{text}\nexpected\n{expected}\ngot\n{told}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let environment = Environment::from([("MERGE_TRAIN_MAX_STACK_SIZE", "many")]);
+    let text = "[github]\napp_id = 1\n[server]\nmax_body_mb = 0\nbind_adress = 1\nmax_body_mb = 1\n[zoo]\na = 1";
+    let told = parse(text, &environment).expect_err("it has mistakes");
+    let places: Vec<&str> = told.lines().filter_map(|line| line.split(": ").next()).collect();
+    let expected = [
+        "merge-train.toml:2:10",
+        "merge-train.toml:4:15",
+        "merge-train.toml:5:1",
+        "merge-train.toml:6:1",
+        "merge-train.toml:7:2",
+        "MERGE_TRAIN_MAX_STACK_SIZE",
+    ];
+    assert_eq!(places, expected, "{told}");
+}
+
+#[test]
+fn a_broken_line_is_told_once_and_the_rest_is_still_read() {
+    let told = refused("[server]\nbind_address = = '1.2.3.4:5'\nmax_body_mb = 0\n");
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines.iter().any(|line| line.starts_with("merge-train.toml:2:")), "{told}");
+    assert!(lines.iter().any(|line| line.starts_with("merge-train.toml:3:15: server.max_body_mb is 0")), "{told}");
+    assert!(!told.contains("bind_address is"), "{told}");
+}
+
+#[test]
+fn columns_count_characters_and_lines_of_either_kind() {
+    let told = refused("[git]\r\nuser_name = \"Zoë\" # ü\r\n[ server ]\r\n  max_body_mb = 0");
+    assert!(told.starts_with("merge-train.toml:4:17: "), "{told}");
+    let told = refused("server = { public_url = \"ü ${NOPE}\" }");
+    assert!(told.starts_with("merge-train.toml:1:28: "), "{told}");
+}
+
+#[test]
+fn no_mistake_shows_a_secret() {
+    let hush = "hush-hush";
+    for text in [
+        format!("[[api_keys]]\nname='a'\ntenant='*'\nrole='viewer'\nsha256='{hush}'"),
+        format!("[state]\ndatabase_url = 'mysql://u:{hush}@db/x'"),
+        format!("[server]\nwebhook_secret = ['{hush}', 1]"),
+        format!("[github]\ntoken = ['{hush}']"),
+        format!("[github]\ntoken = '{hush} ${{'"),
+        format!("[github]\ntoken = {hush}"),
+        format!("[github]\ntoken = '{hush}"),
+        format!("[github]\ntoken = '{hush}'\ntoken = '{hush}'"),
+        format!("[github]\napi_url = 'https://x:{hush}@github.com'"),
+    ] {
+        let told = refused(&text);
+        assert!(!told.contains(hush), "for\n{text}\ngot\n{told}");
+    }
+    let told = refused("[state]\ndatabase_url = 'mysql://u:hush@db/x'");
+    assert_eq!(
+        told,
+        "merge-train.toml:2:16: state.database_url is ***; it must be a URL that begins with postgres:// or postgresql://"
+    );
+}
