@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use merge_train_core::ids::StreamId;
+use merge_train_core::ids::{RunId, StreamId};
 use merge_train_core::inbox::Key;
+use sqlx::postgres::PgDatabaseError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -30,11 +31,24 @@ pub enum Error {
     #[error("the record of {key} has expired")]
     Expired { key: Key },
 
+    /// The run has ended: what it ended as never changes. `RUN_TERMINAL_STATE`.
+    #[error("run {run} is {status} and stays so")]
+    RunEnded { run: RunId, status: String },
+
+    /// What is to be brought in is there already.
+    #[error("stream {stream} exists already; it is only brought into a store that has none of that name")]
+    Exists { stream: StreamId },
+
+    /// It was opened to be looked at.
+    #[error("{} was opened for reading only", dir.display())]
+    ReadOnly { dir: PathBuf },
+
     /// Another process has the state directory.
     #[error("{} is in use by {holder}; only one merge-train can work on a state directory at a time", dir.display())]
     InUse { dir: PathBuf, holder: String },
 
-    /// Try again later: nothing was written, and it may be well by then.
+    /// Try again later: it may be well by then. Nothing was written, unless the database went away in the very moment
+    /// of the commit, when nobody can know: `load`, or `admit` again, and see.
     #[error("the database cannot be used now: {reason}")]
     Unavailable {
         reason: String,
@@ -49,8 +63,9 @@ pub enum Error {
     #[error("the database's schema could not be brought up to date")]
     Migration(#[from] sqlx::migrate::MigrateError),
 
-    #[error(transparent)]
-    Database(sqlx::Error),
+    /// A statement that the database did not take: a mistake in this program.
+    #[error("the database refused a statement")]
+    Database(#[source] sqlx::Error),
 
     #[error("{}", path.display())]
     File {
@@ -64,5 +79,95 @@ impl Error {
     /// Whether the same call may well succeed later, with nothing changed by the caller.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
+    }
+
+    /// Whether the call itself was turned down, the database being well.
+    pub(crate) fn is_refusal(&self) -> bool {
+        use Error::{Exists, Expired, Fenced, Held, LockLost, OutOfOrder, RunEnded};
+        matches!(
+            self,
+            Fenced { .. }
+                | OutOfOrder { .. }
+                | Held { .. }
+                | LockLost { .. }
+                | Expired { .. }
+                | RunEnded { .. }
+                | Exists { .. }
+        )
+    }
+
+    /// For another caller that suffers from the same.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Unavailable { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match diagnose(&error) {
+            Diagnosis::Outage(reason) => Self::Unavailable { reason, source: Some(error) },
+            Diagnosis::Damage(reason) => Self::Corrupt { reason },
+            Diagnosis::Mistake => Self::Database(error),
+        }
+    }
+}
+
+enum Diagnosis {
+    Outage(String),
+    Damage(String),
+    Mistake,
+}
+
+fn diagnose(error: &sqlx::Error) -> Diagnosis {
+    match error {
+        sqlx::Error::Io(io) if io.kind() == std::io::ErrorKind::StorageFull => {
+            Diagnosis::Outage("no space left on the disk".to_owned())
+        }
+        sqlx::Error::Io(io) => Diagnosis::Outage(format!("it cannot be reached: {io}")),
+        sqlx::Error::Tls(tls) => Diagnosis::Outage(format!("it cannot be reached: {tls}")),
+        sqlx::Error::PoolTimedOut => Diagnosis::Outage("no connection became free in time".to_owned()),
+        sqlx::Error::PoolClosed => Diagnosis::Outage("it was closed".to_owned()),
+        sqlx::Error::WorkerCrashed => Diagnosis::Outage("its thread ended".to_owned()),
+        sqlx::Error::Protocol(text) => Diagnosis::Outage(format!("the connection broke: {text}")),
+        sqlx::Error::Database(refusal) => {
+            let code = refusal.code().unwrap_or_default();
+            match refusal.try_downcast_ref::<PgDatabaseError>() {
+                Some(_) => postgres_code(&code, refusal.message()),
+                None => sqlite_code(code.parse().unwrap_or_default(), refusal.message()),
+            }
+        }
+        sqlx::Error::ColumnDecode { source, .. } | sqlx::Error::Decode(source) => Diagnosis::Damage(source.to_string()),
+        _ => Diagnosis::Mistake,
+    }
+}
+
+/// <https://www.sqlite.org/rescode.html>: the low byte is the kind, the rest says more.
+fn sqlite_code(code: u32, message: &str) -> Diagnosis {
+    match code & 0xff {
+        13 => Diagnosis::Outage("no space left for the database: the disk is full, or its quota is used up".to_owned()),
+        10 => Diagnosis::Outage(format!("the disk cannot be read or written: {message}")),
+        8 => Diagnosis::Outage(format!("the disk is read-only: {message}")),
+        14 => Diagnosis::Outage(format!("its file cannot be opened: {message}")),
+        5 | 6 => Diagnosis::Outage(format!("another program holds it: {message}")),
+        7 => Diagnosis::Outage("no memory left".to_owned()),
+        11 | 26 => Diagnosis::Damage(message.to_owned()),
+        _ => Diagnosis::Mistake,
+    }
+}
+
+/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>: the first two characters are the class.
+fn postgres_code(code: &str, message: &str) -> Diagnosis {
+    match code.get(..2) {
+        Some("53") => Diagnosis::Outage(format!("the server has no room left: {message}")),
+        // 3D: the database is not there; 28: not with this password. Both are mended outside of this program.
+        Some("08" | "28" | "3D" | "40" | "55" | "57" | "58") => {
+            Diagnosis::Outage(format!("the server says: {message}"))
+        }
+        Some("25") if code == "25006" => Diagnosis::Outage(format!("the server only lets read: {message}")),
+        Some("XX") => Diagnosis::Damage(message.to_owned()),
+        _ => Diagnosis::Mistake,
     }
 }

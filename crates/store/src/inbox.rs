@@ -1,5 +1,12 @@
 //! What comes in, and how it leaves again.
 
+pub(crate) mod admit;
+pub(crate) mod finish;
+pub(crate) mod record;
+pub(crate) mod settle;
+pub(crate) mod take;
+pub(crate) mod waiting;
+
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
@@ -32,6 +39,19 @@ pub enum Priority {
     Normal,
     /// A person wants a train to halt.
     Stop,
+}
+
+impl Priority {
+    pub(crate) fn rank(self) -> i64 {
+        match self {
+            Self::Normal => 0,
+            Self::Stop => 1,
+        }
+    }
+
+    pub(crate) fn of_rank(rank: i64) -> Self {
+        if rank > 0 { Self::Stop } else { Self::Normal }
+    }
 }
 
 /// What became of a request at the door.

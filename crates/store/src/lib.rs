@@ -2,21 +2,32 @@
 //!
 //! When a call that writes has returned, what it wrote is durable. What a call could not write, it wrote nothing of.
 
+mod backend;
+mod db;
 mod error;
 mod inbox;
-mod rows;
+pub mod rows;
+pub mod sqlite;
+mod store;
 mod stream;
+mod sweep;
+mod whole;
+mod writer;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::ids::{StreamId, TenantId};
+use merge_train_core::ids::{RunId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, Record};
 use tokio::sync::broadcast;
 
 pub use error::{Error, Result};
 pub use inbox::{Admission, Arrival, Claim, Entry, EntryId, Outcome, Priority, Route, Settlement, TakeLimit};
-pub use rows::Row;
+use rows::{Checkpoint, Run, Session, Step, Transition, Workspace};
+pub use rows::{Row, RunCursor, RunQuery, RunStatus};
+pub use sqlite::Sqlite;
 pub use stream::{Batch, Lease, LeaseRequest, Loaded, NewEvent, Owner, Since, Snapshot, StoredEvent, StreamInfo};
+pub use sweep::{Retention, Swept};
+pub use whole::ImportedStream;
 
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
@@ -25,7 +36,7 @@ pub trait Store: Send + Sync + 'static {
     /// Takes in a request, or says what its twin got. Durable before it returns.
     async fn admit(&self, arrival: Arrival) -> Result<Admission>;
 
-    /// Streams with entries that nobody is at work on, those that wait longest first.
+    /// Streams with entries that nobody is at work on: those with a stop command first, then those that wait longest.
     async fn waiting(&self, now: Timestamp, limit: usize) -> Result<Vec<StreamId>>;
 
     /// Hands the owner of a stream its next entries, stop commands first, else in order of arrival. Each counts as an
@@ -35,7 +46,11 @@ pub trait Store: Send + Sync + 'static {
     /// Closes a request that its caller worked on itself. A claim that was taken over is refused: `Error::LockLost`.
     async fn finish(&self, claim: &Claim, outcome: Outcome, now: Timestamp) -> Result<()>;
 
+    /// What is remembered of a request.
     async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<Record>>;
+
+    /// What is not settled of a stream, in order of arrival, after the given entry; nothing is taken by it.
+    async fn unsettled(&self, stream: &StreamId, after: Option<EntryId>, limit: TakeLimit) -> Result<Vec<Entry>>;
 
     /// Streams for which another instance took something in. Never fires where there can be no other instance.
     fn wakes(&self) -> broadcast::Receiver<StreamId>;
@@ -45,8 +60,10 @@ pub trait Store: Send + Sync + 'static {
     /// Makes the caller the stream's owner, under a new epoch, unless somebody else's lease runs: `Error::Held`.
     async fn acquire(&self, request: LeaseRequest) -> Result<Lease>;
 
+    /// Makes the lease run from now on again, and the locks on what its owner has in hand.
     async fn renew(&self, lease: &Lease, now: Timestamp) -> Result<()>;
 
+    /// Ends the lease at once. What its owner had in hand waits for the next one.
     async fn release(&self, lease: &Lease) -> Result<()>;
 
     /// A snapshot and the events after it. A stream that never was is empty.
@@ -62,9 +79,42 @@ pub trait Store: Send + Sync + 'static {
     /// The last events before `before` (or at all), oldest first.
     async fn history(&self, stream: &StreamId, before: Option<u64>, limit: usize) -> Result<Vec<StoredEvent>>;
 
+    /// All streams, by name.
     async fn streams(&self, tenant: Option<&TenantId>) -> Result<Vec<StreamInfo>>;
 
+    // ── Rows ──
+
+    async fn run(&self, tenant: &TenantId, id: &RunId) -> Result<Option<Run>>;
+
+    /// Newest first; the page after one begins at the `cursor` of its last run.
+    async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>>;
+
+    /// Runs that are said to be running and have not shown a sign of life since, the longest silent first.
+    async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>>;
+
+    /// By position.
+    async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>>;
+
+    /// Oldest first.
+    async fn checkpoints(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Checkpoint>>;
+
+    async fn workspaces(&self, tenant: Option<&TenantId>) -> Result<Vec<Workspace>>;
+
+    async fn workspace(&self, tenant: &TenantId, id: &str) -> Result<Option<Workspace>>;
+
+    /// Newest first.
+    async fn sessions(&self, tenant: &TenantId, workspace: &str) -> Result<Vec<Session>>;
+
+    /// Newest first.
+    async fn transitions(&self, tenant: &TenantId, workspace: &str, limit: usize) -> Result<Vec<Transition>>;
+
     // ── The whole ──
+
+    /// Brings in streams from elsewhere, all or none. Refused with `Error::Exists` where one is there already.
+    async fn import(&self, streams: Vec<ImportedStream>) -> Result<()>;
+
+    /// Forgets what is over for long enough, a little at a time. What is not settled is never forgotten.
+    async fn sweep(&self, now: Timestamp, retention: &Retention) -> Result<Swept>;
 
     /// Proves that it can be written to.
     async fn check(&self, now: Timestamp) -> Result<()>;

@@ -1,5 +1,51 @@
 //! Rows that are written with the events that cause them, and asked for by their columns.
 
-/// A row to be written with a batch of events.
-#[derive(Debug, Clone)]
-pub enum Row {}
+pub(crate) mod query;
+mod run;
+mod workspace;
+pub(crate) mod write;
+
+use jiff::Timestamp;
+use merge_train_core::ids::{RepoId, RunId, TenantId};
+
+pub use run::{
+    Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStatus, Step,
+    StepStatus, TokensUsed, TransitionContext, Trigger, TriggerSource,
+};
+pub use workspace::{Session, SessionKind, SessionStatus, Transition, TransitionAction, Workspace};
+
+/// A row to be written with a batch of events. One with the same key is replaced.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Row {
+    Run(Box<Run>),
+    Step(Box<Step>),
+    Checkpoint(Box<Checkpoint>),
+    Workspace(Box<Workspace>),
+    Session(Box<Session>),
+    Transition(Box<Transition>),
+}
+
+/// Which runs to list, newest first. What is not said is not asked for.
+#[derive(Debug, Clone, Default)]
+pub struct RunQuery {
+    /// None: of all tenants.
+    pub tenant: Option<TenantId>,
+    pub status: Option<RunStatus>,
+    pub repo: Option<RepoId>,
+    pub after: Option<RunCursor>,
+    /// At most so many; 0 for none.
+    pub limit: usize,
+}
+
+/// The last run of a page; the next page begins after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCursor {
+    pub created_at: Timestamp,
+    pub id: RunId,
+}
+
+impl Run {
+    pub fn cursor(&self) -> RunCursor {
+        RunCursor { created_at: self.created_at, id: self.id.clone() }
+    }
+}

@@ -1,5 +1,10 @@
 //! Streams of numbered events, their snapshots and their owners.
 
+pub(crate) mod append;
+pub(crate) mod compact;
+pub(crate) mod lease;
+pub(crate) mod load;
+
 use std::fmt;
 use std::time::Duration;
 

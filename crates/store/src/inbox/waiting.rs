@@ -1,0 +1,36 @@
+//! Streams with work that nobody has in hand.
+
+use jiff::Timestamp;
+use merge_train_core::ids::StreamId;
+
+use crate::db::{Conn, int, micros, sql};
+use crate::error::Result;
+
+// Goes from stream to stream in the index and looks at the head of each: its cost is that of the streams with work,
+// not of the work. An entry is free when nobody ever had it, or whoever had it has lost the stream or let go of it.
+pub(crate) const WAITING: &str = "\
+    WITH RECURSIVE busy(stream) AS (
+        SELECT (SELECT min(stream) FROM inbox WHERE status = 'processing' AND stream IS NOT NULL)
+        UNION ALL
+        SELECT (SELECT min(i.stream) FROM inbox i WHERE i.status = 'processing' AND i.stream > b.stream)
+        FROM busy b WHERE b.stream IS NOT NULL
+    )
+    SELECT head.stream FROM (
+        SELECT b.stream AS stream, (
+            SELECT i.id FROM inbox i
+            WHERE i.stream = b.stream AND i.status = 'processing' AND (
+                i.lock_epoch IS NULL OR i.lock_epoch < s.epoch OR i.lock_expires_at <= $1
+                OR s.owner IS NULL OR s.lease_expires_at <= $1
+            )
+            ORDER BY i.priority DESC, i.id LIMIT 1
+        ) AS id
+        FROM busy b LEFT JOIN streams s ON s.stream = b.stream
+        WHERE b.stream IS NOT NULL
+    ) head
+    JOIN inbox i ON i.id = head.id
+    ORDER BY i.priority DESC, i.id LIMIT $2";
+
+pub async fn waiting(conn: &mut Conn<'_>, now: Timestamp, limit: usize) -> Result<Vec<StreamId>> {
+    let rows = sql(WAITING).int(micros(now)).int(int(limit)).all(conn).await?;
+    rows.iter().map(|row| row.parsed(0)).collect()
+}

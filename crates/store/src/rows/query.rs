@@ -1,0 +1,113 @@
+//! Asking for rows. Whose they are is part of every question.
+
+use jiff::Timestamp;
+use merge_train_core::ids::{RunId, TenantId};
+use serde::de::DeserializeOwned;
+
+use super::{Checkpoint, Run, RunQuery, Session, Step, Transition, Workspace};
+use crate::db::{Conn, Query, int, micros, sql};
+use crate::error::Result;
+
+async fn one<T: DeserializeOwned>(query: Query, conn: &mut Conn<'_>) -> Result<Option<T>> {
+    query.first(conn).await?.map(|row| row.json(0)).transpose()
+}
+
+async fn many<T: DeserializeOwned>(query: Query, conn: &mut Conn<'_>) -> Result<Vec<T>> {
+    query.all(conn).await?.iter().map(|row| row.json(0)).collect()
+}
+
+pub async fn run(conn: &mut Conn<'_>, tenant: &TenantId, id: &RunId) -> Result<Option<Run>> {
+    let query = sql("SELECT data FROM runs WHERE tenant = $1 AND id = $2");
+    one(query.text(tenant.as_str()).text(id.as_str()), conn).await
+}
+
+/// The statement for a list of runs: only what is asked for is in it, so that it can use the index made for it.
+pub(crate) fn runs_statement(query: &RunQuery) -> Query {
+    let mut wanted = Vec::new();
+    let mut count = 0;
+    let mut next = || {
+        count += 1;
+        count
+    };
+    if query.tenant.is_some() {
+        wanted.push(format!("tenant = ${}", next()));
+    }
+    if query.status.is_some() {
+        wanted.push(format!("status = ${}", next()));
+    }
+    if query.repo.is_some() {
+        wanted.push(format!("repo = ${}", next()));
+    }
+    if query.after.is_some() {
+        wanted.push(format!("(created_at, id) < (${}, ${})", next(), next()));
+    }
+    let filter = if wanted.is_empty() { String::new() } else { format!("WHERE {}", wanted.join(" AND ")) };
+    let mut statement =
+        sql(format!("SELECT data FROM runs {filter} ORDER BY created_at DESC, id DESC LIMIT ${}", next()));
+    if let Some(tenant) = &query.tenant {
+        statement = statement.text(tenant.as_str());
+    }
+    if let Some(status) = query.status {
+        statement = statement.text(status.as_str());
+    }
+    if let Some(repo) = &query.repo {
+        statement = statement.text(repo.to_string().to_ascii_lowercase());
+    }
+    if let Some(after) = &query.after {
+        statement = statement.int(micros(after.created_at)).text(after.id.as_str());
+    }
+    statement.int(int(query.limit))
+}
+
+pub async fn runs(conn: &mut Conn<'_>, query: &RunQuery) -> Result<Vec<Run>> {
+    many(runs_statement(query), conn).await
+}
+
+pub(crate) const STALE: &str =
+    "SELECT data FROM runs WHERE status = 'running' AND last_heartbeat_at < $1 ORDER BY last_heartbeat_at LIMIT $2";
+
+pub async fn stale_runs(conn: &mut Conn<'_>, before: Timestamp, limit: usize) -> Result<Vec<Run>> {
+    many(sql(STALE).int(micros(before)).int(int(limit)), conn).await
+}
+
+pub async fn steps(conn: &mut Conn<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
+    let query = sql("SELECT data FROM steps WHERE tenant = $1 AND run = $2 ORDER BY position, id");
+    many(query.text(tenant.as_str()).text(run.as_str()), conn).await
+}
+
+pub async fn checkpoints(conn: &mut Conn<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec<Checkpoint>> {
+    let query = sql("SELECT data FROM checkpoints WHERE tenant = $1 AND run = $2 ORDER BY at, id");
+    many(query.text(tenant.as_str()).text(run.as_str()), conn).await
+}
+
+pub async fn workspaces(conn: &mut Conn<'_>, tenant: Option<&TenantId>) -> Result<Vec<Workspace>> {
+    match tenant {
+        Some(tenant) => {
+            let query = sql("SELECT data FROM workspaces WHERE tenant = $1 ORDER BY id");
+            many(query.text(tenant.as_str()), conn).await
+        }
+        None => many(sql("SELECT data FROM workspaces ORDER BY tenant, id"), conn).await,
+    }
+}
+
+pub async fn workspace(conn: &mut Conn<'_>, tenant: &TenantId, id: &str) -> Result<Option<Workspace>> {
+    let query = sql("SELECT data FROM workspaces WHERE tenant = $1 AND id = $2");
+    one(query.text(tenant.as_str()).text(id), conn).await
+}
+
+pub async fn sessions(conn: &mut Conn<'_>, tenant: &TenantId, workspace: &str) -> Result<Vec<Session>> {
+    let query = sql("SELECT data FROM sessions WHERE tenant = $1 AND workspace = $2 ORDER BY started_at DESC, id DESC");
+    many(query.text(tenant.as_str()).text(workspace), conn).await
+}
+
+pub(crate) const TRANSITIONS: &str = "SELECT data FROM transitions WHERE tenant = $1 AND workspace = $2 \
+                                      ORDER BY created_at DESC, id DESC LIMIT $3";
+
+pub async fn transitions(
+    conn: &mut Conn<'_>,
+    tenant: &TenantId,
+    workspace: &str,
+    limit: usize,
+) -> Result<Vec<Transition>> {
+    many(sql(TRANSITIONS).text(tenant.as_str()).text(workspace).int(int(limit)), conn).await
+}

@@ -1,0 +1,129 @@
+//! SQLite: a file in the state directory, which one process has for itself.
+
+mod connection;
+mod lock;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use merge_train_core::ids::StreamId;
+use merge_train_core::inbox::Policy;
+use sqlx::SqlitePool;
+use sqlx::sqlite::SqlitePoolOptions;
+use tokio::sync::broadcast;
+
+use crate::backend::{Backend, Reader};
+use crate::error::{Error, Result};
+use crate::inbox::{Admission, Arrival};
+use crate::stream::Owner;
+use crate::writer::{Write, Writer};
+
+use connection::Connection;
+use lock::Lock;
+
+const FILE: &str = "merge-train.sqlite";
+
+/// Readers never wait for the writer; more of them than this would only wait for the processor.
+const READERS: u32 = 4;
+const READER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where the state lies, and how it is written.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Made if it is not there, for its owner alone.
+    pub dir: PathBuf,
+    /// The most writes in one commit; with 1, each pays for its own flush of the disk.
+    pub group: usize,
+    pub policy: Policy,
+    /// The most that the database may grow to.
+    pub max_bytes: Option<u64>,
+    /// Written into the lock file, for whoever finds the directory in use.
+    pub owner: Owner,
+}
+
+/// A store in a directory.
+pub struct Sqlite {
+    dir: PathBuf,
+    policy: Policy,
+    /// None where it was opened for reading only.
+    writer: Option<Writer>,
+    readers: SqlitePool,
+    /// Kept so that those who listen wait for ever: there is no other instance.
+    wakes: broadcast::Sender<StreamId>,
+}
+
+impl Sqlite {
+    /// Takes the directory for this process, brings the schema up to date, and ends the leases of former processes.
+    pub async fn open(options: Options) -> Result<Self> {
+        let Options { dir, group, policy, max_bytes, owner } = options;
+        let lock = Lock::take(&dir, &owner)?;
+        let file = dir.join(FILE);
+        let connection = Connection::open(&file, max_bytes, policy, lock).await?;
+        Ok(Self {
+            writer: Some(Writer::start(connection, group)),
+            readers: readers(&file),
+            policy,
+            dir,
+            wakes: broadcast::channel(1).0,
+        })
+    }
+
+    /// To look at, even while a daemon works on it.
+    pub async fn open_read_only(dir: &Path) -> Result<Self> {
+        let file = dir.join(FILE);
+        std::fs::metadata(&file).map_err(|source| Error::File { path: file.clone(), source })?;
+        Ok(Self {
+            writer: None,
+            readers: readers(&file),
+            policy: Policy::default(),
+            dir: dir.to_owned(),
+            wakes: broadcast::channel(1).0,
+        })
+    }
+
+    fn writer(&self) -> Result<&Writer> {
+        self.writer.as_ref().ok_or_else(|| Error::ReadOnly { dir: self.dir.clone() })
+    }
+}
+
+fn readers(file: &Path) -> SqlitePool {
+    let options = connection::options(file).read_only(true).create_if_missing(false);
+    SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .acquire_timeout(READER_TIMEOUT)
+        // A file does not go away behind its connection.
+        .test_before_acquire(false)
+        .connect_lazy_with(options)
+}
+
+#[async_trait]
+impl Backend for Sqlite {
+    async fn admit(&self, arrival: Arrival) -> Result<Admission> {
+        self.writer()?.admit(arrival).await
+    }
+
+    async fn write<W: Write>(&self, write: W) -> Result<W::Answer> {
+        self.writer()?.write(write).await
+    }
+
+    async fn reader(&self) -> Result<Reader> {
+        Ok(Reader::Sqlite(self.readers.begin().await?))
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn wakes(&self) -> broadcast::Receiver<StreamId> {
+        self.wakes.subscribe()
+    }
+
+    async fn close(&self) {
+        // Readers first: whoever closes the last connection puts the file in order, and that is to be the writer.
+        self.readers.close().await;
+        if let Some(writer) = &self.writer {
+            writer.close().await;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The one connection that writes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use merge_train_core::inbox::Policy;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection as _, SqliteConnection};
+
+use super::lock::Lock;
+use crate::db::Conn;
+use crate::error::{Error, Result};
+use crate::inbox::{Admission, Arrival, admit};
+use crate::stream::lease;
+use crate::writer::Transactions;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+const PAGE_BYTES: u32 = 4096;
+
+/// Only a tool that looks at the file could hold it, and not for long.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The settings that every connection has.
+pub fn options(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(file)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .pragma("temp_store", "MEMORY")
+        .pragma("cache_size", "-16384")
+        .statement_cache_capacity(256)
+        .disable_statement_logging()
+}
+
+fn writing(file: &Path, max_bytes: Option<u64>) -> SqliteConnectOptions {
+    let options = options(file)
+        .create_if_missing(true)
+        .page_size(PAGE_BYTES)
+        .journal_mode(SqliteJournalMode::Wal)
+        // What is acknowledged survives a loss of power.
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("wal_autocheckpoint", "4000")
+        .pragma("journal_size_limit", "67108864");
+    match max_bytes {
+        Some(bytes) => options.pragma("max_page_count", (bytes / u64::from(PAGE_BYTES)).max(1).to_string()),
+        None => options,
+    }
+}
+
+pub struct Connection {
+    options: SqliteConnectOptions,
+    policy: Policy,
+    /// None after trouble: the next transaction begins with a new one.
+    conn: Option<SqliteConnection>,
+    /// Held as long as anything could still be written.
+    _lock: Lock,
+}
+
+impl Connection {
+    pub async fn open(file: &Path, max_bytes: Option<u64>, policy: Policy, lock: Lock) -> Result<Self> {
+        let options = writing(file, max_bytes);
+        let mut conn = SqliteConnection::connect_with(&options).await?;
+        MIGRATIONS.run(&mut conn).await?;
+        // Whoever had them is dead: the directory is ours.
+        lease::clear(&mut Conn::Sqlite(&mut conn)).await?;
+        Ok(Self { options, policy, conn: Some(conn), _lock: lock })
+    }
+
+    fn open_conn(&mut self) -> Result<&mut SqliteConnection> {
+        self.conn.as_mut().ok_or_else(|| Error::Unavailable { reason: "it is not open".to_owned(), source: None })
+    }
+
+    async fn say(&mut self, statement: &'static str) -> Result<()> {
+        sqlx::query(statement).execute(self.open_conn()?).await?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Transactions for Connection {
+    async fn begin(&mut self) -> Result<()> {
+        if self.conn.is_none() {
+            self.conn = Some(SqliteConnection::connect_with(&self.options).await?);
+        }
+        let begun = self.say("BEGIN IMMEDIATE").await;
+        if begun.is_err() {
+            self.conn = None;
+        }
+        begun
+    }
+
+    async fn commit(&mut self) -> Result<()> {
+        self.say("COMMIT").await
+    }
+
+    async fn rollback(&mut self) {
+        // Some failures end the transaction by themselves; a new connection certainly has none.
+        if self.say("ROLLBACK").await.is_err() {
+            self.conn = None;
+        }
+    }
+
+    fn conn(&mut self) -> Result<Conn<'_>> {
+        Ok(Conn::Sqlite(self.open_conn()?))
+    }
+
+    async fn admit(&mut self, arrivals: &[&Arrival]) -> Result<Vec<Admission>> {
+        let policy = self.policy;
+        admit::admit(&mut self.conn()?, &policy, arrivals).await
+    }
+
+    async fn close(&mut self) {
+        if let Some(conn) = self.conn.take()
+            && let Err(error) = conn.close().await
+        {
+            tracing::warn!(%error, "the database was not closed in good order; it mends itself when it is opened");
+        }
+    }
+}

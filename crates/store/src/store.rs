@@ -1,0 +1,136 @@
+//! The store, on any database.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use merge_train_core::ids::{RunId, StreamId, TenantId};
+use merge_train_core::inbox::{Key, Record};
+use tokio::sync::broadcast;
+
+use crate::Store;
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::inbox::finish::Finish;
+use crate::inbox::take::Take;
+use crate::inbox::{self, Admission, Arrival, Claim, Entry, EntryId, Outcome, TakeLimit};
+use crate::rows::{self, Checkpoint, Run, RunQuery, Session, Step, Transition, Workspace};
+use crate::stream::append::Append;
+use crate::stream::compact::Compact;
+use crate::stream::lease::{Acquire, Release, Renew};
+use crate::stream::{Batch, Lease, LeaseRequest, Loaded, Since, Snapshot, StoredEvent, StreamInfo, load};
+use crate::sweep::{self, Retention, Swept};
+use crate::whole::{Check, Import, ImportedStream};
+
+#[async_trait]
+impl<B: Backend> Store for B {
+    async fn admit(&self, arrival: Arrival) -> Result<Admission> {
+        Backend::admit(self, arrival).await
+    }
+
+    async fn waiting(&self, now: Timestamp, limit: usize) -> Result<Vec<StreamId>> {
+        inbox::waiting::waiting(&mut self.reader().await?.conn(), now, limit).await
+    }
+
+    async fn take(&self, lease: &Lease, limit: TakeLimit, now: Timestamp) -> Result<Vec<Entry>> {
+        self.write(Take { lease: lease.clone(), limit, policy: *self.policy(), now }).await
+    }
+
+    async fn finish(&self, claim: &Claim, outcome: Outcome, now: Timestamp) -> Result<()> {
+        self.write(Finish { claim: claim.clone(), outcome, policy: *self.policy(), now }).await
+    }
+
+    async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<Record>> {
+        inbox::record::find(&mut self.reader().await?.conn(), tenant, key).await
+    }
+
+    async fn unsettled(&self, stream: &StreamId, after: Option<EntryId>, limit: TakeLimit) -> Result<Vec<Entry>> {
+        inbox::take::unsettled(&mut self.reader().await?.conn(), stream, after, limit).await
+    }
+
+    fn wakes(&self) -> broadcast::Receiver<StreamId> {
+        Backend::wakes(self)
+    }
+
+    async fn acquire(&self, request: LeaseRequest) -> Result<Lease> {
+        self.write(Acquire(request)).await
+    }
+
+    async fn renew(&self, lease: &Lease, now: Timestamp) -> Result<()> {
+        self.write(Renew { lease: lease.clone(), policy: *self.policy(), now }).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        self.write(Release(lease.clone())).await
+    }
+
+    async fn load(&self, stream: &StreamId, since: Since) -> Result<Loaded> {
+        load::load(&mut self.reader().await?.conn(), stream, since).await
+    }
+
+    async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
+        self.write(Append { lease: lease.clone(), batch, policy: *self.policy() }).await
+    }
+
+    async fn compact(&self, lease: &Lease, snapshot: Snapshot) -> Result<u64> {
+        self.write(Compact { lease: lease.clone(), snapshot }).await
+    }
+
+    async fn history(&self, stream: &StreamId, before: Option<u64>, limit: usize) -> Result<Vec<StoredEvent>> {
+        load::history(&mut self.reader().await?.conn(), stream, before, limit).await
+    }
+
+    async fn streams(&self, tenant: Option<&TenantId>) -> Result<Vec<StreamInfo>> {
+        load::streams(&mut self.reader().await?.conn(), tenant).await
+    }
+
+    async fn run(&self, tenant: &TenantId, id: &RunId) -> Result<Option<Run>> {
+        rows::query::run(&mut self.reader().await?.conn(), tenant, id).await
+    }
+
+    async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>> {
+        rows::query::runs(&mut self.reader().await?.conn(), query).await
+    }
+
+    async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>> {
+        rows::query::stale_runs(&mut self.reader().await?.conn(), before, limit).await
+    }
+
+    async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
+        rows::query::steps(&mut self.reader().await?.conn(), tenant, run).await
+    }
+
+    async fn checkpoints(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Checkpoint>> {
+        rows::query::checkpoints(&mut self.reader().await?.conn(), tenant, run).await
+    }
+
+    async fn workspaces(&self, tenant: Option<&TenantId>) -> Result<Vec<Workspace>> {
+        rows::query::workspaces(&mut self.reader().await?.conn(), tenant).await
+    }
+
+    async fn workspace(&self, tenant: &TenantId, id: &str) -> Result<Option<Workspace>> {
+        rows::query::workspace(&mut self.reader().await?.conn(), tenant, id).await
+    }
+
+    async fn sessions(&self, tenant: &TenantId, workspace: &str) -> Result<Vec<Session>> {
+        rows::query::sessions(&mut self.reader().await?.conn(), tenant, workspace).await
+    }
+
+    async fn transitions(&self, tenant: &TenantId, workspace: &str, limit: usize) -> Result<Vec<Transition>> {
+        rows::query::transitions(&mut self.reader().await?.conn(), tenant, workspace, limit).await
+    }
+
+    async fn import(&self, streams: Vec<ImportedStream>) -> Result<()> {
+        self.write(Import { streams, policy: *self.policy() }).await
+    }
+
+    async fn sweep(&self, now: Timestamp, retention: &Retention) -> Result<Swept> {
+        sweep::sweep(self, now, retention).await
+    }
+
+    async fn check(&self, now: Timestamp) -> Result<()> {
+        self.write(Check { now }).await
+    }
+
+    async fn close(&self) {
+        Backend::close(self).await;
+    }
+}

@@ -1,0 +1,143 @@
+//! Who owns a stream.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use merge_train_core::ids::StreamId;
+use merge_train_core::inbox::Policy;
+
+use super::{Lease, LeaseRequest};
+use crate::db::{Conn, corrupt, int, micros, sql};
+use crate::error::{Error, Result};
+use crate::writer::Write;
+
+/// A stream, as its row says.
+pub struct Standing {
+    pub generation: u64,
+    pub next_seq: u64,
+    epoch: u64,
+    owner: Option<String>,
+    lease_expires_at: Option<Timestamp>,
+}
+
+/// Looks at a stream and keeps others from changing it until the transaction is over.
+async fn look(conn: &mut Conn<'_>, stream: &StreamId) -> Result<Option<Standing>> {
+    let lock = conn.for_update();
+    let query =
+        format!("SELECT generation, next_seq, epoch, owner, lease_expires_at FROM streams WHERE stream = $1{lock}");
+    let Some(row) = sql(query).text(stream.to_string()).first(conn).await? else { return Ok(None) };
+    Ok(Some(Standing {
+        generation: row.count(0)?,
+        next_seq: row.count(1)?,
+        epoch: row.count(2)?,
+        owner: row.opt_text(3)?,
+        lease_expires_at: row.opt_time(4)?,
+    }))
+}
+
+/// Refuses with `Fenced` unless this lease is the stream's newest and was not released. That its time has run out is no
+/// harm as long as nobody took over.
+pub async fn hold(conn: &mut Conn<'_>, lease: &Lease) -> Result<Standing> {
+    let standing = look(conn, &lease.stream).await?;
+    let held = standing.filter(|it| it.epoch == lease.epoch && it.owner.as_deref() == Some(lease.owner.0.as_str()));
+    held.ok_or_else(|| Error::Fenced { stream: lease.stream.clone(), epoch: lease.epoch })
+}
+
+pub fn expiry(now: Timestamp, ttl: Duration) -> Timestamp {
+    SignedDuration::try_from(ttl).ok().and_then(|ttl| now.checked_add(ttl).ok()).unwrap_or(Timestamp::MAX)
+}
+
+pub struct Acquire(pub LeaseRequest);
+
+#[async_trait]
+impl Write for Acquire {
+    type Answer = Lease;
+
+    async fn run(&self, conn: &mut Conn<'_>) -> Result<Lease> {
+        let LeaseRequest { stream, tenant, owner, ttl, now } = &self.0;
+        let standing = match look(conn, stream).await? {
+            Some(standing) => standing,
+            None => {
+                // Another instance may be doing the same: then its row is the one.
+                sql("INSERT INTO streams (stream, tenant) VALUES ($1, $2) ON CONFLICT (stream) DO NOTHING")
+                    .text(stream.to_string())
+                    .text(tenant.as_str())
+                    .execute(conn)
+                    .await?;
+                let made = look(conn, stream).await?;
+                made.ok_or_else(|| corrupt(format!("stream {stream} vanished")))?
+            }
+        };
+        if let (Some(holder), Some(until)) = (standing.owner, standing.lease_expires_at)
+            && holder != owner.0
+            && until > *now
+        {
+            return Err(Error::Held { stream: stream.clone(), owner: holder, until });
+        }
+        let epoch = standing.epoch + 1;
+        sql("UPDATE streams SET epoch = $2, owner = $3, lease_expires_at = $4 WHERE stream = $1")
+            .text(stream.to_string())
+            .int(int(epoch))
+            .text(owner.0.as_str())
+            .int(micros(expiry(*now, *ttl)))
+            .execute(conn)
+            .await?;
+        Ok(Lease { stream: stream.clone(), owner: owner.clone(), epoch, ttl: *ttl })
+    }
+}
+
+pub struct Renew {
+    pub lease: Lease,
+    pub policy: Policy,
+    pub now: Timestamp,
+}
+
+#[async_trait]
+impl Write for Renew {
+    type Answer = ();
+
+    /// What the owner has in hand stays in its hands: one that renews its lease is not dead.
+    async fn run(&self, conn: &mut Conn<'_>) -> Result<()> {
+        let Self { lease, policy, now } = self;
+        hold(conn, lease).await?;
+        extend(conn, lease, *now).await?;
+        sql("UPDATE inbox SET lock_expires_at = $3 WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing'")
+            .text(lease.stream.to_string())
+            .int(int(lease.epoch))
+            .int(micros(now.checked_add(policy.lock).unwrap_or(Timestamp::MAX)))
+            .execute(conn)
+            .await?;
+        Ok(())
+    }
+}
+
+async fn extend(conn: &mut Conn<'_>, lease: &Lease, now: Timestamp) -> Result<()> {
+    let query = sql("UPDATE streams SET lease_expires_at = $2 WHERE stream = $1");
+    query.text(lease.stream.to_string()).int(micros(expiry(now, lease.ttl))).execute(conn).await?;
+    Ok(())
+}
+
+pub struct Release(pub Lease);
+
+#[async_trait]
+impl Write for Release {
+    type Answer = ();
+
+    /// One that was taken over has nothing to let go of, and that is no failure.
+    async fn run(&self, conn: &mut Conn<'_>) -> Result<()> {
+        sql("UPDATE streams SET owner = NULL, lease_expires_at = NULL WHERE stream = $1 AND epoch = $2 AND owner = $3")
+            .text(self.0.stream.to_string())
+            .int(int(self.0.epoch))
+            .text(self.0.owner.0.as_str())
+            .execute(conn)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Ends every lease: their holders are known to be dead.
+pub async fn clear(conn: &mut Conn<'_>) -> Result<()> {
+    sql("UPDATE streams SET owner = NULL, lease_expires_at = NULL WHERE owner IS NOT NULL").execute(conn).await?;
+    Ok(())
+}
