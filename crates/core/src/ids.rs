@@ -163,6 +163,13 @@ text! {
     |text| is_owner(text) && !text.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
+impl TenantId {
+    /// Of what concerns no owner in particular: a `ping` of the app. No account can have this name.
+    pub fn nobody() -> Self {
+        Self("-".to_owned())
+    }
+}
+
 fn is_token(text: &str, longest: usize) -> bool {
     (1..=longest).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))

@@ -88,6 +88,15 @@ impl Effect {
         }
     }
 
+    /// The input that says it did not succeed.
+    pub fn failed(self, requested_at: Timestamp, failure: Failure) -> Input {
+        match self {
+            Self::Survey => Input::Surveyed { requested_at, result: Err(failure) },
+            Self::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Err(failure) },
+            Self::ReadMergeStates { prs } => Input::MergeStates { prs, requested_at, result: Err(failure) },
+        }
+    }
+
     /// Two effects of one key need not be under way at once: the later is asked for again when the first has ended.
     pub fn key(&self) -> EffectKey {
         match self {
@@ -110,6 +119,8 @@ pub enum EffectKey {
 pub struct Plan {
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
+    /// Trains whose effects under way are to end at once.
+    pub cancels: Vec<PrNumber>,
 }
 
 /// What the operator wants.

@@ -12,7 +12,13 @@ use crate::ids::{PrNumber, UserId};
 /// A comment was created, edited or deleted.
 pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, plan: &mut Plan) {
     match state.prs.get(&comment.pr) {
-        Some(pr) => plan.events.extend(declared(pr, change, comment)),
+        Some(pr) => {
+            plan.events.extend(declared(pr, change, comment));
+            let says_stop = command::parse(&comment.body).is_some_and(|command| command.is_stop());
+            if change == CommentChange::Created && says_stop && pr.author == Some(comment.author) {
+                plan.cancels.extend(state.train_of(comment.pr));
+            }
+        }
         None => {
             // The command waits until it is known whom it is about, and who may give it.
             let waits = change != CommentChange::Deleted && predecessor(comment).is_some();

@@ -22,14 +22,14 @@ pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timest
                 received_at: *received_at,
                 outcome: DeliveryOutcome::Failed { reason: reason.clone() },
             }],
-            effects: Vec::new(),
+            ..Plan::default()
         },
         Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),
         Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
         Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),
         Input::Tick => tick(state, settings, now),
         Input::Housekeeping => {
-            Plan { events: prune::plan(state, settings, now).into_iter().collect(), effects: vec![] }
+            Plan { events: prune::plan(state, settings, now).into_iter().collect(), ..Plan::default() }
         }
     }
 }
@@ -51,7 +51,7 @@ fn resume(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
 }
 
 fn tick(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
-    let mut plan = Plan { events: Vec::new(), effects: reads::owed(state, now) };
+    let mut plan = Plan { effects: reads::owed(state, now), ..Plan::default() };
     let is_due = state.sync.last.is_some_and(|last| now.duration_since(last) >= settings.resync_interval);
     if is_due && state.sync.wanted.is_none() {
         reads::request_sync(state, SyncReason::Periodic, &mut plan);

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::Effect;
 use super::event::SyncReason;
 use crate::facts::{CommentFacts, HeadRepo, MergeState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
-use crate::train::Trains;
+use crate::train::{TrainRecord, Trains};
 
 /// The pull-request cache and the trains of one repository. Changed by `apply` alone.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -137,6 +138,37 @@ impl RepoState {
 
     pub fn active_trains(&self) -> &Trains {
         &self.active_trains
+    }
+
+    /// The train that has this pull request on board, by its name: the one that it, or what it stands on, is part of.
+    pub fn train_of(&self, pr: PrNumber) -> Option<PrNumber> {
+        let mut seen = BTreeSet::new();
+        let mut next = Some(pr);
+        while let Some(number) = next.filter(|number| seen.insert(*number)) {
+            let aboard = |train: &&TrainRecord| {
+                train.original_root_pr == number
+                    || train.current_pr == number
+                    || train.cascade_phase.frozen_descendants().contains(&number)
+            };
+            if let Some(train) = self.active_trains.values().find(aboard) {
+                return Some(train.original_root_pr);
+            }
+            next = self.prs.get(&number).and_then(|pr| pr.predecessor);
+        }
+        None
+    }
+
+    /// The train that an effect is done for, whose stop ends it.
+    pub fn train_served_by(&self, effect: &Effect) -> Option<PrNumber> {
+        match effect {
+            Effect::FetchPull { pr } => self.train_of(*pr),
+            Effect::Survey | Effect::ReadMergeStates { .. } => None,
+        }
+    }
+
+    /// How much there is to write down: what a snapshot costs.
+    pub fn weight(&self) -> usize {
+        self.prs.len() + self.active_trains.len() + self.seen_dedupe_keys.len() + self.wanted.len()
     }
 
     pub fn lifecycle(&self) -> Lifecycle {

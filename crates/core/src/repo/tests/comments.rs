@@ -68,3 +68,19 @@ fn a_full_look_finds_declarations_made_and_taken_back_while_nobody_listened() {
     assert_eq!(worker.known(2).predecessor, None, "its comment is gone");
     assert_eq!(worker.known(3).predecessor, Some(pr(1)), "the first one counts");
 }
+
+#[test]
+fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
+    let mut worker = Worker::ready(&[pull(1), pull(2), pull(3), pull(7)]);
+    worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
+    worker.comment_event(CommentChange::Created, comment(3, 30, &declares(2)));
+    for root in [1, 7] {
+        apply(&mut worker.state, &Event::TrainStarted { root_pr: pr(root), current_pr: pr(root) }, at(0));
+    }
+    let stranger = CommentFacts { author: UserId::new(666), ..comment(3, 31, "@merge-train stop") };
+    assert_eq!(worker.comment_event(CommentChange::Created, stranger).cancels, []);
+    let plan = worker.comment_event(CommentChange::Created, comment(3, 32, "@merge-train stop"));
+    assert_eq!(plan.cancels, [pr(1)], "anywhere in the stack");
+    assert_eq!(worker.state.train_served_by(&Effect::FetchPull { pr: pr(2) }), Some(pr(1)));
+    assert_eq!(worker.state.train_served_by(&Effect::Survey), None);
+}
