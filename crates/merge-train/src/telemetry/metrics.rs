@@ -1,0 +1,120 @@
+//! The metrics there are: their names, what they mean, and the recorder that `GET /metrics` is answered from.
+
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// What kind of metric it is, as Prometheus sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+struct Metric {
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+}
+
+macro_rules! metrics {
+    ($($kind:ident $name:ident = $text:literal: $help:literal;)*) => {
+        $(#[doc = $help] pub const $name: &str = $text;)*
+        const METRICS: &[Metric] = &[$(Metric { name: $name, kind: Kind::$kind, help: $help }),*];
+    };
+}
+
+metrics! {
+    Counter RUN_TRANSITIONS = "gwi_run_transitions_total": "State transitions of runs, by from_state, to_state and tenant_id.";
+    Histogram RUN_DURATION = "gwi_run_duration_seconds": "How long runs took, by type, status and tenant_id.";
+    Gauge RUNS_ACTIVE = "gwi_run_active_gauge": "Runs that have not ended, by status and tenant_id.";
+    Counter IDEMPOTENCY_HITS = "gwi_idempotency_hits_total": "Idempotency checks, by source and result.";
+    Counter WEBHOOKS = "merge_train_webhooks_total": "Webhooks received, by event and result.";
+    Histogram ACK = "merge_train_ack_seconds": "From the arrival of a webhook to its durable acknowledgement.";
+    Gauge INBOX_UNSETTLED = "merge_train_inbox_unsettled": "Events stored and not yet handled.";
+    Gauge WORKERS = "merge_train_workers": "Repositories with a worker running.";
+    Counter EFFECTS = "merge_train_effects_total": "Effects executed, by effect and result.";
+    Gauge STORE_UP = "merge_train_store_up": "1 while the database can be written, 0 while not.";
+    Gauge BODY_BYTES_IN_FLIGHT = "merge_train_body_bytes_in_flight": "Memory taken by request bodies not yet stored.";
+    Counter GITHUB_REQUESTS = "merge_train_github_requests_total": "Calls to GitHub, by resource and result.";
+    Gauge GITHUB_BUDGET_REMAINING = "merge_train_github_budget_remaining": "Calls left until GitHub's limit resets, by installation and resource.";
+    Gauge GITHUB_BUDGET_LIMIT = "merge_train_github_budget_limit": "Calls that GitHub allows between resets, by installation and resource.";
+    Gauge GITHUB_BUDGET_RESET = "merge_train_github_budget_reset_timestamp_seconds": "When GitHub's limit resets, by installation and resource.";
+    Gauge GITHUB_WAITING = "merge_train_github_waiting": "Calls that wait for GitHub's limits, by installation and priority.";
+    Gauge GITHUB_CIRCUIT_OPEN = "merge_train_github_circuit_open": "1 while GitHub is taken to be down and not called, by installation.";
+}
+
+/// How often [`PrometheusHandle::run_upkeep`] must be called, lest histograms nobody scrapes grow.
+pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// An acknowledgement is a commit to disk: from a tenth of a millisecond to the ten seconds after which GitHub gives up.
+const ACK_BUCKETS: &[f64] =
+    &[0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+/// A run takes from a moment to the day that somebody needs to approve it.
+const RUN_BUCKETS: &[f64] = &[0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 4.0 * 3600.0, 86_400.0];
+
+/// Makes this process's metrics, and gives the handle that renders them. Call it once; the second call is an error.
+pub fn install() -> Result<PrometheusHandle, BuildError> {
+    let handle = builder()?.install_recorder()?;
+    describe();
+    Ok(handle)
+}
+
+fn builder() -> Result<PrometheusBuilder, BuildError> {
+    PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Full(ACK.into()), ACK_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Full(RUN_DURATION.into()), RUN_BUCKETS)
+}
+
+fn describe() {
+    for metric in METRICS {
+        match metric.kind {
+            Kind::Counter => metrics::describe_counter!(metric.name, metric.help),
+            Kind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
+            Kind::Histogram => metrics::describe_histogram!(metric.name, metric.help),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_rendered_under_the_names_of_the_specifications_with_help() {
+        let recorder = builder().unwrap().build_recorder();
+        metrics::with_local_recorder(&recorder, || {
+            describe();
+            metrics::counter!(IDEMPOTENCY_HITS, "source" => "github", "result" => "new").increment(2);
+            metrics::gauge!(STORE_UP).set(1.0);
+            metrics::histogram!(ACK).record(0.003);
+        });
+        let text = recorder.handle().render();
+        for line in [
+            "# HELP gwi_idempotency_hits_total Idempotency checks, by source and result.",
+            "# TYPE gwi_idempotency_hits_total counter",
+            "gwi_idempotency_hits_total{source=\"github\",result=\"new\"} 2",
+            "merge_train_store_up 1",
+            "# TYPE merge_train_ack_seconds histogram",
+            "merge_train_ack_seconds_bucket{le=\"0.0025\"} 0",
+            "merge_train_ack_seconds_bucket{le=\"0.005\"} 1",
+            "merge_train_ack_seconds_count 1",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        assert!(!text.contains("gwi_run_active_gauge"), "what nobody uses is not shown");
+    }
+
+    #[test]
+    fn every_metric_has_a_name_of_its_own_that_says_its_kind() {
+        let mut names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), METRICS.len());
+        for metric in METRICS {
+            assert_eq!(metric.name.ends_with("_total"), metric.kind == Kind::Counter, "{}", metric.name);
+            assert!(metric.kind != Kind::Histogram || metric.name.ends_with("_seconds"), "{}", metric.name);
+        }
+    }
+}
