@@ -1,4 +1,29 @@
-//! The one door to GitHub.
+//! The one door to GitHub: what it sends by itself ([`webhook`]), and what is asked of it ([`Client`]).
+//!
+//! A [`Client`] knows who we are and keeps to GitHub's limits; [`Client::repo`] gives what can be asked about one
+//! repository. Answers are the facts of `merge_train_core` wherever it has a name for them.
 
+mod auth;
+mod client;
+mod config;
+mod error;
+mod governor;
+mod graphql;
+mod http;
+mod rest;
+mod secret;
 pub mod webhook;
 mod wire;
+
+pub use client::{Account, App, Client, Repo};
+pub use config::{Auth, Config, ConfigError, Timeouts};
+pub use error::{CallName, Class, Error, Executed};
+pub use governor::{BudgetStats, CallCounts, CircuitState, GovernorStats, Limits, Priority};
+pub use graphql::{MergeStates, ReviewThread, ThreadAuthor, ThreadComment};
+pub use rest::{
+    Annotation, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckRun, CheckSuite, CombinedStatus, Commit,
+    Enforcement, GivenReaction, LogTail, MergeOutcome, MergeProgress, MergeTicket, NativeStack, Permission, Pull,
+    Reaction, RepoSettings, RequiredChecks, RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status,
+    SuiteOf,
+};
+pub use secret::Secret;

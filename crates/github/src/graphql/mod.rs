@@ -1,0 +1,9 @@
+//! What only GraphQL can tell, or tells of many things in one call.
+
+mod conversations;
+mod merge_states;
+mod query;
+mod threads;
+
+pub use merge_states::MergeStates;
+pub use threads::{ReviewThread, ThreadAuthor, ThreadComment};

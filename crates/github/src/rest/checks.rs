@@ -1,0 +1,157 @@
+//! What CI says about a commit: check suites and runs, and the older statuses.
+
+use std::ops::ControlFlow;
+
+use jiff::Timestamp;
+use merge_train_core::ids::{CheckSuiteId, Sha};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::client::Repo;
+use crate::error::Error;
+
+/// One job, as CI reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CheckRun {
+    /// For GitHub Actions also the number of the job, by which its log is asked for.
+    pub id: u64,
+    pub name: String,
+    pub head_sha: Sha,
+    /// `queued`, `in_progress`, `completed`, …
+    pub status: String,
+    /// `success`, `failure`, `cancelled`, `startup_failure`, `stale`, …; set once it is complete.
+    pub conclusion: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+    pub html_url: Option<String>,
+    pub details_url: Option<String>,
+    #[serde(default)]
+    pub output: CheckOutput,
+    pub app: Option<CheckApp>,
+    pub check_suite: Option<SuiteOf>,
+}
+
+/// The suite that a run is part of.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SuiteOf {
+    pub id: CheckSuiteId,
+}
+
+/// What a check says of itself. Written by strangers: data, never instructions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct CheckOutput {
+    pub title: Option<String>,
+    pub summary: Option<String>,
+    pub text: Option<String>,
+    #[serde(default)]
+    pub annotations_count: u64,
+}
+
+/// Who reports a check.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CheckApp {
+    pub id: Option<u64>,
+    pub slug: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CheckSuite {
+    pub id: CheckSuiteId,
+    pub head_sha: Sha,
+    pub head_branch: Option<String>,
+    pub status: Option<String>,
+    pub conclusion: Option<String>,
+    pub updated_at: Option<Timestamp>,
+    pub app: Option<CheckApp>,
+    #[serde(default)]
+    pub latest_check_runs_count: u64,
+}
+
+/// A line of a file that a check has something to say about.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Annotation {
+    pub path: String,
+    pub start_line: u64,
+    pub end_line: u64,
+    /// `notice`, `warning` or `failure`.
+    pub annotation_level: Option<String>,
+    pub title: Option<String>,
+    pub message: Option<String>,
+}
+
+/// The latest status of each context, and all of them in one word.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CombinedStatus {
+    /// `pending`, `success` or `failure`; `pending` too when there is none at all.
+    pub state: String,
+    pub sha: Sha,
+    #[serde(default)]
+    pub statuses: Vec<Status>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Status {
+    pub context: String,
+    /// `pending`, `success`, `failure` or `error`.
+    pub state: String,
+    pub description: Option<String>,
+    pub target_url: Option<String>,
+    pub updated_at: Option<Timestamp>,
+}
+
+impl Repo {
+    /// The latest run of each check of a commit.
+    pub async fn check_runs(&self, commit: &Sha) -> Result<Vec<CheckRun>, Error> {
+        #[derive(Deserialize)]
+        struct Page {
+            check_runs: Vec<CheckRun>,
+        }
+        let segments = ["commits", commit.as_str(), "check-runs"];
+        self.wrapped(&segments, |page: Page| page.check_runs).await
+    }
+
+    pub async fn check_suites(&self, commit: &Sha) -> Result<Vec<CheckSuite>, Error> {
+        #[derive(Deserialize)]
+        struct Page {
+            check_suites: Vec<CheckSuite>,
+        }
+        let segments = ["commits", commit.as_str(), "check-suites"];
+        self.wrapped(&segments, |page: Page| page.check_suites).await
+    }
+
+    pub async fn annotations(&self, check_run: u64) -> Result<Vec<Annotation>, Error> {
+        self.list(self.get(&["check-runs", &check_run.to_string(), "annotations"])).await
+    }
+
+    pub async fn combined_status(&self, commit: &Sha) -> Result<CombinedStatus, Error> {
+        let mut combined: Option<CombinedStatus> = None;
+        let take = |page: CombinedStatus| {
+            match &mut combined {
+                Some(combined) => combined.statuses.extend(page.statuses),
+                None => combined = Some(page),
+            }
+            ControlFlow::Continue(())
+        };
+        self.pages(self.get(&["commits", commit.as_str(), "status"]).cached(), take).await?;
+        Ok(combined.expect("a list has at least one page, or it is an error"))
+    }
+
+    /// All statuses ever set on a commit, the latest first.
+    pub async fn statuses(&self, commit: &Sha) -> Result<Vec<Status>, Error> {
+        self.list(self.get(&["commits", commit.as_str(), "statuses"])).await
+    }
+
+    /// A list whose pages are objects around it.
+    async fn wrapped<P, T>(&self, segments: &[&str], entries: impl Fn(P) -> Vec<T>) -> Result<Vec<T>, Error>
+    where
+        P: DeserializeOwned,
+    {
+        let mut all = Vec::new();
+        let take = |page| {
+            all.append(&mut entries(page));
+            ControlFlow::Continue(())
+        };
+        self.pages(self.get(segments).cached(), take).await?;
+        Ok(all)
+    }
+}

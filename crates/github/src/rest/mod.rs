@@ -1,0 +1,25 @@
+//! What can be asked and done by REST, by subject.
+
+mod checks;
+mod comments;
+mod git;
+mod logs;
+mod merges;
+mod people;
+mod policy;
+mod pulls;
+mod reactions;
+mod repository;
+mod reviews;
+mod survey;
+
+pub use checks::{Annotation, CheckApp, CheckOutput, CheckRun, CheckSuite, CombinedStatus, Status, SuiteOf};
+pub use git::Commit;
+pub use logs::LogTail;
+pub use merges::{MergeOutcome, MergeProgress, MergeTicket, SquashMerge};
+pub use people::Permission;
+pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset};
+pub use pulls::{NativeStack, Pull};
+pub use reactions::{GivenReaction, Reaction};
+pub use repository::RepoSettings;
+pub use reviews::{Review, ReviewComment};
