@@ -14,14 +14,15 @@ mod snapshot;
 mod state;
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::facts::{Delivery, MergeFacts, PullFacts, RepoFacts};
 use crate::ids::{DeliveryId, PrNumber};
-use crate::inbox::RequestHash;
+use crate::inbox::{Key, RequestHash};
 
 pub use apply::apply;
 pub use decide::decide;
-pub use event::{DeliveryOutcome, Event, ReadKind, Recorded, SyncReason, WantReason};
+pub use event::{DeliveryOutcome, Event, ReadKind, Recorded, RequestOutcome, SyncReason, WantReason};
 pub use reads::next_wake;
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, RepoState};
@@ -35,6 +36,8 @@ pub enum Input {
     Delivery { delivery: Delivery, hash: RequestHash, received_at: Timestamp },
     /// A delivery that cannot be acted on: its payload is not what GitHub sends, or its worker died of it.
     Unusable { id: DeliveryId, event: String, received_at: Timestamp, reason: String },
+    /// Somebody asked for something through the API.
+    Asked { key: Key, request: Request },
     /// The answer to `Effect::Survey`.
     Surveyed { requested_at: Timestamp, result: Result<RepoFacts, Failure> },
     /// The answer to `Effect::FetchPull`; none where GitHub has no such pull request.
@@ -45,6 +48,14 @@ pub enum Input {
     Tick,
     /// Time to forget what is not needed any more.
     Housekeeping,
+}
+
+/// What can be asked for through the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// To look at the whole repository now.
+    Sync,
 }
 
 /// Why an effect did not succeed.

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::event::{DeliveryOutcome, Event, SyncReason};
+use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
-use super::{Input, Plan, Settings, delivery, prune, reads};
+use super::{Input, Plan, Request, Settings, delivery, prune, reads};
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
@@ -24,6 +24,13 @@ pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timest
             }],
             ..Plan::default()
         },
+        Input::Asked { key, request: request @ Request::Sync } => {
+            let mut plan = Plan::default();
+            reads::request_sync(state, SyncReason::Operator, &mut plan);
+            let outcome = if plan.events.is_empty() { RequestOutcome::UnderWay } else { RequestOutcome::Started };
+            plan.events.push(Event::RequestProcessed { key: key.clone(), request: *request, outcome });
+            plan
+        }
         Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),
         Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
         Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),

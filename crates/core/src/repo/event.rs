@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{CommentFacts, HeadRepo, MergeState};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
+use crate::inbox::Key;
 use crate::train::{CascadePhase, TrainError};
+
+use super::Request;
 
 /// An event with its place in the stream: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -181,6 +184,13 @@ pub enum Event {
         outcome: DeliveryOutcome,
     },
 
+    /// The end of a request that came through the API.
+    RequestProcessed {
+        key: Key,
+        request: Request,
+        outcome: RequestOutcome,
+    },
+
     // ── Housekeeping ──
     Pruned {
         prs: Vec<PrNumber>,
@@ -231,6 +241,16 @@ pub enum SyncReason {
     Periodic,
     Stale,
     TooManyMisses,
+    /// Somebody asked for it.
+    Operator,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestOutcome {
+    Started,
+    /// It was under way before it was asked for.
+    UnderWay,
 }
 
 /// What was being read when it failed.

@@ -133,3 +133,16 @@ fn an_answer_asked_for_before_the_last_reason_to_ask_does_not_settle_it() {
     worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(50), result: clean() });
     assert_eq!(worker.known(1).merge_state, MergeState::Clean);
 }
+
+#[test]
+fn a_full_look_can_be_asked_for_and_is_not_begun_twice() {
+    let mut worker = Worker::ready(&[]);
+    let asked = |request: &str| Input::Asked { key: Key::api("ops", request).unwrap(), request: Request::Sync };
+    assert_eq!(worker.feed(&asked("one")).effects, [Effect::Survey]);
+    assert_eq!(worker.feed(&asked("two")).effects, []);
+    let outcomes = worker.log.iter().filter_map(|line| match line.event {
+        Event::RequestProcessed { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    assert_eq!(outcomes.collect::<Vec<_>>(), [RequestOutcome::Started, RequestOutcome::UnderWay]);
+}
