@@ -37,12 +37,16 @@ metrics! {
     Counter EFFECTS = "merge_train_effects_total": "Effects executed, by effect and result.";
     Gauge STORE_UP = "merge_train_store_up": "1 while the database can be written, 0 while not.";
     Gauge BODY_BYTES_IN_FLIGHT = "merge_train_body_bytes_in_flight": "Memory taken by request bodies not yet stored.";
-    Counter GITHUB_REQUESTS = "merge_train_github_requests_total": "Calls to GitHub, by resource and result.";
-    Gauge GITHUB_BUDGET_REMAINING = "merge_train_github_budget_remaining": "Calls left until GitHub's limit resets, by installation and resource.";
-    Gauge GITHUB_BUDGET_LIMIT = "merge_train_github_budget_limit": "Calls that GitHub allows between resets, by installation and resource.";
-    Gauge GITHUB_BUDGET_RESET = "merge_train_github_budget_reset_timestamp_seconds": "When GitHub's limit resets, by installation and resource.";
-    Gauge GITHUB_WAITING = "merge_train_github_waiting": "Calls that wait for GitHub's limits, by installation and priority.";
-    Gauge GITHUB_CIRCUIT_OPEN = "merge_train_github_circuit_open": "1 while GitHub is taken to be down and not called, by installation.";
+    Counter GITHUB_CALLS = "merge_train_github_calls_total": "Calls to GitHub, by governor (whose limits they count against) and result.";
+    Counter GITHUB_RETRIES = "merge_train_github_retries_total": "Calls to GitHub that were made again, by governor.";
+    Counter GITHUB_REFUSED = "merge_train_github_refused_total": "Calls not let through because GitHub is down or the budget used up, by governor.";
+    Gauge GITHUB_BUDGET_LIMIT = "merge_train_github_budget_limit": "Calls that GitHub allows between two resets, by governor and resource.";
+    Gauge GITHUB_BUDGET_REMAINING = "merge_train_github_budget_remaining": "Calls left until the next reset, by governor and resource.";
+    Gauge GITHUB_BUDGET_RESETS_IN = "merge_train_github_budget_resets_in_seconds": "Time until the next reset, by governor and resource.";
+    Gauge GITHUB_IN_FLIGHT = "merge_train_github_in_flight": "Calls to GitHub under way, by governor.";
+    Gauge GITHUB_WAITING = "merge_train_github_waiting": "Calls that wait for their turn, by governor.";
+    Gauge GITHUB_BLOCKED = "merge_train_github_blocked_seconds": "How long a secondary limit still keeps everything back, by governor.";
+    Gauge GITHUB_CIRCUIT_OPEN = "merge_train_github_circuit_open": "1 while GitHub is taken to be down and left alone, by governor.";
 }
 
 /// How often [`PrometheusHandle::run_upkeep`] must be called, lest histograms nobody scrapes grow.
