@@ -77,8 +77,9 @@ impl Config {
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut draft = draft::Draft::new(contents, directory, environment);
         consistency::settle(&mut draft);
-        problem::none_of(std::mem::take(&mut draft.problems))?;
         draft.take_defaults();
+        consistency::compare(&mut draft);
+        problem::none_of(std::mem::take(&mut draft.problems))?;
         let (values, places) = draft.finish();
         let config: Self = serde_json::from_value(values).expect("a setting's kind fits the field that it fills");
         Ok(Self { warnings: environment.warnings(), places, ..config })

@@ -9,6 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::telemetry;
+
 #[derive(clap::Args)]
 pub struct Args {
     /// Check that everything is there, print it, and exit: 0 when it is, 1 when not.
@@ -25,6 +27,7 @@ const REVIEWER: &str = "hubot";
 const CI_DEADLINE: Duration = Duration::from_secs(60);
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
+    telemetry::init_plain();
     let data = tempfile::tempdir().context("no room for the demo's data")?;
     let options = github_sim::Options { listen: args.listen, ..github_sim::Options::new(data.path()) };
     let running = github_sim::start(options).await.with_context(|| {

@@ -1,8 +1,13 @@
 //! The `merge-train` program.
 
+mod clock;
 mod config;
 mod demo;
+mod driver;
+mod serve;
+mod server;
 mod sim;
+mod storage;
 mod telemetry;
 
 use std::process::ExitCode;
@@ -21,16 +26,17 @@ struct Cli {
 enum Command {
     /// Start a simulated GitHub with a stack of pull requests to look at.
     Demo(demo::Args),
+    /// Run the daemon.
+    Serve(serve::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
     Sim(sim::Args),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = match Cli::parse().command {
         Command::Demo(args) => demo::run(args).await,
+        Command::Serve(args) => serve::run(args).await,
         Command::Sim(args) => sim::run(args).await,
     };
     match outcome {

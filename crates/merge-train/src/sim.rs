@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
+use crate::telemetry;
+
 #[derive(clap::Args)]
 pub struct Args {
     /// The address to listen on; port 0 takes a free one.
@@ -31,6 +33,7 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
+    telemetry::init_plain();
     let description = args.data.join("sim.json");
     let running = github_sim::start(github_sim::Options {
         data: args.data,

@@ -36,6 +36,12 @@ pub fn init(log: &Log) -> Result<(), Error> {
     tracing_subscriber::registry().with(filter).with(json).with(text).try_init().map_err(Error::Twice)
 }
 
+/// For commands that read no configuration: warnings, as a person reads them, or what `RUST_LOG` asks for.
+pub fn init_plain() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(Redacting::new(io::stderr)).init();
+}
+
 /// What a line looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {

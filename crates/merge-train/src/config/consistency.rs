@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::draft::Draft;
+use super::problem::Place;
 use super::settings::section;
 
 /// Fills in what follows from other settings, and complains of what contradicts them.
@@ -14,6 +15,22 @@ pub fn settle(draft: &mut Draft) {
         each_name_once(draft, section);
     }
     schedules(draft);
+}
+
+/// Compares limits with each other, those that have their default included.
+pub fn compare(draft: &mut Draft) {
+    let number = |key| draft.number("server", key);
+    let (Some((body, _)), Some((budget, place))) = (number("max_body_mb"), number("body_budget_mb")) else { return };
+    if budget < body {
+        // Whichever of the two was written is the one to mend.
+        let written = if *place == Place::Nowhere { draft.place("server", "max_body_mb") } else { Some(place) };
+        let place = written.cloned().unwrap_or(Place::Nowhere);
+        let text = format!(
+            "server.body_budget_mb is {budget} and server.max_body_mb {body}: the largest body would never be taken; \
+             the budget must be at least as large"
+        );
+        draft.complain(place, text);
+    }
 }
 
 /// A server of one's own has all three addresses: a token meant for it must not go to github.com.

@@ -115,6 +115,12 @@ impl Draft {
         value.as_str().map(|text| (text, place))
     }
 
+    /// The number of a setting and where it stands, if it is set.
+    pub fn number(&self, section: &'static str, key: &'static str) -> Option<(u64, &Place)> {
+        let (value, place) = self.values.get(&(section, key))?;
+        value.as_u64().map(|number| (number, place))
+    }
+
     /// Where a setting stands, if it is set.
     pub fn place(&self, section: &'static str, key: &'static str) -> Option<&Place> {
         self.values.get(&(section, key)).map(|(_, place)| place)

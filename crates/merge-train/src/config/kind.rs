@@ -38,6 +38,9 @@ pub enum Kind {
     Texts,
 }
 
+/// The largest number that TOML can write: no limit.
+pub const LARGEST: u64 = i64::MAX as u64;
+
 /// A value as somebody wrote it.
 #[derive(Clone)]
 pub enum Written {
@@ -73,6 +76,7 @@ impl Kind {
             Self::DatabaseUrl => "a URL that begins with postgres:// or postgresql://".into(),
             Self::Address => "an IP address and a port, such as 0.0.0.0:8080".into(),
             Self::Choice(choices) => format!("one of {}", choices.join(", ")),
+            Self::Integer { min, max } if max == LARGEST => format!("a whole number, {min} or more"),
             Self::Integer { min, max } => format!("a whole number, {min}–{max}"),
             Self::Flag => "true or false".into(),
             Self::LogFilter => "a level (error, warn, info, debug, trace), or target=level separated by commas".into(),

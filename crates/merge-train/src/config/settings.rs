@@ -1,6 +1,6 @@
 //! Every setting there is: the one list that the file, the environment, the defaults and the documentation go by.
 
-use super::kind::Kind;
+use super::kind::{Kind, LARGEST};
 
 /// A table of the file.
 pub struct Section {
@@ -101,8 +101,8 @@ const DAY_MINS: u64 = 24 * 60;
 const WEEK_MINS: u64 = 7 * DAY_MINS;
 const YEAR_HOURS: u64 = 365 * 24;
 const TEN_YEARS_DAYS: u64 = 3650;
-/// The largest number that TOML can write.
-const ANY: u64 = i64::MAX as u64;
+/// A pebibyte: more is a slip of the finger.
+const MOST_MB: u64 = 1 << 30;
 
 #[rustfmt::skip]
 pub static SECTIONS: &[Section] = &[
@@ -110,9 +110,9 @@ pub static SECTIONS: &[Section] = &[
         set("api_url", Kind::HttpUrl, "Where the REST API is. On GitHub Enterprise Server: `https://HOST/api/v3`; the other two addresses follow from it.").default("https://api.github.com"),
         set("graphql_url", Kind::HttpUrl, "Where the GraphQL API is.").default("https://api.github.com/graphql"),
         set("git_url", Kind::HttpUrl, "What the addresses of repositories begin with, for git.").default("https://github.com"),
-        whole("app_id", 1, ANY, "The GitHub App's id."),
+        whole("app_id", 1, LARGEST, "The GitHub App's id."),
         set("private_key_path", Kind::Path, "The GitHub App's private key, a PEM file."),
-        whole("installation_id", 1, ANY, "The one installation to serve. Without it, the installation is looked up for each repository."),
+        whole("installation_id", 1, LARGEST, "The one installation to serve. Without it, the installation is looked up for each repository."),
         set("token", Kind::Secret, "A personal access token, instead of an app."),
     ] },
     Section { name: "git", rows: Rows::One, doc: "The clones, and who signs the commits made in them.", settings: &[
@@ -127,7 +127,7 @@ pub static SECTIONS: &[Section] = &[
     Section { name: "state", rows: Rows::One, doc: "Where everything the daemon knows is kept.", settings: &[
         set("state_dir", Kind::Path, "The directory of the embedded database. It must be on a disk that lasts.").default("/var/lib/merge-train/state").env("MERGE_TRAIN_STATE_DIR"),
         set("database_url", Kind::DatabaseUrl, "A PostgreSQL database, used instead of the embedded one.").env("MERGE_TRAIN_DATABASE_URL"),
-        whole("max_size_mb", 16, ANY, "Stop taking webhooks (503) when the embedded database is larger than this. Unset: as large as the disk."),
+        whole("max_size_mb", 16, MOST_MB, "Stop taking webhooks (503) when the embedded database is larger than this. Unset: as large as the disk."),
     ] },
     Section { name: "server", rows: Rows::One, doc: "The HTTP server.", settings: &[
         set("bind_address", Kind::Address, "The address and port to listen on; port 0 takes a free one.").default("0.0.0.0:8080"),
@@ -176,7 +176,7 @@ pub static SECTIONS: &[Section] = &[
         set("command", Kind::Texts, "The program and its arguments. No shell is involved."),
         whole("timeout_mins", 1, DAY_MINS, "How long it may take.").default("30"),
         whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
-        whole("max_memory_mb", 64, ANY, "How much memory one may take. Unset: all there is."),
+        whole("max_memory_mb", 64, MOST_MB, "How much memory one may take. Unset: all there is."),
     ] },
     Section { name: "workflows", rows: Rows::Many, doc: "Work of your own that runs as durably as a train.", settings: &[
         set("name", Kind::Text, "What it is called; each name once.").required(),

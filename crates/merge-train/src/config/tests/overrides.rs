@@ -27,6 +27,7 @@ fn company(key: &str) -> &'static str {
         "private_key_path" => "[github]\napp_id = 1",
         "installation_id" => "[github]\napp_id = 1\nprivate_key_path = 'x'",
         "api_url" => "[github]\ngraphql_url = 'http://x'\ngit_url = 'http://x'",
+        "body_budget_mb" => "[server]\nmax_body_mb = 1",
         "signing" => "[git]\nssh_key_path = 'x'",
         _ => "",
     }

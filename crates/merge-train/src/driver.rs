@@ -1,0 +1,118 @@
+//! The driver: it appends what was decided, then acts, then feeds back what came of it.
+//!
+//! One worker for each repository, started when something waits for it and gone when nothing has for a while.
+
+mod outside;
+mod session;
+mod workers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use merge_train_core::ids::{RepoId, StreamId};
+use merge_train_core::repo::Settings;
+use store::{Owner, Store};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use workers::Workers;
+
+pub use outside::{Github, Outside};
+pub use session::{recorded, replay};
+
+/// How often the inbox is looked over for what no wake-up told of: another instance's work, or that of a crash.
+const LOOK_OVER: Duration = Duration::from_secs(2);
+/// How many streams are woken at once by that.
+const LOOK_OVER_LIMIT: usize = 256;
+/// How often what has expired is removed.
+const SWEEP: Duration = Duration::from_secs(60);
+
+pub struct Options {
+    pub owner: Owner,
+    pub settings: Settings,
+    /// A worker with nothing to do for so long ends.
+    pub idle: Duration,
+    /// A snapshot is taken after so many events, or when it would cost less than they do.
+    pub compact_after_events: u64,
+    /// A snapshot is taken after so long, if anything happened.
+    pub compact_interval: SignedDuration,
+    pub retention: store::Retention,
+}
+
+/// A handle on the running driver.
+#[derive(Clone)]
+pub struct Driver {
+    store: Arc<dyn Store>,
+    workers: Arc<Workers>,
+    retention: store::Retention,
+    stopping: CancellationToken,
+}
+
+impl Driver {
+    pub fn new(store: Arc<dyn Store>, outside: Arc<dyn Outside>, options: Options) -> Self {
+        let stopping = CancellationToken::new();
+        let retention = options.retention;
+        let workers = Arc::new(Workers::new(store.clone(), outside, options, stopping.clone()));
+        Self { store, workers, retention, stopping }
+    }
+
+    /// Something waits for this repository's worker.
+    pub fn wake(&self, repo: &RepoId) {
+        self.workers.wake(repo);
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers.count()
+    }
+
+    /// Looks after the workers until the driver is told to stop.
+    pub async fn run(&self) {
+        let mut look_over = every(LOOK_OVER);
+        let mut sweep = every(SWEEP);
+        let mut wakes = self.store.wakes();
+        loop {
+            tokio::select! {
+                () = self.stopping.cancelled() => return,
+                _ = look_over.tick() => self.look_over().await,
+                _ = sweep.tick() => self.sweep().await,
+                Ok(stream) = wakes.recv() => self.wake_stream(&stream),
+            }
+        }
+    }
+
+    /// Takes nothing more; finishes what is under way, or cancels it when `deadline` is over.
+    pub async fn stop(&self, deadline: Duration) {
+        self.stopping.cancel();
+        self.workers.stop(deadline).await;
+    }
+
+    async fn look_over(&self) {
+        match self.store.waiting(clock::now(), LOOK_OVER_LIMIT).await {
+            Ok(streams) => streams.iter().for_each(|stream| self.wake_stream(stream)),
+            Err(error) => tracing::warn!(%error, "the inbox could not be looked over"),
+        }
+    }
+
+    async fn sweep(&self) {
+        match self.store.sweep(clock::now(), &self.retention).await {
+            Ok(swept) if swept == store::Swept::default() => {}
+            Ok(swept) => tracing::info!(?swept, "removed what had expired"),
+            Err(error) => tracing::warn!(%error, "what has expired could not be removed"),
+        }
+    }
+
+    fn wake_stream(&self, stream: &StreamId) {
+        if let StreamId::Repo(repo) = stream {
+            self.wake(repo);
+        }
+    }
+}
+
+fn every(period: Duration) -> tokio::time::Interval {
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}

@@ -1,0 +1,257 @@
+//! A session: from loading a stream's state to losing or leaving it.
+//!
+//! Nothing acts on what is not durable. When the store refuses, the session is dropped with all that it holds in memory,
+//! and the next one goes on from what is durable: there is no other way to recover.
+
+mod effects;
+mod entries;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use merge_train_core::ids::{RepoId, StreamId};
+use merge_train_core::repo::{self, Input, Plan, Position, Recorded, RepoState, Snapshot};
+use store::{Batch, Lease, LeaseRequest, NewEvent, Settlement, Since, TakeLimit};
+use tokio::time::Instant;
+
+use super::workers::{Bell, Shared};
+use crate::clock;
+use effects::UnderWay;
+
+/// For how long a stream is leased; renewed at a third of it.
+const LEASE: Duration = Duration::from_secs(60);
+/// How much of the inbox is worked on in one transaction.
+const TAKE: TakeLimit = TakeLimit { entries: 128, bytes: 8 << 20 };
+
+/// Why a session ended although nothing went wrong.
+pub(super) enum End {
+    Idle,
+    Stopping,
+}
+
+pub(super) struct Session<'a> {
+    shared: &'a Shared,
+    repo: RepoId,
+    lease: Lease,
+    state: RepoState,
+    next_seq: u64,
+    generation: u64,
+    /// Events since the last snapshot, and when that was.
+    log_length: u64,
+    compacted_at: Timestamp,
+    under_way: UnderWay,
+    last_tick: Timestamp,
+}
+
+/// An input, and the entry of the inbox that it settles.
+struct Fed {
+    input: Input,
+    settles: Option<Settlement>,
+}
+
+impl From<Input> for Fed {
+    fn from(input: Input) -> Self {
+        Self { input, settles: None }
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Takes the stream over and loads it.
+    pub async fn open(shared: &'a Shared, repo: &RepoId) -> store::Result<Self> {
+        let stream = StreamId::Repo(repo.clone());
+        let now = clock::now();
+        let request = LeaseRequest {
+            stream: stream.clone(),
+            tenant: repo.tenant(),
+            owner: shared.options.owner.clone(),
+            ttl: LEASE,
+            now,
+        };
+        let lease = shared.store.acquire(request).await?;
+        let loaded = shared.store.load(&stream, Since::Newest).await?;
+        let (next_seq, generation, log_length) = (loaded.next_seq, loaded.generation, loaded.events.len() as u64);
+        let compacted_at = loaded.snapshot.as_ref().map_or(now, |snapshot| snapshot.taken_at);
+        let state = replay(&stream, loaded)?;
+        tracing::debug!(%repo, next_seq, generation, lifecycle = ?state.lifecycle(), "the worker begins");
+        Ok(Self {
+            shared,
+            repo: repo.clone(),
+            lease,
+            state,
+            next_seq,
+            generation,
+            log_length,
+            compacted_at,
+            under_way: UnderWay::default(),
+            last_tick: now,
+        })
+    }
+
+    /// Works until there is nothing to do, the driver stops, or the store refuses.
+    pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
+        self.feed(vec![Input::Resume.into()]).await?;
+        let mut renew = tokio::time::interval_at(Instant::now() + LEASE / 3, LEASE / 3);
+        let mut busy_at = Instant::now();
+        loop {
+            bell.reset();
+            if self.work_off_inbox().await? {
+                busy_at = Instant::now();
+            }
+            if self.shared.stopping.is_cancelled() {
+                return self.leave().await;
+            }
+            let wake_at = self.wake_at();
+            tokio::select! {
+                biased;
+                () = self.shared.stopping.cancelled() => {}
+                result = self.under_way.next() => {
+                    busy_at = Instant::now();
+                    self.feed(vec![result.into()]).await?;
+                }
+                () = bell.wait() => {}
+                _ = renew.tick() => self.shared.store.renew(&self.lease, clock::now()).await?,
+                () = tokio::time::sleep_until(wake_at) => {
+                    self.feed(vec![Input::Tick.into()]).await?;
+                    self.last_tick = clock::now();
+                }
+                () = tokio::time::sleep_until(busy_at + self.shared.options.idle), if self.under_way.is_empty() => {
+                    self.tidy_up().await?;
+                    self.shared.store.release(&self.lease).await?;
+                    return Ok(End::Idle);
+                }
+            }
+            self.tidy_up_if_due().await?;
+        }
+    }
+
+    /// Takes entries until there are none; stop commands that come in meanwhile are in the next handful.
+    async fn work_off_inbox(&mut self) -> store::Result<bool> {
+        let mut worked = false;
+        while !self.shared.stopping.is_cancelled() {
+            let entries = self.shared.store.take(&self.lease, TAKE, clock::now()).await?;
+            if entries.is_empty() {
+                break;
+            }
+            worked = true;
+            let fed = entries.into_iter().map(entries::read).collect();
+            self.feed(fed).await?;
+            while let Some(result) = self.under_way.try_next() {
+                self.feed(vec![result.into()]).await?;
+            }
+            self.tidy_up_if_due().await?;
+        }
+        Ok(worked)
+    }
+
+    /// Decides, appends, and only then acts.
+    async fn feed(&mut self, fed: Vec<Fed>) -> store::Result<()> {
+        let now = clock::now();
+        let mut events = Vec::new();
+        let mut settled = Vec::new();
+        let mut acts = Plan::default();
+        for Fed { input, settles } in fed {
+            let (plan, settles) = entries::decide(&self.state, input, settles, &self.shared.options.settings, now);
+            for event in &plan.events {
+                repo::apply(&mut self.state, event, now);
+                let data = serde_json::to_string(event).expect("an event is JSON");
+                events.push(NewEvent { ts: now, data });
+            }
+            settled.extend(settles);
+            acts.effects.extend(plan.effects);
+            acts.cancels.extend(plan.cancels);
+        }
+        if !events.is_empty() || !settled.is_empty() {
+            let appended = events.len() as u64;
+            let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows: Vec::new(), now };
+            self.shared.store.append(&self.lease, batch).await?;
+            self.next_seq += appended;
+            self.log_length += appended;
+        }
+        for train in acts.cancels {
+            self.under_way.cancel(train);
+        }
+        for effect in acts.effects {
+            let train = self.state.train_served_by(&effect);
+            self.under_way.begin(self.shared, &self.repo, effect, train);
+        }
+        Ok(())
+    }
+
+    /// When to look again although nothing comes in.
+    fn wake_at(&self) -> Instant {
+        /// Nothing is due: the idle time ends the worker long before.
+        const NEVER: Duration = Duration::from_secs(86_400);
+        let wake = repo::next_wake(&self.state, &self.shared.options.settings, self.last_tick);
+        let wait = wake.map_or(NEVER, |at| Duration::try_from(at.duration_since(clock::now())).unwrap_or_default());
+        Instant::now() + wait.min(NEVER)
+    }
+
+    /// A snapshot costs as much as the state is large, so it waits until the log is as long.
+    async fn tidy_up_if_due(&mut self) -> store::Result<()> {
+        let options = &self.shared.options;
+        let is_long = self.log_length >= options.compact_after_events.max(self.state.weight() as u64);
+        let is_late = clock::now().duration_since(self.compacted_at) >= options.compact_interval;
+        if is_long || (is_late && self.log_length > 0) { self.tidy_up().await } else { Ok(()) }
+    }
+
+    /// Forgets what is not needed any more, and begins a new generation.
+    async fn tidy_up(&mut self) -> store::Result<()> {
+        if self.log_length == 0 {
+            return Ok(());
+        }
+        let before = self.state.prs().len();
+        self.feed(vec![Input::Housekeeping.into()]).await?;
+        let remaining = self.state.prs().len();
+        if remaining < before {
+            tracing::info!(repo = %self.repo, pruned_prs = before - remaining, remaining_prs = remaining, "state pruned");
+        }
+        let taken_at = clock::now();
+        let position = Position { generation: self.generation + 1, next_seq: self.next_seq, taken_at };
+        let data = serde_json::to_string(&Snapshot::of(&self.state, position)).expect("a snapshot is JSON");
+        let snapshot = store::Snapshot { next_seq: self.next_seq, taken_at, data };
+        self.generation = self.shared.store.compact(&self.lease, snapshot).await?;
+        self.log_length = 0;
+        self.compacted_at = taken_at;
+        Ok(())
+    }
+
+    /// Waits for what is under way, so far as the deadline allows, and lets go of the stream.
+    async fn leave(mut self) -> store::Result<End> {
+        while !self.under_way.is_empty() {
+            let result = self.under_way.next().await;
+            self.feed_without_acting(result).await?;
+        }
+        self.shared.store.release(&self.lease).await?;
+        Ok(End::Stopping)
+    }
+
+    /// Records a result; what it asks for is asked for again by the next session.
+    async fn feed_without_acting(&mut self, result: Input) -> store::Result<()> {
+        self.under_way.close();
+        self.feed(vec![result.into()]).await
+    }
+}
+
+/// The state that a stream adds up to.
+pub fn replay(stream: &StreamId, loaded: store::Loaded) -> store::Result<RepoState> {
+    let corrupt = |what: String, error: serde_json::Error| store::Error::Corrupt {
+        reason: format!("{what} of {stream} cannot be read: {error}"),
+    };
+    let mut state = match loaded.snapshot {
+        Some(snapshot) => serde_json::from_str::<Snapshot>(&snapshot.data)
+            .map_err(|error| corrupt("the snapshot".to_owned(), error))?
+            .restore(),
+        None => RepoState::default(),
+    };
+    for event in loaded.events {
+        let read = serde_json::from_str::<repo::Event>(&event.data);
+        let read = read.map_err(|error| corrupt(format!("event {}", event.seq), error))?;
+        repo::apply(&mut state, &read, event.ts);
+    }
+    Ok(state)
+}
+
+/// A stored event, as a line of the log shows it.
+pub fn recorded(event: &store::StoredEvent) -> Result<Recorded, serde_json::Error> {
+    Ok(Recorded { seq: event.seq, ts: event.ts, event: serde_json::from_str(&event.data)? })
+}

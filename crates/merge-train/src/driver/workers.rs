@@ -1,0 +1,186 @@
+//! The workers: one for each repository at most.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use merge_train_core::ids::RepoId;
+use parking_lot::Mutex;
+use store::Store;
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::session::{End, Session};
+use super::{Options, Outside};
+
+/// The first wait after a failure of the store; it doubles with each.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const LONGEST_RETRY: Duration = Duration::from_secs(5);
+/// How many workers may load their state at once: after a restart all have work, and memory is finite.
+const LOADING_AT_ONCE: usize = 32;
+
+pub(super) struct Workers {
+    shared: Arc<Shared>,
+    tracker: TaskTracker,
+    /// Ends effects that outlast the deadline of a stop.
+    abandon: CancellationToken,
+}
+
+/// What every worker needs.
+pub(super) struct Shared {
+    pub store: Arc<dyn Store>,
+    pub outside: Arc<dyn Outside>,
+    pub options: Options,
+    pub stopping: CancellationToken,
+    pub abandon: CancellationToken,
+    loading: Semaphore,
+    bells: Mutex<HashMap<RepoId, Arc<Bell>>>,
+}
+
+/// How a worker hears that something waits.
+#[derive(Default)]
+pub(super) struct Bell {
+    rung: AtomicBool,
+    notify: Notify,
+}
+
+impl Bell {
+    fn ring(&self) {
+        self.rung.store(true, Ordering::SeqCst);
+        self.notify.notify_one();
+    }
+
+    /// Waits for the next ring.
+    pub async fn wait(&self) {
+        self.notify.notified().await;
+    }
+
+    /// From here on, a ring means something new.
+    pub fn reset(&self) {
+        self.rung.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Workers {
+    pub fn new(
+        store: Arc<dyn Store>,
+        outside: Arc<dyn Outside>,
+        options: Options,
+        stopping: CancellationToken,
+    ) -> Self {
+        let abandon = CancellationToken::new();
+        let shared = Shared {
+            store,
+            outside,
+            options,
+            stopping,
+            abandon: abandon.clone(),
+            loading: Semaphore::new(LOADING_AT_ONCE),
+            bells: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared), tracker: TaskTracker::new(), abandon }
+    }
+
+    pub fn wake(&self, repo: &RepoId) {
+        if self.shared.stopping.is_cancelled() {
+            return;
+        }
+        let mut bells = self.shared.bells.lock();
+        if let Some(bell) = bells.get(repo) {
+            bell.ring();
+            return;
+        }
+        let bell = Arc::new(Bell::default());
+        bell.ring();
+        bells.insert(repo.clone(), bell.clone());
+        drop(bells);
+        let (shared, repo) = (self.shared.clone(), repo.clone());
+        self.tracker.spawn(work(shared, repo, bell));
+    }
+
+    pub fn count(&self) -> usize {
+        self.shared.bells.lock().len()
+    }
+
+    pub async fn stop(&self, deadline: Duration) {
+        self.tracker.close();
+        if tokio::time::timeout(deadline, self.tracker.wait()).await.is_err() {
+            tracing::warn!(workers = self.count(), "the deadline is over; what is under way is cancelled");
+            self.abandon.cancel();
+            // Cancelled effects return at once; what does not is left to the end of the process.
+            let _ = tokio::time::timeout(Duration::from_secs(2), self.tracker.wait()).await;
+        }
+    }
+}
+
+/// A worker's life: sessions, one after the other, until there is nothing to do or somebody else does it.
+async fn work(shared: Arc<Shared>, repo: RepoId, bell: Arc<Bell>) {
+    let _gone = Gone { shared: &shared, repo: &repo, bell: &bell };
+    let mut failures = 0;
+    while !shared.stopping.is_cancelled() {
+        let opened = match shared.loading.acquire().await {
+            Ok(_permit) => Session::open(&shared, &repo).await,
+            Err(_) => return,
+        };
+        let ended = match opened {
+            Ok(session) => {
+                failures = 0;
+                session.run(&bell).await
+            }
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(End::Stopping) => return,
+            Ok(End::Idle) => {
+                if shared.retire(&repo, &bell) {
+                    tracing::debug!(%repo, "the worker ends: nothing to do");
+                    return;
+                }
+            }
+            Err(store::Error::Held { owner, until, .. }) => {
+                tracing::debug!(%repo, owner, %until, "another instance works on it");
+                return;
+            }
+            Err(error) => {
+                failures += 1;
+                let wait = LONGEST_RETRY.min(FIRST_RETRY * 2_u32.saturating_pow(failures.min(10) - 1));
+                tracing::error!(%repo, error = &error as &dyn std::error::Error, ?wait, "the worker begins anew");
+                tokio::select! {
+                    () = shared.stopping.cancelled() => return,
+                    () = tokio::time::sleep(wait) => {}
+                }
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Takes the worker off the list, unless the bell rang in the last moment.
+    fn retire(&self, repo: &RepoId, bell: &Bell) -> bool {
+        let mut bells = self.bells.lock();
+        if bell.rung.load(Ordering::SeqCst) {
+            return false;
+        }
+        bells.remove(repo);
+        true
+    }
+}
+
+/// Takes the worker off the list however it ends, so that the next ring starts another.
+struct Gone<'a> {
+    shared: &'a Shared,
+    repo: &'a RepoId,
+    bell: &'a Arc<Bell>,
+}
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        let mut bells = self.shared.bells.lock();
+        // A retired worker may have a successor by now.
+        if bells.get(self.repo).is_some_and(|bell| Arc::ptr_eq(bell, self.bell)) {
+            bells.remove(self.repo);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `merge-train serve`: the daemon, from its first log line to its last.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use jiff::SignedDuration;
+use merge_train_core::repo;
+use store::{Owner, Retention};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, Credentials, Environment, ForServe};
+use crate::driver::{self, Driver};
+use crate::server::{self, App, Budget, Health};
+use crate::{storage, telemetry};
+
+const MIB: usize = 1 << 20;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let config = Config::load(args.config.as_deref(), &Environment::of_process())?;
+    telemetry::init(&config.log)?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let needs = config.check_for_serve()?;
+    let metrics = telemetry::metrics::install()?;
+    let stopping = CancellationToken::new();
+
+    let owner = this_process();
+    let store = storage::open(&config, &needs.storage, &owner).await?;
+    let github = github_client(&config, &needs)?;
+    let outside = Arc::new(driver::Github::new(github.clone()));
+    let driver = Driver::new(store.clone(), outside, driver_options(&config, owner));
+    let health = Arc::new(Health::new(stopping.clone()));
+    let app = Arc::new(App {
+        store: store.clone(),
+        driver: driver.clone(),
+        secrets: secrets(&needs)?,
+        budget: Budget::new(
+            usize::try_from(config.server.body_budget_mb)? * MIB,
+            usize::try_from(config.server.max_body_mb)? * MIB,
+        ),
+        api_keys: config.api_keys.clone(),
+        health: health.clone(),
+        metrics: metrics.clone(),
+        github,
+    });
+
+    let listener = TcpListener::bind(config.server.bind_address)
+        .await
+        .with_context(|| format!("server.bind_address: cannot listen on {}", config.server.bind_address))?;
+    let address = listener.local_addr()?;
+    let watch = tokio::spawn({
+        let (health, store) = (health.clone(), store.clone());
+        async move { health.watch(store.as_ref()).await }
+    });
+    let upkeep = tokio::spawn({
+        let metrics = metrics.clone();
+        async move {
+            let mut due = tokio::time::interval(telemetry::metrics::UPKEEP_INTERVAL);
+            loop {
+                due.tick().await;
+                metrics.run_upkeep();
+            }
+        }
+    });
+    let drive = tokio::spawn({
+        let driver = driver.clone();
+        async move { driver.run().await }
+    });
+    let serving = tokio::spawn({
+        let stopping = stopping.clone();
+        let served = axum::serve(listener, server::router(app));
+        async move { served.with_graceful_shutdown(stopping.cancelled_owned()).await }
+    });
+    tracing::info!(%address, "merge-train is listening");
+    println!("merge-train is listening on http://{address}");
+
+    let asked_by = asked_to_stop().await?;
+    let deadline = Instant::now() + Duration::from_secs(config.server.shutdown_deadline_secs);
+    tracing::info!(asked_by, "shutting down: nothing more is taken in");
+    stopping.cancel();
+    let _ = tokio::time::timeout_at(deadline, serving).await;
+    driver.stop(deadline.saturating_duration_since(Instant::now())).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), async { (watch.await, drive.await) }).await;
+    upkeep.abort();
+    store.close().await;
+    tracing::info!("all is stored; goodbye");
+    Ok(())
+}
+
+/// Unique to each start, and readable by whoever wonders who has the lease.
+fn this_process() -> Owner {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Owner(format!("{host}/{}/{:08x}", std::process::id(), fastrand::u32(..)))
+}
+
+fn secrets(needs: &ForServe) -> anyhow::Result<github::webhook::Secrets> {
+    let secrets = needs.webhook_secrets.iter().map(|secret| secret.expose().to_owned()).collect();
+    Ok(github::webhook::Secrets::new(secrets)?)
+}
+
+fn github_client(config: &Config, needs: &ForServe) -> anyhow::Result<github::Client> {
+    let auth = match &needs.credentials {
+        Credentials::App { app_id, private_key_pem, installation_id } => github::Auth::App {
+            app_id: *app_id,
+            private_key_pem: github::Secret::new(private_key_pem.expose()),
+            installation_id: installation_id.map(merge_train_core::ids::InstallationId::new),
+        },
+        Credentials::Token(token) => github::Auth::Token(github::Secret::new(token.expose())),
+    };
+    let mut client = github::Config::new(auth);
+    client.api_url.clone_from(&config.github.api_url);
+    client.graphql_url.clone_from(&config.github.graphql_url);
+    Ok(github::Client::new(&client)?)
+}
+
+fn driver_options(config: &Config, owner: Owner) -> driver::Options {
+    let (behavior, keeping) = (&config.behavior, &config.housekeeping);
+    let minutes = |minutes: u64| SignedDuration::from_mins(i64::try_from(minutes).unwrap_or(i64::MAX));
+    let hours = |hours: u64| minutes(hours.saturating_mul(60));
+    driver::Options {
+        owner,
+        settings: repo::Settings {
+            resync_interval: minutes(behavior.resync_interval_mins),
+            staleness_threshold: minutes(keeping.staleness_threshold_mins),
+            dedupe_ttl: hours(keeping.dedupe_ttl_hours),
+            pr_retention: hours(keeping.pr_retention_days.saturating_mul(24)),
+            max_prs_in_snapshot: keeping.max_prs_in_snapshot,
+        },
+        idle: Duration::from_secs(behavior.idle_worker_mins.saturating_mul(60)),
+        compact_after_events: keeping.compact_after_events,
+        compact_interval: minutes(keeping.compact_interval_mins),
+        retention: Retention {
+            history: hours(keeping.history_retention_days.saturating_mul(24)),
+            body_grace: minutes(keeping.spool_grace_mins),
+            ..Retention::default()
+        },
+    }
+}
+
+/// Waits for whoever wants the daemon to end.
+async fn asked_to_stop() -> anyhow::Result<&'static str> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

@@ -1,0 +1,52 @@
+//! What the daemon listens to: webhooks, questions about its health, and its API.
+
+mod access;
+mod body;
+mod health;
+mod idempotency;
+mod problem;
+mod repos;
+mod requests;
+mod webhook;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use github::webhook::Secrets;
+use metrics_exporter_prometheus::PrometheusHandle;
+use store::Store;
+
+use crate::config::ApiKey;
+use crate::driver::Driver;
+pub use body::Budget;
+pub use health::Health;
+use problem::Problem;
+
+/// What the handlers share.
+pub struct App {
+    pub store: Arc<dyn Store>,
+    pub driver: Driver,
+    pub secrets: Secrets,
+    pub budget: Budget,
+    pub api_keys: Vec<ApiKey>,
+    pub health: Arc<Health>,
+    pub metrics: PrometheusHandle,
+    pub github: github::Client,
+}
+
+pub fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/webhook", post(webhook::receive))
+        .route("/healthz", get(health::live))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .route("/api/v1/repos/{owner}/{repo}/state", get(repos::state))
+        .route("/api/v1/repos/{owner}/{repo}/sync", post(repos::sync))
+        .fallback(|| async { Problem::not_found("there is nothing at this address") })
+        .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+        // The budget bounds bodies, and says so in its own words.
+        .layer(DefaultBodyLimit::disable())
+        .with_state(app)
+}

@@ -1,0 +1,128 @@
+//! Is it alive, is it ready, how is it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use github::{CircuitState, GovernorStats};
+use parking_lot::Mutex;
+use serde_json::json;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use super::App;
+use super::problem::Problem;
+use crate::clock;
+use crate::telemetry::metrics as names;
+
+/// How often the store is asked whether it can be written to.
+const CHECK: Duration = Duration::from_secs(2);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What keeps the daemon from doing its work.
+pub struct Health {
+    store: Mutex<Option<String>>,
+    stopping: CancellationToken,
+}
+
+impl Health {
+    pub fn new(stopping: CancellationToken) -> Self {
+        Self { store: Mutex::new(Some("it was not looked at yet".to_owned())), stopping }
+    }
+
+    /// Keeps asking the store, until the daemon stops.
+    pub async fn watch(&self, store: &dyn Store) {
+        loop {
+            let checked = tokio::time::timeout(CHECK_TIMEOUT, store.check(clock::now())).await;
+            self.note(match checked {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some(format!("it did not answer within {} seconds", CHECK_TIMEOUT.as_secs())),
+            });
+            tokio::select! {
+                () = self.stopping.cancelled() => return,
+                () = tokio::time::sleep(CHECK) => {}
+            }
+        }
+    }
+
+    fn note(&self, trouble: Option<String>) {
+        metrics::gauge!(names::STORE_UP).set(if trouble.is_none() { 1.0 } else { 0.0 });
+        let mut store = self.store.lock();
+        match (&*store, &trouble) {
+            (None, Some(reason)) => tracing::error!(reason, "the store is gone; nothing is taken in until it is back"),
+            (Some(_), None) => tracing::info!("the store is there"),
+            _ => {}
+        }
+        *store = trouble;
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        let mut troubles = Vec::new();
+        if self.stopping.is_cancelled() {
+            troubles.push("the daemon is shutting down".to_owned());
+        }
+        if let Some(reason) = &*self.store.lock() {
+            troubles.push(format!("the store: {reason}"));
+        }
+        troubles
+    }
+}
+
+pub async fn live() -> Response {
+    Json(json!({ "status": "alive", "version": env!("CARGO_PKG_VERSION") })).into_response()
+}
+
+pub async fn ready(State(app): State<Arc<App>>) -> Response {
+    let troubles = app.health.troubles();
+    if troubles.is_empty() {
+        return Json(json!({ "status": "ready" })).into_response();
+    }
+    Problem::unavailable(troubles.join("; ")).with(json!({ "troubles": troubles })).into_response()
+}
+
+pub async fn metrics(State(app): State<Arc<App>>) -> Response {
+    metrics::gauge!(names::WORKERS).set(app.driver.workers() as f64);
+    metrics::gauge!(names::BODY_BYTES_IN_FLIGHT).set(app.budget.in_flight() as f64);
+    show_github(&app.github.stats());
+    let text = app.metrics.render();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+fn show_github(stats: &[GovernorStats]) {
+    for governor in stats {
+        let name = governor.name.clone();
+        let gauge = |metric: &'static str, value: f64| metrics::gauge!(metric, "governor" => name.clone()).set(value);
+        gauge(names::GITHUB_IN_FLIGHT, governor.in_flight as f64);
+        gauge(names::GITHUB_WAITING, governor.waiting as f64);
+        gauge(names::GITHUB_BLOCKED, governor.blocked_for.unwrap_or_default().as_secs_f64());
+        gauge(names::GITHUB_CIRCUIT_OPEN, if governor.circuit == CircuitState::Closed { 0.0 } else { 1.0 });
+        metrics::counter!(names::GITHUB_RETRIES, "governor" => name.clone()).absolute(governor.retries);
+        metrics::counter!(names::GITHUB_REFUSED, "governor" => name.clone()).absolute(governor.refused);
+        for (resource, budget) in [("core", &governor.core), ("graphql", &governor.graphql)] {
+            let Some(budget) = budget else { continue };
+            let gauge = |metric: &'static str, value: f64| {
+                metrics::gauge!(metric, "governor" => name.clone(), "resource" => resource).set(value);
+            };
+            gauge(names::GITHUB_BUDGET_LIMIT, budget.limit as f64);
+            gauge(names::GITHUB_BUDGET_REMAINING, budget.remaining as f64);
+            gauge(names::GITHUB_BUDGET_RESETS_IN, budget.resets_in.as_secs_f64());
+        }
+        let calls = &governor.calls;
+        for (result, count) in [
+            ("answered", calls.answered),
+            ("not_modified", calls.not_modified),
+            ("rate_limited", calls.rate_limited),
+            ("not_found", calls.not_found),
+            ("forbidden", calls.forbidden),
+            ("conflict", calls.conflict),
+            ("transient", calls.transient),
+            ("permanent", calls.permanent),
+        ] {
+            metrics::counter!(names::GITHUB_CALLS, "governor" => name.clone(), "result" => result).absolute(count);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The door of the inbox, as callers over HTTP meet it.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use merge_train_core::ids::RunId;
+use merge_train_core::inbox::{Key, Source};
+use serde_json::json;
+use store::{Admission, Arrival, Store};
+
+use super::problem::Problem;
+use crate::telemetry::metrics::IDEMPOTENCY_HITS;
+
+/// GitHub gives up after ten seconds and calls the delivery failed; it must hear from us before.
+const STORE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Takes in an arrival, durably, or says in time that it cannot.
+pub async fn admit(store: &dyn Store, arrival: Arrival) -> Result<Admission, Problem> {
+    match tokio::time::timeout(STORE_TIMEOUT, store.admit(arrival)).await {
+        Ok(admission) => Ok(admission?),
+        Err(_) => Err(Problem::unavailable("the database is too slow just now; please send it again")),
+    }
+}
+
+/// What the caller is told, and the word for it in the metrics.
+pub fn answer(source: Source, key: &Key, admission: Admission) -> Result<(Response, &'static str), Problem> {
+    let result = match &admission {
+        Admission::Accepted | Admission::Claimed(_) => "accepted",
+        Admission::InFlight { .. } => "in_flight",
+        Admission::Replay { .. } => "replayed",
+        Admission::Exhausted { .. } => "exhausted",
+        Admission::Conflict => "conflict",
+    };
+    metrics::counter!(IDEMPOTENCY_HITS, "source" => source.as_str(), "result" => result).increment(1);
+    let waits = |status: &str| (StatusCode::ACCEPTED, Json(json!({ "status": status, "key": key }))).into_response();
+    let response = match admission {
+        Admission::Accepted | Admission::Claimed(_) => waits("accepted"),
+        Admission::InFlight { run_id } => {
+            hit(key, run_id.as_ref());
+            waits("processing")
+        }
+        Admission::Replay { response, run_id } => {
+            hit(key, run_id.as_ref());
+            let body = Json(response.unwrap_or(json!({ "status": "processed", "key": key })));
+            (StatusCode::ACCEPTED, [("idempotent-replayed", "true")], body).into_response()
+        }
+        Admission::Exhausted { error } => {
+            let detail = format!("{key} failed before and is not tried again: {error}");
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REQUEST_FAILED", detail));
+        }
+        Admission::Conflict => {
+            let detail = format!("{key} came before with another payload; nothing was done with this one");
+            return Err(Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT", detail));
+        }
+    };
+    Ok((response, result))
+}
+
+fn hit(key: &Key, run_id: Option<&RunId>) {
+    tracing::info!(event = "idempotency_hit", key = key.as_str(), cachedRunId = run_id.map(RunId::as_str), "it came before");
+}
