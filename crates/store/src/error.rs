@@ -96,6 +96,12 @@ impl Error {
         )
     }
 
+    /// Whether two transactions stood in each other's way: again, it may well succeed at once.
+    pub(crate) fn is_collision(&self) -> bool {
+        let Self::Unavailable { source: Some(sqlx::Error::Database(refusal)), .. } = self else { return false };
+        refusal.code().is_some_and(|code| code.starts_with("40"))
+    }
+
     /// For another caller that suffers from the same.
     pub(crate) fn reason(&self) -> String {
         match self {

@@ -6,6 +6,7 @@ mod backend;
 mod db;
 mod error;
 mod inbox;
+pub mod postgres;
 pub mod rows;
 pub mod sqlite;
 mod store;
@@ -22,6 +23,7 @@ use tokio::sync::broadcast;
 
 pub use error::{Error, Result};
 pub use inbox::{Admission, Arrival, Claim, Entry, EntryId, Outcome, Priority, Route, Settlement, TakeLimit};
+pub use postgres::Postgres;
 use rows::{Checkpoint, Run, Session, Step, Transition, Workspace};
 pub use rows::{Row, RunCursor, RunQuery, RunStatus};
 pub use sqlite::Sqlite;

@@ -119,7 +119,7 @@ impl Group {
         // A caller that went away is answered like the others: its write may be under way already elsewhere.
         match self.attempt(transactions).await {
             Ok(admissions) => self.answer(admissions),
-            Err(error) if error.is_outage() || self.len() <= 1 => self.refuse(error),
+            Err(error) if (error.is_outage() && !error.is_collision()) || self.len() <= 1 => self.refuse(error),
             Err(_) => {
                 for alone in self.split() {
                     Box::pin(alone.write(transactions)).await;
