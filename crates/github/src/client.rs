@@ -122,7 +122,8 @@ impl Repo {
         Self { priority, ..self.clone() }
     }
 
-    pub(crate) fn client(&self) -> &Client {
+    /// The client that it is asked through.
+    pub fn client(&self) -> &Client {
         &self.client
     }
 
