@@ -1,0 +1,185 @@
+//! Rows that are written with events.
+
+use jiff::Timestamp;
+use serde_json::json;
+use store::rows::*;
+use store::{Batch, Error, RunQuery};
+
+use crate::support::*;
+
+const REPO: &str = "repo:acme/widgets";
+
+fn run(id: &str, status: RunStatus, created_at: Timestamp) -> Run {
+    Run {
+        id: run_id(id),
+        schema_version: 1,
+        tenant_id: tenant("acme"),
+        repo_id: "Acme/Widgets".to_owned(),
+        pr_id: "acme/widgets#7".to_owned(),
+        pr_url: "https://github.com/acme/widgets/pull/7".to_owned(),
+        kind: "train".to_owned(),
+        status,
+        current_step: Some("squash".to_owned()),
+        trigger: Trigger { source: TriggerSource::Webhook, user_id: None, webhook_event_id: Some("1".to_owned()) },
+        idempotency_key: Some(key("github:1")),
+        a2a_correlation_id: None,
+        last_heartbeat_at: None,
+        result: Some(json!({"b": 1, "a": [1.5, null]})),
+        error: None,
+        cancellation: None,
+        compensation_log: Vec::new(),
+        last_transition: Some(TransitionContext { initiator: Some(Initiator::System), ..Default::default() }),
+        resumed_from: None,
+        resume_count: 0,
+        created_at,
+        updated_at: created_at,
+        completed_at: None,
+        duration_ms: None,
+    }
+}
+
+fn of_each_kind() -> Vec<Row> {
+    let step = json!({"tenantId": "acme", "runId": "r1", "stepId": "s1", "position": 1, "agent": "coder",
+        "status": "completed", "output": {"ok": true}, "attempts": 2, "durationMs": 5});
+    let checkpoint = json!({"tenantId": "acme", "runId": "r1", "id": "c1", "stepId": "s1", "agent": "coder",
+        "status": "completed", "timestamp": at(3), "resumable": true, "idempotent": false,
+        "tokensUsed": {"input": 1, "output": 2}});
+    let workspace = json!({"id": "w1", "tenantId": "acme", "repoId": "acme/widgets", "prNumber": 7, "branch": "feature",
+        "ratchetEnabled": true, "ratchetState": "WAITING_FOR_CI", "ratchetConsecutiveFixupAttempts": 1,
+        "ratchetStaleCiSince": at(1), "createdAt": at(0), "updatedAt": at(2)});
+    let session = json!({"id": "se1", "tenantId": "acme", "workspaceId": "w1", "kind": "ratchet", "status": "RUNNING",
+        "working": true, "startedAt": at(4)});
+    let transition = json!({"id": "t1", "tenantId": "acme", "workspaceId": "w1", "action": "FIX_CI",
+        "reason": "red", "uiMessage": "Fixing build failures", "snapshot": {"ci": "failed"}, "createdAt": at(5)});
+    vec![
+        Row::Run(Box::new(run("r1", RunStatus::Running, at(0)))),
+        Row::Step(Box::new(serde_json::from_value(step).unwrap())),
+        Row::Checkpoint(Box::new(serde_json::from_value(checkpoint).unwrap())),
+        Row::Workspace(Box::new(serde_json::from_value(workspace).unwrap())),
+        Row::Session(Box::new(serde_json::from_value(session).unwrap())),
+        Row::Transition(Box::new(serde_json::from_value(transition).unwrap())),
+    ]
+}
+
+async fn write(world: &World, rows: Vec<Row>) -> store::Result<()> {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let at_seq = world.load(REPO).await.next_seq;
+    world.store.append(&lease, Batch { rows, ..batch(at_seq, ["something"], at(1)) }).await
+}
+
+pub async fn a_row_of_every_kind_reads_back_as_it_was_written(world: World) {
+    let rows = of_each_kind();
+    write(&world, rows.clone()).await.unwrap();
+    // Written again they are replaced, not doubled.
+    write(&world, rows.clone()).await.unwrap();
+    let (acme, r1) = (tenant("acme"), run_id("r1"));
+    let mut read = vec![Row::Run(Box::new(world.store.run(&acme, &r1).await.unwrap().unwrap()))];
+    read.extend(world.store.steps(&acme, &r1).await.unwrap().into_iter().map(|it| Row::Step(Box::new(it))));
+    read.extend(world.store.checkpoints(&acme, &r1).await.unwrap().into_iter().map(|it| Row::Checkpoint(Box::new(it))));
+    read.extend(world.store.workspaces(Some(&acme)).await.unwrap().into_iter().map(|it| Row::Workspace(Box::new(it))));
+    read.extend(world.store.sessions(&acme, "w1").await.unwrap().into_iter().map(|it| Row::Session(Box::new(it))));
+    let transitions = world.store.transitions(&acme, "w1", 10).await.unwrap();
+    read.extend(transitions.into_iter().map(|it| Row::Transition(Box::new(it))));
+    assert_eq!(read, rows);
+    assert!(world.store.workspace(&acme, "w1").await.unwrap().is_some());
+    assert_eq!(world.store.workspaces(None).await.unwrap().len(), 1);
+}
+
+pub async fn a_run_that_ended_stays_as_it_ended(world: World) {
+    for ended in [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled] {
+        let id = ended.as_str();
+        let row = |status| Row::Run(Box::new(run(id, status, at(0))));
+        write(&world, vec![row(RunStatus::Running), row(ended)]).await.unwrap();
+        for other in RunStatus::ALL.into_iter().filter(|other| *other != ended) {
+            let refused = write(&world, vec![row(other)]).await;
+            assert!(matches!(&refused, Err(Error::RunEnded { run, .. }) if run.as_str() == id), "{refused:?}");
+        }
+        let mut annotated = run(id, ended, at(0));
+        annotated.error = Some("seen by a person".to_owned());
+        write(&world, vec![Row::Run(Box::new(annotated.clone()))]).await.unwrap();
+        assert_eq!(world.store.run(&tenant("acme"), &run_id(id)).await.unwrap(), Some(annotated));
+    }
+    let both = [RunStatus::Failed, RunStatus::Running].map(|status| Row::Run(Box::new(run("both", status, at(0)))));
+    let refused = write(&world, both.to_vec()).await;
+    assert!(matches!(refused, Err(Error::RunEnded { .. })), "within one batch too: {refused:?}");
+}
+
+pub async fn runs_are_listed_newest_first_in_pages(world: World) {
+    // Two of the same instant, so that the instant alone is not enough of a cursor.
+    let rows = [("a", 1), ("b", 3), ("c", 3), ("d", 2), ("e", 5)]
+        .map(|(id, second)| Row::Run(Box::new(run(id, RunStatus::Running, at(second)))));
+    write(&world, rows.to_vec()).await.unwrap();
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let query = RunQuery { tenant: Some(tenant("acme")), after, limit: 2, ..Default::default() };
+        let page = world.store.runs(&query).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.cursor());
+        seen.extend(page.into_iter().map(|run| run.id.to_string()));
+    }
+    assert_eq!(seen, ["e", "c", "b", "d", "a"]);
+}
+
+pub async fn runs_are_found_by_tenant_status_and_repository(world: World) {
+    let mut elsewhere = run("b", RunStatus::Running, at(2));
+    elsewhere.repo_id = "acme/other".to_owned();
+    let mut theirs = run("c", RunStatus::Running, at(3));
+    theirs.tenant_id = tenant("globex");
+    let rows = [run("a", RunStatus::Failed, at(1)), elsewhere, theirs].map(|run| Row::Run(Box::new(run)));
+    write(&world, rows.to_vec()).await.unwrap();
+    let find = async |query: RunQuery| {
+        let found = world.store.runs(&RunQuery { limit: 10, ..query }).await.unwrap();
+        found.into_iter().map(|run| run.id.to_string()).collect::<Vec<_>>().join("")
+    };
+    let acme = || RunQuery { tenant: Some(tenant("acme")), ..Default::default() };
+    assert_eq!(find(RunQuery::default()).await, "cba");
+    assert_eq!(find(acme()).await, "ba");
+    assert_eq!(find(RunQuery { status: Some(RunStatus::Running), ..acme() }).await, "b");
+    assert_eq!(find(RunQuery { status: Some(RunStatus::Running), ..Default::default() }).await, "cb");
+    let widgets = || Some("ACME/widgets".parse().unwrap());
+    assert_eq!(find(RunQuery { repo: widgets(), ..acme() }).await, "a");
+    assert_eq!(find(RunQuery { repo: widgets(), status: Some(RunStatus::Running), ..acme() }).await, "");
+}
+
+pub async fn a_silent_run_is_found(world: World) {
+    let with = |id, status, heartbeat: Option<i64>| {
+        Row::Run(Box::new(Run { last_heartbeat_at: heartbeat.map(at), ..run(id, status, at(50)) }))
+    };
+    let rows = vec![
+        with("alive", RunStatus::Running, Some(500)),
+        with("silent", RunStatus::Running, Some(100)),
+        with("waiting", RunStatus::WaitingExternal, Some(100)),
+        with("never-heard-of", RunStatus::Running, None),
+        with("over", RunStatus::Completed, Some(1)),
+    ];
+    write(&world, rows).await.unwrap();
+    let stale = world.store.stale_runs(at(500), 10).await.unwrap();
+    let ids: Vec<_> = stale.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(ids, ["never-heard-of", "silent"]);
+}
+
+pub async fn rows_of_another_tenant_are_not_seen(world: World) {
+    write(&world, of_each_kind()).await.unwrap();
+    let (globex, r1) = (tenant("globex"), run_id("r1"));
+    assert_eq!(world.store.run(&globex, &r1).await.unwrap(), None);
+    assert_eq!(world.store.steps(&globex, &r1).await.unwrap(), []);
+    assert_eq!(world.store.checkpoints(&globex, &r1).await.unwrap(), []);
+    assert_eq!(world.store.workspaces(Some(&globex)).await.unwrap(), []);
+    assert_eq!(world.store.workspace(&globex, "w1").await.unwrap(), None);
+    assert_eq!(world.store.sessions(&globex, "w1").await.unwrap(), []);
+    assert_eq!(world.store.transitions(&globex, "w1", 10).await.unwrap(), []);
+    let mut theirs = run("r1", RunStatus::Completed, at(0));
+    theirs.tenant_id = globex.clone();
+    write(&world, vec![Row::Run(Box::new(theirs))]).await.unwrap();
+    let ours = world.store.run(&tenant("acme"), &r1).await.unwrap().unwrap();
+    assert_eq!(ours.status, RunStatus::Running, "a run of the same name is another one");
+}
+
+pub async fn a_refused_row_leaves_no_event(world: World) {
+    let row = |status| Row::Run(Box::new(run("r", status, at(0))));
+    write(&world, vec![row(RunStatus::Completed)]).await.unwrap();
+    let before = world.load(REPO).await.next_seq;
+    assert!(write(&world, vec![row(RunStatus::Running)]).await.is_err());
+    assert_eq!(world.load(REPO).await.next_seq, before);
+}

@@ -1,0 +1,194 @@
+//! Streams of events and their owners.
+
+use store::{Batch, Error, NewEvent, Settlement, Since, Snapshot};
+
+use crate::support::*;
+
+const REPO: &str = "repo:acme/widgets";
+
+fn snapshot(next_seq: u64, now: i64) -> Snapshot {
+    Snapshot { next_seq, taken_at: at(now), data: format!(r#"{{"schema_version":1,"upto":{next_seq}}}"#) }
+}
+
+pub async fn of_two_writers_the_older_is_fenced_off(world: World) {
+    let older = world.lease(REPO, "a", at(0)).await;
+    world.append(&older, 1, ["one"], at(1)).await;
+    let newer = world.lease(REPO, "b", at(61 + 1)).await;
+    assert!(newer.epoch > older.epoch);
+    let refused = world.store.append(&older, batch(2, ["lost"], at(63))).await;
+    assert!(matches!(refused, Err(Error::Fenced { epoch: 1, .. })), "{refused:?}");
+    let refused = world.store.renew(&older, at(63)).await;
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+    let refused = world.store.compact(&older, snapshot(2, 63)).await;
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+    world.store.release(&older).await.unwrap();
+    world.append(&newer, 2, ["two"], at(64)).await;
+    let loaded = world.load(REPO).await;
+    let data: Vec<_> = loaded.events.iter().map(|event| event.data.as_str()).collect();
+    assert_eq!(data, [r#"{"type":"one"}"#, r#"{"type":"two"}"#]);
+}
+
+pub async fn a_lease_that_runs_keeps_others_out(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let held = world.store.acquire(request(REPO, "b", at(59))).await;
+    let Err(Error::Held { owner, until, .. }) = held else { panic!("held, not {held:?}") };
+    assert_eq!((owner.as_str(), until), ("a", at(60)));
+    world.store.renew(&lease, at(50)).await.unwrap();
+    assert!(world.store.acquire(request(REPO, "b", at(109))).await.is_err(), "renewed until 110");
+    world.append(&lease, 1, ["one"], at(100)).await;
+    assert!(world.store.acquire(request(REPO, "b", at(159))).await.is_err(), "an append renews it too");
+    world.lease(REPO, "b", at(160)).await;
+    world.lease("repo:acme/other", "b", at(0)).await;
+}
+
+pub async fn an_expired_lease_may_still_append_if_nobody_took_over(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.append(&lease, 1, ["late"], at(1000)).await;
+    assert!(world.store.acquire(request(REPO, "b", at(1059))).await.is_err(), "and has it again");
+}
+
+pub async fn a_released_lease_is_over(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.store.release(&lease).await.unwrap();
+    let refused = world.store.append(&lease, batch(1, ["late"], at(1))).await;
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+    let next = world.lease(REPO, "b", at(1)).await;
+    assert_eq!(next.epoch, 2);
+}
+
+pub async fn the_same_owner_gets_a_new_epoch(world: World) {
+    let first = world.lease(REPO, "a", at(0)).await;
+    let second = world.lease(REPO, "a", at(1)).await;
+    assert_eq!((first.epoch, second.epoch), (1, 2));
+    let refused = world.store.append(&first, batch(1, ["lost"], at(2))).await;
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+}
+
+pub async fn an_append_in_the_wrong_place_is_refused(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.append(&lease, 1, ["one", "two"], at(1)).await;
+    for wrong in [1, 2, 4] {
+        let refused = world.store.append(&lease, batch(wrong, ["lost"], at(2))).await;
+        let Err(Error::OutOfOrder { expected, found, .. }) = refused else { panic!("out of order, not {refused:?}") };
+        assert_eq!((expected, found), (wrong, 3));
+    }
+    assert_eq!(world.load(REPO).await.events.len(), 2);
+}
+
+pub async fn an_append_is_all_or_nothing(world: World) {
+    world.admit("github:1", REPO, at(0)).await;
+    world.admit("github:2", REPO, at(0)).await;
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let entries = world.take(&lease, at(0)).await;
+    world.settle(&lease, &entries[1..], done(), at(1)).await.unwrap();
+    // The second one is settled already: neither the event nor the first one may go through.
+    let settled = entries.iter().map(|entry| Settlement { entry: entry.id, outcome: done() }).collect();
+    let refused = world.store.append(&lease, Batch { settled, ..batch(1, ["lost"], at(2)) }).await;
+    assert!(matches!(&refused, Err(Error::LockLost { key }) if key.as_str() == "github:2"), "{refused:?}");
+    assert_eq!(world.load(REPO).await.next_seq, 1);
+    let left = world.store.unsettled(&stream(REPO), None, ALL).await.unwrap();
+    assert_eq!(keys(&left), ["github:1"]);
+
+    let nonsense = NewEvent { ts: at(3), data: "no JSON".to_owned() };
+    let settled = vec![Settlement { entry: entries[0].id, outcome: done() }];
+    let events = vec![event("fine", at(3)), nonsense];
+    let refused = world.store.append(&lease, Batch { settled, events, ..batch(1, [], at(3)) }).await;
+    assert!(refused.is_err());
+    assert_eq!(world.load(REPO).await.events, []);
+    assert_eq!(world.store.unsettled(&stream(REPO), None, ALL).await.unwrap().len(), 1);
+}
+
+pub async fn an_entry_cannot_be_settled_twice(world: World) {
+    world.admit("github:1", REPO, at(0)).await;
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let entries = world.take(&lease, at(0)).await;
+    world.settle(&lease, &entries, done(), at(1)).await.unwrap();
+    let refused = world.settle(&lease, &entries, failed("no"), at(2)).await;
+    assert!(matches!(refused, Err(Error::LockLost { .. })), "{refused:?}");
+}
+
+pub async fn a_stream_that_never_was_is_empty(world: World) {
+    let loaded = world.load(REPO).await;
+    assert_eq!((loaded.generation, loaded.snapshot, loaded.events, loaded.next_seq), (0, None, vec![], 1));
+    assert_eq!(world.store.history(&stream(REPO), None, 10).await.unwrap(), []);
+}
+
+pub async fn compaction_begins_a_new_generation_and_keeps_the_history(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.append(&lease, 1, ["one", "two"], at(1)).await;
+    assert_eq!(world.store.compact(&lease, snapshot(3, 2)).await.unwrap(), 1);
+    world.append(&lease, 3, ["three"], at(3)).await;
+    assert_eq!(world.store.compact(&lease, snapshot(4, 4)).await.unwrap(), 2);
+    world.append(&lease, 4, ["four"], at(5)).await;
+
+    let newest = world.load(REPO).await;
+    assert_eq!((newest.generation, newest.next_seq), (2, 5));
+    assert_eq!(newest.snapshot, Some(snapshot(4, 4)));
+    assert_eq!(newest.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [4]);
+
+    let oldest = world.store.load(&stream(REPO), Since::Oldest).await.unwrap();
+    assert_eq!((oldest.generation, oldest.next_seq, oldest.snapshot), (2, 5, None));
+    assert_eq!(oldest.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+pub async fn a_snapshot_out_of_place_is_refused(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.append(&lease, 1, ["one", "two"], at(1)).await;
+    assert!(matches!(world.store.compact(&lease, snapshot(4, 2)).await, Err(Error::OutOfOrder { .. })), "the future");
+    world.store.compact(&lease, snapshot(2, 2)).await.unwrap();
+    assert_eq!(world.load(REPO).await.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
+    assert!(matches!(world.store.compact(&lease, snapshot(1, 2)).await, Err(Error::OutOfOrder { .. })), "the past");
+}
+
+pub async fn history_is_read_backwards_in_pages(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.append(&lease, 1, ["a", "b", "c"], at(1)).await;
+    world.store.compact(&lease, snapshot(4, 2)).await.unwrap();
+    world.append(&lease, 4, ["d", "e"], at(3)).await;
+    let page = async |before, limit| {
+        let events = world.store.history(&stream(REPO), before, limit).await.unwrap();
+        events.iter().map(|event| event.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(page(None, 2).await, [4, 5]);
+    assert_eq!(page(Some(4), 2).await, [2, 3], "across the snapshot");
+    assert_eq!(page(Some(2), 2).await, [1]);
+    assert_eq!(page(Some(1), 2).await, [] as [u64; 0]);
+}
+
+pub async fn streams_are_listed_with_what_waits_for_them(world: World) {
+    world.admit("github:1", "repo:globex/late", at(0)).await;
+    world.admit("github:2", REPO, at(0)).await;
+    world.admit("github:3", REPO, at(0)).await;
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.append(&lease, 1, ["one"], at(0)).await;
+    world.store.compact(&lease, snapshot(2, 1)).await.unwrap();
+    let entries = world.take(&lease, at(1)).await;
+    world.settle(&lease, &entries[..1], done(), at(2)).await.unwrap();
+
+    let all = world.store.streams(None).await.unwrap();
+    let told: Vec<_> = all
+        .iter()
+        .map(|it| {
+            (it.stream.to_string(), it.tenant.as_str(), it.generation, it.next_seq, it.unsettled, it.owner.as_deref())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [(REPO.to_owned(), "acme", 1, 2, 1, Some("a")), ("repo:globex/late".to_owned(), "globex", 0, 1, 1, None)]
+    );
+    let theirs = world.store.streams(Some(&tenant("globex"))).await.unwrap();
+    assert_eq!(theirs.len(), 1);
+    assert_eq!(theirs[0].tenant, tenant("globex"));
+}
+
+pub async fn many_events_keep_their_order(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let kinds: Vec<_> = (0..500).map(|number| format!("kind-{number}")).collect();
+    let events = kinds.iter().map(|kind| event(kind, at(1))).collect();
+    world.store.append(&lease, Batch { events, ..batch(1, [], at(1)) }).await.unwrap();
+    let loaded = world.load(REPO).await;
+    assert_eq!(loaded.next_seq, 501);
+    for (stored, kind) in loaded.events.iter().zip(&kinds) {
+        assert_eq!(stored.data, format!(r#"{{"type":"{kind}"}}"#));
+    }
+}
