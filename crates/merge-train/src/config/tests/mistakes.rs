@@ -54,6 +54,8 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ),
         ("[[api_keys]]\nname = 'x'\ntenant = '*'\nrole = 'viewer'", "1:1: [[api_keys]] lacks \"sha256\""),
         (&(key("a") + &key("a")), "6:1: [[api_keys]] \"a\" is there already, at merge-train.toml:1:1"),
+        ("[server]\nbody_budget_mb = 24", "2:18: server.body_budget_mb is 24 and server.max_body_mb 25: the largest"),
+        ("[server]\nmax_body_mb = 300", "2:15: server.body_budget_mb is 256 and server.max_body_mb 300: the largest"),
         ("[[schedules]]\nname = 's'\nworkflow = 'w'\ntenant = 'o'\nevery_mins = 1", "no [[workflows]] is called \"w\""),
         (
             "[server]\npublic_url = 'a ${NOPE}'",
