@@ -27,7 +27,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 pub use environment::Environment;
-pub use problem::{Error, Place, Problem};
+pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
 pub use secret::Secret;
 pub use sections::*;

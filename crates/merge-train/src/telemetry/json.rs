@@ -10,7 +10,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::Context;
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, Scope};
 
 /// What every line has; a field of the same name gets a `_` after it.
 const RESERVED: &[&str] = &["timestamp", "level", "target"];
@@ -48,7 +48,7 @@ where
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut fields = Fields::default();
-        for span in context.event_scope(event).into_iter().flat_map(|scope| scope.from_root()) {
+        for span in context.event_scope(event).into_iter().flat_map(Scope::from_root) {
             if let Some(outer) = span.extensions().get::<Fields>() {
                 fields.0.extend(outer.0.clone());
             }
@@ -175,8 +175,8 @@ mod tests {
         let lines = lines(|| {
             tracing::info!(event = "idempotency_hit", key = %"github:1", cachedRunId = "r1", "seen before");
             tracing::info!(
-                event = "run_created",
                 runId = "r2",
+                event = "run_created",
                 r#type = "autopilot",
                 resumable = true,
                 durationMs = 12345_u64
@@ -192,6 +192,7 @@ mod tests {
         let when = first["timestamp"].as_str().unwrap();
         assert!(when.len() == 27 && when.parse::<jiff::Timestamp>().is_ok(), "{when}");
         let second = parsed(&lines[1]);
+        assert_eq!(second.keys().nth(2).map(String::as_str), Some("event"));
         assert_eq!((&second["type"], &second["resumable"]), (&"autopilot".into(), &true.into()));
         assert_eq!(second["durationMs"], 12345);
         assert!(!second.contains_key("message"));
