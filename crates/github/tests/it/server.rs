@@ -79,8 +79,8 @@ pub struct Server {
 
 impl Server {
     pub async fn start(script: impl Fn(&Sent) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
         let sent: Arc<Mutex<Vec<Sent>>> = Arc::default();
         let (script, counts) = (Arc::new(script), Arc::new(Mutex::new(HashMap::new())));
         let remembered = Arc::clone(&sent);
@@ -93,7 +93,8 @@ impl Server {
             }
         };
         let app = axum::Router::new().fallback(serve);
-        let task = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        let task =
+            tokio::spawn(async move { axum::serve(listener, app).await.expect("it serves until it is dropped") });
         Self { url, sent, task }
     }
 
@@ -116,7 +117,7 @@ impl Drop for Server {
 
 async fn arrived(request: Request, counts: &Mutex<HashMap<String, usize>>) -> Sent {
     let (head, body) = request.into_parts();
-    let body = to_bytes(body, 1 << 20).await.unwrap();
+    let body = to_bytes(body, 1 << 20).await.expect("the client sends all it announced");
     let mut sent = Sent {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
@@ -139,13 +140,13 @@ async fn answer(reply: Reply) -> Response<Body> {
             for (name, value) in headers {
                 response = response.header(name, value);
             }
-            response.body(Body::from(body)).unwrap()
+            response.body(Body::from(body)).expect("the script has valid headers")
         }
         Reply::Hang => std::future::pending().await,
         Reply::Truncated => {
             let parts = [Ok(Bytes::from_static(b"{\"id\": 1, ")), Err(std::io::Error::other("gone"))];
             let body = Body::from_stream(futures_util::stream::iter(parts));
-            Response::builder().header("content-length", "1000").body(body).unwrap()
+            Response::builder().header("content-length", "1000").body(body).expect("its headers are valid")
         }
     }
 }

@@ -26,8 +26,8 @@ struct Key {
 fn key() -> &'static Key {
     static KEY: OnceLock<Key> = OnceLock::new();
     KEY.get_or_init(|| {
-        let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
-        let der: Pkcs8V1Der = pair.as_der().unwrap();
+        let pair = KeyPair::generate(KeySize::Rsa2048).expect("a key can be made");
+        let der: Pkcs8V1Der = pair.as_der().expect("a key can be written down");
         let lines: Vec<u8> = STANDARD.encode(der.as_ref()).into_bytes();
         let body: Vec<String> = lines.chunks(64).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
         let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", body.join("\n"));
@@ -46,7 +46,8 @@ struct Claims {
 fn claims(token: &str) -> Claims {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.validate_exp = false;
-    jsonwebtoken::decode(token, &DecodingKey::from_rsa_der(&key().public), &validation).unwrap().claims
+    let decoded = jsonwebtoken::decode(token, &DecodingKey::from_rsa_der(&key().public), &validation);
+    decoded.expect("the app's key signed it").claims
 }
 
 fn app(server: &Server, installation_id: Option<u64>) -> Client {
@@ -55,7 +56,7 @@ fn app(server: &Server, installation_id: Option<u64>) -> Client {
         private_key_pem: Secret::new(key().pem.clone()),
         installation_id: installation_id.map(InstallationId::new),
     };
-    Client::new(&config(server, auth)).unwrap()
+    Client::new(&config(server, auth)).expect("the key and the addresses are good")
 }
 
 /// The n-th token is `ghs_n`, and good for `minutes`.

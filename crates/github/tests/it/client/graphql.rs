@@ -15,7 +15,7 @@ fn numbers(range: std::ops::RangeInclusive<u64>) -> Vec<PrNumber> {
 /// Answers for every alias by the variable of the same number; number 13 does not exist.
 fn states(sent: &Sent) -> Reply {
     let (mut pulls, mut errors) = (Map::new(), Vec::new());
-    for (name, number) in sent.body["variables"].as_object().unwrap() {
+    for (name, number) in sent.body["variables"].as_object().expect("a query has variables") {
         let Some(index) = name.strip_prefix('n').filter(|index| index.parse::<u64>().is_ok()) else { continue };
         let alias = format!("p{index}");
         if number == 13 {

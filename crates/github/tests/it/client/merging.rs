@@ -6,7 +6,7 @@ use super::{at, pull, repo};
 use crate::server::Reply;
 
 fn head() -> Sha {
-    "aaaa1".parse().unwrap()
+    "aaaa1".parse().expect("a SHA")
 }
 
 #[tokio::test]

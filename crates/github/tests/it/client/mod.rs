@@ -21,7 +21,7 @@ use crate::server::{Reply, Sent, Server};
 pub const TOKEN: &str = "ghp_secret";
 
 pub fn widgets() -> RepoId {
-    "acme/widgets".parse().unwrap()
+    "acme/widgets".parse().expect("a repository")
 }
 
 /// As impatient as a test should be.
@@ -46,7 +46,7 @@ pub async fn repo_with(
     let server = Server::start(script).await;
     let mut config = config(&server, Auth::Token(Secret::new(TOKEN)));
     change(&mut config);
-    let repo = Client::new(&config).unwrap().repo(&widgets());
+    let repo = Client::new(&config).expect("the token and the addresses are good").repo(&widgets());
     (server, repo)
 }
 

@@ -27,7 +27,7 @@ fn repository(sent: &Sent) -> Reply {
             "p1": {"number": 2, "comments": {"pageInfo": {"hasNextPage": true}, "nodes": []}},
         }}}));
     }
-    match sent.path.strip_prefix(&at("")).unwrap() {
+    match sent.path.strip_prefix(&at("")).expect("only this repository is asked about") {
         "" => Reply::ok(&settings()),
         "/issues/2/comments" => Reply::ok(&json!([{"id": 8, "user": {"id": 9}, "body": "@merge-train start",
             "created_at": "2026-01-02T00:00:00Z", "updated_at": "2026-01-02T00:00:00Z"}])),

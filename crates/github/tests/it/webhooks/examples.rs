@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::published;
 
 fn delivery() -> DeliveryId {
-    DeliveryId::parse("72d3162e-cc78-11e3-81ab-4c9367dc0958").unwrap()
+    DeliveryId::parse("72d3162e-cc78-11e3-81ab-4c9367dc0958").expect("an id of GitHub's form")
 }
 
 fn read(event: &str, payload: &Value) -> Delivery {
-    let body = serde_json::to_vec(payload).unwrap();
+    let body = serde_json::to_vec(payload).expect("JSON can be written");
     parse(event, delivery(), &body).unwrap_or_else(|error| panic!("{error}\n{payload}"))
 }
 

@@ -6,7 +6,8 @@ use merge_train_core::ids::{DeliveryId, PrNumber, UserId};
 use serde_json::{Value, json};
 
 fn read(event: &str, payload: &Value) -> Result<Delivery, ParseError> {
-    parse(event, DeliveryId::parse("d-1").unwrap(), &serde_json::to_vec(payload).unwrap())
+    let id = DeliveryId::parse("d-1").expect("an id of the right form");
+    parse(event, id, &serde_json::to_vec(payload).expect("JSON can be written"))
 }
 
 fn pull_request(change: impl FnOnce(&mut Value)) -> Value {
@@ -27,7 +28,7 @@ fn pull_request(change: impl FnOnce(&mut Value)) -> Value {
 }
 
 fn facts(change: impl FnOnce(&mut Value)) -> merge_train_core::facts::PullFacts {
-    match read("pull_request", &pull_request(change)).unwrap().happening {
+    match read("pull_request", &pull_request(change)).expect("it is well formed").happening {
         Happening::Pull(pull) => pull,
         other => panic!("{other:?}"),
     }
