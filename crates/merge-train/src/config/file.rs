@@ -74,7 +74,8 @@ impl Reader<'_> {
                     rows.iter().for_each(|row| self.row(inner, row, contents));
                 }
                 (Some(inner), ..) => {
-                    let text = format!("{:?} is a section of its own; write {}", inner.name, inner.header());
+                    let header = inner.header();
+                    let text = format!("{:?} is a section of its own; write {header}: {}", inner.name, inner.doc);
                     contents.problems.push(Problem::new(place, text));
                 }
                 (None, Some(own), _) => match self.entry(own, key, value) {
