@@ -32,9 +32,7 @@ pub async fn open(config: &Config, storage: &Storage, owner: &Owner) -> anyhow::
 /// To look at it, beside a daemon that may be at work on it.
 pub async fn open_to_read(storage: &Storage, owner: &Owner) -> anyhow::Result<Arc<dyn Store>> {
     match storage {
-        Storage::Directory(dir) => {
-            Ok(Arc::new(Sqlite::open_read_only(dir).await.context("the state cannot be read")?))
-        }
+        Storage::Directory(dir) => Ok(Arc::new(Sqlite::open_read_only(dir).await.context("the state cannot be read")?)),
         Storage::Postgres(url) => connect(url.expose(), owner).await,
     }
 }

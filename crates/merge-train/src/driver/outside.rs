@@ -13,7 +13,8 @@ use crate::telemetry::metrics::EFFECTS;
 #[async_trait]
 pub trait Outside: Send + Sync + 'static {
     /// Does it, and says what came of it. Ends soon after a cancellation, with a failure.
-    async fn perform(&self, repo: &RepoId, effect: Effect, requested_at: Timestamp, cancel: CancellationToken) -> Input;
+    async fn perform(&self, repo: &RepoId, effect: Effect, requested_at: Timestamp, cancel: CancellationToken)
+    -> Input;
 }
 
 /// How far back a full look goes for pull requests that are closed: longer than the daemon is ever down unnoticed.
@@ -55,7 +56,13 @@ impl Github {
 
 #[async_trait]
 impl Outside for Github {
-    async fn perform(&self, repo: &RepoId, effect: Effect, requested_at: Timestamp, cancel: CancellationToken) -> Input {
+    async fn perform(
+        &self,
+        repo: &RepoId,
+        effect: Effect,
+        requested_at: Timestamp,
+        cancel: CancellationToken,
+    ) -> Input {
         let name = effect.name();
         let (input, result) = tokio::select! {
             () = cancel.cancelled() => {

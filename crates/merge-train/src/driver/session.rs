@@ -19,7 +19,7 @@ use crate::clock;
 use effects::UnderWay;
 
 /// For how long a stream is leased; renewed at a third of it.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(15);
 /// How much of the inbox is worked on in one transaction.
 const TAKE: TakeLimit = TakeLimit { entries: 128, bytes: 8 << 20 };
 

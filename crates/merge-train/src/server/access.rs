@@ -16,7 +16,9 @@ pub fn require<'a>(
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let presented = bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()));
     let Some(presented) = presented else {
-        return Err(Problem::unauthorized("an API key is needed: send it as \"Authorization: Bearer KEY\" or X-API-Key"));
+        return Err(Problem::unauthorized(
+            "an API key is needed: send it as \"Authorization: Bearer KEY\" or X-API-Key",
+        ));
     };
     let key = keys.iter().find(|key| key.opens_with(presented.trim()));
     let key = key.ok_or_else(|| Problem::unauthorized("this API key is not known"))?;

@@ -43,7 +43,8 @@ impl Budget {
 
     /// Reads a body to its end.
     pub async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Held, Problem> {
-        let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let announced =
+            headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|length| length > self.longest) {
             return Err(self.too_long());
         }

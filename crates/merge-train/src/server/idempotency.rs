@@ -59,5 +59,10 @@ pub fn answer(source: Source, key: &Key, admission: Admission) -> Result<(Respon
 }
 
 fn hit(key: &Key, run_id: Option<&RunId>) {
-    tracing::info!(event = "idempotency_hit", key = key.as_str(), cachedRunId = run_id.map(RunId::as_str), "it came before");
+    tracing::info!(
+        event = "idempotency_hit",
+        key = key.as_str(),
+        cachedRunId = run_id.map(RunId::as_str),
+        "it came before"
+    );
 }

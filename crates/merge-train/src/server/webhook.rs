@@ -72,13 +72,15 @@ fn examine(app: &App, headers: &HeaderMap, event: &str, held: &Held) -> Result<A
     if event.is_empty() || event.len() > 100 || !event.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
         return Err(Problem::bad_request("the header X-GitHub-Event does not name an event"));
     }
-    let delivery = text("x-github-delivery").ok_or_else(|| Problem::bad_request("the header X-GitHub-Delivery is missing"))?;
+    let delivery =
+        text("x-github-delivery").ok_or_else(|| Problem::bad_request("the header X-GitHub-Delivery is missing"))?;
     let delivery = DeliveryId::parse(delivery)
         .map_err(|error| Problem::bad_request(format!("the header X-GitHub-Delivery is wrong: {error}")))?;
     let payload = webhook::body_of(text(header::CONTENT_TYPE.as_str()), &held.bytes)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
     let glance = webhook::glance(event, &payload).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let is_stop = glance.comment.is_some_and(|comment| command::parse(&comment.body).is_some_and(|command| command.is_stop()));
+    let is_stop =
+        glance.comment.is_some_and(|comment| command::parse(&comment.body).is_some_and(|command| command.is_stop()));
     let hash = RequestHash::of(&payload);
     let (tenant, route) = match glance.repo {
         Some(repo) => {

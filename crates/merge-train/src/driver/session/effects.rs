@@ -34,7 +34,8 @@ impl UnderWay {
         let (outside, repo, key) = (shared.outside.clone(), repo.clone(), effect.key());
         let requested_at = clock::now();
         self.tasks.spawn(async move {
-            let performed = AssertUnwindSafe(outside.perform(&repo, effect.clone(), requested_at, cancel)).catch_unwind();
+            let performed =
+                AssertUnwindSafe(outside.perform(&repo, effect.clone(), requested_at, cancel)).catch_unwind();
             let result = performed.await.unwrap_or_else(|_| {
                 let reason = format!("{} panicked; this is a bug", effect.name());
                 effect.failed(requested_at, Failure { reason, kind: FailureKind::Transient, retry_at: None })

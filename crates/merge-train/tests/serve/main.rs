@@ -1,0 +1,8 @@
+//! `merge-train serve` as a process: what it takes in, what it survives, what it says.
+
+mod idempotency;
+mod kill;
+mod outage;
+mod simulator;
+mod support;
+mod surface;

@@ -1,0 +1,180 @@
+//! The daemon, as a process of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use super::{Database, PATIENCE, http};
+
+pub const SECRET: &str = "a secret for tests";
+pub const KEY: &str = "a key for tests";
+
+/// How a daemon is to be started, as often as one likes.
+#[derive(Clone)]
+pub struct Setup {
+    dir: PathBuf,
+    database: Database,
+    github: String,
+    secrets: Vec<String>,
+    more: String,
+    /// What the process is started through, such as a shell that sets limits.
+    through: Vec<String>,
+}
+
+impl Setup {
+    /// State in `dir`, and a GitHub that is not there.
+    pub fn new(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            database: Database::Sqlite,
+            github: "[github]\napi_url = \"http://127.0.0.1:9/api/v3\"\ngraphql_url = \"http://127.0.0.1:9/graphql\"\ntoken = \"x\"\n"
+                .to_owned(),
+            secrets: vec![SECRET.to_owned()],
+            more: String::new(),
+            through: Vec::new(),
+        }
+    }
+
+    pub fn database(mut self, database: Database) -> Self {
+        self.database = database;
+        self
+    }
+
+    /// The `[github]` section.
+    pub fn github(mut self, section: String) -> Self {
+        self.github = section;
+        self
+    }
+
+    pub fn secrets(mut self, secrets: &[&str]) -> Self {
+        self.secrets = secrets.iter().map(|&secret| secret.to_owned()).collect();
+        self
+    }
+
+    /// Sections besides.
+    pub fn more(mut self, sections: &str) -> Self {
+        self.more.push_str(sections);
+        self
+    }
+
+    pub fn through(mut self, program: &[&str]) -> Self {
+        self.through = program.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
+    pub fn state_dir(&self) -> PathBuf {
+        self.dir.join("state")
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.dir.join("merge-train.toml")
+    }
+
+    fn write_config(&self) {
+        let digest: String = Sha256::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect();
+        let keys = [("all", "*", "operator"), ("viewer", "*", "viewer"), ("stranger", "stranger", "admin")];
+        let keys: String = keys
+            .iter()
+            .map(|(name, tenant, role)| {
+                let digest = if *name == "all" { digest.clone() } else { hex(&format!("{KEY} {name}")) };
+                format!(
+                    "[[api_keys]]\nname = \"{name}\"\ntenant = \"{tenant}\"\nrole = \"{role}\"\nsha256 = \"{digest}\"\n"
+                )
+            })
+            .collect();
+        let state = match &self.database {
+            Database::Sqlite => "state_dir = \"state\"".to_owned(),
+            Database::Postgres(url) => format!("database_url = \"{url}\""),
+        };
+        let text = format!(
+            "{}\n[state]\n{state}\n[server]\nbind_address = \"127.0.0.1:0\"\nwebhook_secret = {:?}\n{}\n{keys}",
+            self.github, self.secrets, self.more
+        );
+        std::fs::write(self.config(), text).expect("the configuration is written");
+    }
+
+    /// The program with other words than `serve`, on the same configuration.
+    pub fn command(&self, words: &[&str]) -> Command {
+        self.write_config();
+        let mut line = self.through.clone();
+        line.push(env!("CARGO_BIN_EXE_merge-train").to_owned());
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).args(words).arg("--config").arg(self.config());
+        command.stdin(Stdio::null()).kill_on_drop(true).env_remove("RUST_LOG").current_dir(&self.dir);
+        command
+    }
+
+    pub async fn start(&self) -> Daemon {
+        let mut command = self.command(&["serve"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let errors = Arc::new(Mutex::new(String::new()));
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let kept = errors.clone();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut kept = kept.lock().expect("not poisoned");
+                kept.push_str(&line);
+                kept.push('\n');
+            }
+        });
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let first = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("it starts in time").expect("text");
+        let Some(first) = first else { panic!("it ended at once: {}", errors.lock().expect("not poisoned")) };
+        let url = first.split_whitespace().last().expect("an address").to_owned();
+        Daemon { child, url, http: http(), errors }
+    }
+}
+
+pub fn hex(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub struct Daemon {
+    child: Child,
+    pub url: String,
+    pub http: reqwest::Client,
+    errors: Arc<Mutex<String>>,
+}
+
+impl Daemon {
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
+    /// No warning, no chance to tidy up.
+    pub async fn kill(mut self) {
+        self.child.kill().await.expect("killed");
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub async fn stop(mut self) -> ExitStatus {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.pid()).expect("a pid")).expect("a pid");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it ends in time").expect("a status")
+    }
+
+    /// All that it logged so far.
+    pub fn log(&self) -> String {
+        self.errors.lock().expect("not poisoned").clone()
+    }
+
+    pub async fn get(&self, path: &str) -> (u16, Value) {
+        self.get_with(path, KEY).await
+    }
+
+    pub async fn get_with(&self, path: &str, key: &str) -> (u16, Value) {
+        let response = self.http.get(format!("{}{path}", self.url)).bearer_auth(key).send().await.expect("an answer");
+        (response.status().as_u16(), response.json().await.unwrap_or_default())
+    }
+
+    /// What is known of a repository.
+    pub async fn state(&self, repo: &str) -> Value {
+        let (status, state) = self.get(&format!("/api/v1/repos/{repo}/state?events=1000")).await;
+        if status == 200 { state } else { Value::Null }
+    }
+}
