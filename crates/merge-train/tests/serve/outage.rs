@@ -92,12 +92,10 @@ async fn when_files_cannot_grow_intake_answers_503_and_goes_on_when_they_can() {
 async fn when_postgresql_is_gone_intake_answers_503_and_goes_on_when_it_is_back() {
     // A server of its own, since it is shot.
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/with-postgres");
-    let server = format!(
-        "printf '%s\\n%s\\n' \"$MERGE_TRAIN_TEST_POSTGRES\" \"$MERGE_TRAIN_TEST_POSTGRES_CTL\"; cat >/dev/null"
-    );
+    let tell = r#"printf '%s\n%s\n' "$MERGE_TRAIN_TEST_POSTGRES" "$MERGE_TRAIN_TEST_POSTGRES_CTL"; exec sleep 300"#;
     let mut server = Command::new(script)
-        .args(["sh", "-c", &server])
-        .stdin(Stdio::piped())
+        .args(["sh", "-c", tell])
+        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .expect("scripts/with-postgres runs");
