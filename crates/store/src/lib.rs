@@ -6,6 +6,7 @@ mod backend;
 mod db;
 mod error;
 mod inbox;
+pub mod layout;
 pub mod postgres;
 pub mod rows;
 pub mod sqlite;

@@ -52,7 +52,7 @@ pub async fn at_least_one_entry_is_handed_out_however_large(world: World) {
         world.admit(name, REPO, at(0)).await;
     }
     let lease = world.lease(REPO, "a", at(1)).await;
-    let mut take = async |bytes| {
+    let take = async |bytes| {
         let entries = world.store.take(&lease, TakeLimit { entries: 10, bytes }, at(1)).await.unwrap();
         entries.len()
     };

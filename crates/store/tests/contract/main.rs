@@ -1,8 +1,10 @@
 //! What every store promises, asked of each of them.
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 mod concurrency;
 mod idempotency;
 mod inbox;
+mod layout;
 mod model;
 mod outage;
 mod process;
@@ -101,6 +103,11 @@ contract! {
     ],
     model: [
         random_appends_and_compactions_load_like_the_model,
+    ],
+    layout: [
+        an_export_reads_back_into_an_empty_store,
+        an_import_into_a_store_that_has_the_stream_is_refused,
+        a_broken_export_imports_nothing,
     ],
     outage: [
         a_healthy_store_passes_its_check,

@@ -79,8 +79,8 @@ async fn server(what: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_crashes_is_told_loses_nothing_and_is_used_again() {
-    // A server of its own, so that the other tests keep theirs.
-    support_server();
+    // Says what is missing where there is none at all; else a server of its own, so that the others keep theirs.
+    let _ = crate::support::server();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/with-postgres");
     let output = Command::new(script)
         .arg(std::env::current_exe().unwrap())
@@ -94,11 +94,6 @@ async fn a_server_that_crashes_is_told_loses_nothing_and_is_used_again() {
         "{told}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-}
-
-/// Says what is missing where there is no PostgreSQL at all.
-fn support_server() {
-    let _ = crate::support::server();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,27 +21,24 @@ pub const ALL: TakeLimit = TakeLimit { entries: 1000, bytes: usize::MAX };
 /// A store with nothing in it.
 pub struct World {
     pub store: Arc<dyn Store>,
-    /// What the store lies in, or nothing where a server keeps it.
-    dir: Option<TempDir>,
+    /// For what the store lies in, and for what a test writes.
+    dir: TempDir,
 }
 
 impl World {
     pub async fn sqlite() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Sqlite::open(options(&dir.path().join("state"))).await.unwrap();
-        Self { store: Arc::new(store), dir: Some(dir) }
+        Self { store: Arc::new(store), dir }
     }
 
     pub async fn postgres() -> Self {
         let url = fresh_database().await;
-        Self { store: Arc::new(instance(&url, "one").await), dir: None }
+        Self { store: Arc::new(instance(&url, "one").await), dir: tempfile::tempdir().unwrap() }
     }
 
     pub fn scratch(&self) -> PathBuf {
-        match &self.dir {
-            Some(dir) => dir.path().join("scratch"),
-            None => tempfile::tempdir().unwrap().keep().join("scratch"),
-        }
+        self.dir.path().join("scratch")
     }
 
     pub async fn admit(&self, key: &str, on: &str, now: Timestamp) -> Admission {
