@@ -21,6 +21,10 @@ fn repository(sent: &Sent) -> Reply {
         let few = json!([
             comment("5000000002", "@Merge-Train predecessor #2", "2026-01-03T00:00:00Z"),
             comment("7", "just talk", "2026-01-01T00:00:00Z"),
+            {"fullDatabaseId": "9", "body": "@merge-train stop", "createdAt": "2026-01-01T00:00:00Z",
+                "updatedAt": "2026-01-01T00:00:00Z", "author": {"login": "imported"}},
+            {"fullDatabaseId": "10", "body": "@merge-train stop", "createdAt": "2026-01-04T00:00:00Z",
+                "updatedAt": "2026-01-04T00:00:00Z", "author": null},
         ]);
         return Reply::ok(&json!({"data": {"repository": {
             "p0": {"number": 1, "comments": {"pageInfo": {"hasNextPage": false}, "nodes": few}},
@@ -54,6 +58,21 @@ async fn a_survey_brings_the_open_the_lately_closed_and_what_was_said_to_the_bot
     assert_eq!(pulls, [(1, true), (2, true), (5, false), (3, false)], "5 was closed between the two lists");
     let comments: Vec<_> =
         facts.comments.iter().map(|comment| (comment.id.get(), comment.pr.get(), comment.author.get())).collect();
-    assert_eq!(comments, [(8, 2, 9), (5_000_000_002, 1, 9)], "oldest first, and only those that address the bot");
+    assert_eq!(comments, [(8, 2, 9), (5_000_000_002, 1, 9), (10, 1, 10137)], "oldest first, and only to the bot");
     assert_eq!(server.sent().len(), 5, "no page behind the cut-off, no call for each pull request");
+}
+
+#[tokio::test]
+async fn a_github_whose_graphql_knows_less_is_asked_by_rest() {
+    let (server, repo) = repo(|sent| match sent.path.as_str() {
+        "/api/graphql" => {
+            Reply::ok(&json!({"errors": [{"type": "undefinedField", "path": ["query"], "message": "no such field"}]}))
+        }
+        path if path == at("/issues/1/comments") || path == at("/issues/5/comments") => Reply::ok(&json!([])),
+        _ => repository(sent),
+    })
+    .await;
+    let facts = repo.survey("2026-01-01T00:00:00Z".parse().unwrap()).await.unwrap();
+    assert_eq!(facts.comments.len(), 1);
+    assert_eq!(server.sent().iter().filter(|sent| sent.path.ends_with("/comments")).count(), 3);
 }
