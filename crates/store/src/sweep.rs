@@ -75,7 +75,8 @@ struct Step {
 }
 
 pub(crate) const EXPIRED: &str = "DELETE FROM inbox WHERE id IN \
-                                  (SELECT id FROM inbox WHERE status = $1 AND expires_at <= $2 ORDER BY expires_at LIMIT $3)";
+                                  (SELECT id FROM inbox WHERE status <> 'processing' AND status = $1 AND expires_at <= $2 \
+                                   ORDER BY expires_at LIMIT $3)";
 
 #[async_trait]
 impl Write for Step {
@@ -98,10 +99,11 @@ impl Write for Step {
     }
 }
 
+pub(crate) const OLD_BODIES: &str = "SELECT id FROM inbox WHERE status <> 'processing' AND size > 0 \
+                                     AND updated_at <= $1 ORDER BY updated_at LIMIT $2";
+
 async fn bodies(conn: &mut Conn<'_>, before: i64) -> Result<u64> {
-    let query = "SELECT id FROM inbox WHERE status <> 'processing' AND size > 0 AND updated_at <= $1 \
-                 ORDER BY updated_at LIMIT $2";
-    let rows = sql(query).int(before).int(STEP).all(conn).await?;
+    let rows = sql(OLD_BODIES).int(before).int(STEP).all(conn).await?;
     let ids = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>>>()?;
     for chunk in chunks(&ids) {
         let these = one_of(0, chunk.len());

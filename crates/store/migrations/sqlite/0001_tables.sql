@@ -70,7 +70,8 @@ CREATE TABLE bodies (
 
 CREATE INDEX inbox_pending ON inbox (stream, priority DESC, id) WHERE status = 'processing' AND stream IS NOT NULL;
 CREATE INDEX inbox_in_hand ON inbox (stream, lock_epoch) WHERE status = 'processing' AND lock_epoch IS NOT NULL;
-CREATE INDEX inbox_expiry ON inbox (status, expires_at);
+-- What is not settled does not expire.
+CREATE INDEX inbox_expiry ON inbox (status, expires_at) WHERE status <> 'processing';
 CREATE INDEX inbox_old_bodies ON inbox (updated_at) WHERE status <> 'processing' AND size > 0;
 
 CREATE TABLE runs (

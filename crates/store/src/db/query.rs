@@ -98,3 +98,6 @@ impl Query {
         })
     }
 }
+
+#[cfg(test)]
+mod plans;

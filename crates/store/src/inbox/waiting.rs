@@ -10,9 +10,11 @@ use crate::error::Result;
 // not of the work. An entry is free when nobody ever had it, or whoever had it has lost the stream or let go of it.
 pub(crate) const WAITING: &str = "\
     WITH RECURSIVE busy(stream) AS (
-        SELECT (SELECT min(stream) FROM inbox WHERE status = 'processing' AND stream IS NOT NULL)
+        SELECT (SELECT i.stream FROM inbox i WHERE i.status = 'processing' AND i.stream IS NOT NULL
+                ORDER BY i.stream LIMIT 1)
         UNION ALL
-        SELECT (SELECT min(i.stream) FROM inbox i WHERE i.status = 'processing' AND i.stream > b.stream)
+        SELECT (SELECT i.stream FROM inbox i WHERE i.status = 'processing' AND i.stream > b.stream
+                ORDER BY i.stream LIMIT 1)
         FROM busy b WHERE b.stream IS NOT NULL
     )
     SELECT head.stream FROM (

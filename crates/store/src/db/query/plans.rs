@@ -1,0 +1,82 @@
+//! How the databases go about the main questions: by an index made for them, never through the whole table.
+
+use sqlx::{Connection, PgConnection, SqliteConnection};
+
+use super::super::Conn;
+use super::{Query, sql};
+use crate::rows::{RunCursor, RunQuery, RunStatus};
+use crate::{inbox, rows, sweep};
+
+/// A question, the index that answers it, and what else must not be in the plan.
+fn questions() -> Vec<(&'static str, Query, &'static str)> {
+    let runs = |query: RunQuery| rows::query::runs_statement(&RunQuery { limit: 10, ..query });
+    let acme = || RunQuery { tenant: Some("acme".parse().unwrap()), ..Default::default() };
+    let after = RunCursor { created_at: jiff::Timestamp::UNIX_EPOCH, id: "r".parse().unwrap() };
+    vec![
+        ("take", sql(inbox::take::NEXT).text("repo:a/b").int(1).int(1).int(10), "inbox_pending"),
+        ("waiting", sql(inbox::waiting::WAITING).int(1).int(10), "inbox_pending"),
+        (
+            "in hand",
+            sql("SELECT id FROM inbox WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing'")
+                .text("s")
+                .int(1),
+            "inbox_in_hand",
+        ),
+        ("expired", sql(sweep::EXPIRED).text("completed").int(1).int(10), "inbox_expiry"),
+        ("old bodies", sql(sweep::OLD_BODIES).int(1).int(10), "inbox_old_bodies"),
+        ("runs", runs(RunQuery::default()), "runs_by_creation"),
+        ("runs of a tenant", runs(acme()), "runs_by_tenant"),
+        ("runs by status", runs(RunQuery { status: Some(RunStatus::Running), ..acme() }), "runs_by_status"),
+        ("runs by repo", runs(RunQuery { repo: Some("a/b".parse().unwrap()), ..acme() }), "runs_by_repo"),
+        ("a later page", runs(RunQuery { after: Some(after), ..acme() }), "runs_by_tenant"),
+        ("stale runs", sql(rows::query::STALE).int(1).int(10), "runs_by_heartbeat"),
+        ("transitions", sql(rows::query::TRANSITIONS).text("t").text("w").int(10), "transitions_by_workspace"),
+    ]
+}
+
+fn explained(query: Query, how: &str) -> Query {
+    Query { text: format!("{how} {}", query.text).into(), ..query }
+}
+
+fn judge(what: &str, plan: &str, index: &str, never: &[&str]) {
+    assert!(plan.contains(index), "{what}: not by {index}:\n{plan}");
+    for unwanted in never {
+        assert!(!plan.contains(unwanted), "{what}: {unwanted}:\n{plan}");
+    }
+}
+
+#[tokio::test]
+async fn sqlite_answers_the_main_questions_by_index() {
+    let mut conn = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+    sqlx::migrate!("migrations/sqlite").run(&mut conn).await.unwrap();
+    for (what, query, index) in questions() {
+        let rows = explained(query, "EXPLAIN QUERY PLAN").all(&mut Conn::Sqlite(&mut conn)).await.unwrap();
+        let plan: Vec<_> = rows.iter().map(|row| row.text(3).unwrap()).collect();
+        let plan = plan.join("\n");
+        // The streams with work are sorted; nothing else may be.
+        let never: &[&str] = if what == "waiting" {
+            &["inbox_expiry", "SCAN i", "sqlite_autoindex"]
+        } else {
+            &["SCAN inbox", "SCAN runs\n", "TEMP B-TREE"]
+        };
+        judge(what, &plan, index, never);
+    }
+}
+
+#[tokio::test]
+async fn postgres_can_answer_the_main_questions_by_index() {
+    let url = std::env::var("MERGE_TRAIN_TEST_POSTGRES").expect("run the tests with `make test`");
+    let mut conn = PgConnection::connect(&url).await.unwrap();
+    // In a schema that goes with the connection; and as if tables were large, whose size decides else.
+    for statement in ["SET search_path = pg_temp", "SET enable_seqscan = off", "SET enable_bitmapscan = off"] {
+        sqlx::query(statement).execute(&mut conn).await.unwrap();
+    }
+    let tables = include_str!("../../../migrations/postgres/0001_tables.sql");
+    sqlx::raw_sql(tables).execute(&mut conn).await.unwrap();
+    for (what, query, index) in questions() {
+        let rows = explained(query, "EXPLAIN").all(&mut Conn::Postgres(&mut conn)).await.unwrap();
+        let plan: Vec<_> = rows.iter().map(|row| row.text(0).unwrap()).collect();
+        let never: &[&str] = if what == "waiting" { &["inbox_expiry"] } else { &["Sort"] };
+        judge(what, &plan.join("\n"), index, never);
+    }
+}
