@@ -23,7 +23,7 @@ pub enum Error {
     #[error("what {call} is about was removed for good")]
     Gone { call: CallName },
     /// Nothing was done, and nothing should be asked before `until`.
-    #[error("{call} must wait: GitHub's rate limit is used up until {until}")]
+    #[error("{call} must wait: GitHub's rate limit is used up until {until:.0}")]
     RateLimited { call: CallName, until: Timestamp, wait: Duration },
     /// It may work later by itself.
     #[error("{call} failed for now: {reason}")]

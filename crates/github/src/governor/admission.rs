@@ -46,9 +46,7 @@ struct Waiting {
 }
 
 enum When {
-    Now {
-        probe: bool,
-    },
+    Now,
     At(Instant),
     /// When another call has come back.
     AfterOthers,
@@ -81,12 +79,11 @@ impl Admission {
     }
 
     fn when(&self, ask: &Ask, now: Instant) -> When {
-        let probe = match self.circuit.passage(now) {
+        match self.circuit.passage(now) {
             Passage::ClosedUntil(until) => return When::Never(Refusal::Down { until }),
             Passage::Wait => return When::AfterOthers,
-            Passage::AsProbe => true,
-            Passage::Free => false,
-        };
+            Passage::Free => {}
+        }
         let limited = [
             self.blocked_until.filter(|until| *until > now),
             self.budget.available_at(ask.resource, ask.priority, now),
@@ -100,13 +97,11 @@ impl Admission {
         if self.in_flight >= ask.priority.slots(self.limits.in_flight) {
             return When::AfterOthers;
         }
-        When::Now { probe }
+        When::Now
     }
 
-    fn take(&mut self, ask: &Ask, probe: bool, now: Instant) {
-        if probe {
-            self.circuit.probe();
-        }
+    fn take(&mut self, ask: &Ask, now: Instant) {
+        self.circuit.pass();
         self.in_flight += 1;
         self.budget.spend(ask.resource, now);
         if ask.effect == Effect::Content {
@@ -124,8 +119,8 @@ impl Admission {
             let Some(waiting) = self.line.get(&place) else { continue };
             let ask = waiting.ask;
             let called = match self.when(&ask, now) {
-                When::Now { probe } => {
-                    self.take(&ask, probe, now);
+                When::Now => {
+                    self.take(&ask, now);
                     Ok(())
                 }
                 When::Never(refusal) => Err(refusal),

@@ -38,9 +38,8 @@ enum State {
 
 /// What the circuit says to a call.
 pub(super) enum Passage {
+    /// It may go; as the probe, if the pause is over.
     Free,
-    /// It would be the probe.
-    AsProbe,
     /// The probe is under way.
     Wait,
     ClosedUntil(Instant),
@@ -53,14 +52,14 @@ impl Circuit {
 
     pub(super) fn passage(&self, now: Instant) -> Passage {
         match self.state {
-            State::Closed { .. } => Passage::Free,
             State::Open { until, .. } if until > now => Passage::ClosedUntil(until),
-            State::Open { .. } => Passage::AsProbe,
+            State::Closed { .. } | State::Open { .. } => Passage::Free,
             State::Probing { .. } => Passage::Wait,
         }
     }
 
-    pub(super) fn probe(&mut self) {
+    /// A call sets out: the first one after the pause is the probe.
+    pub(super) fn pass(&mut self) {
         if let State::Open { times, .. } = self.state {
             self.state = State::Probing { times };
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::admission::Refusal;
 use super::backoff::pause;
-use super::{Ask, Effect, Governor, Report, Verdict};
+use super::{Ask, Effect, Governor, Report};
 use crate::error::{CallName, Error, Executed};
 
 /// What came of trying once.
@@ -30,11 +30,11 @@ impl Governor {
             let permit = self.admit(ask).await.map_err(|refusal| self.refused(call, refusal))?;
             let left = ask.deadline.saturating_duration_since(Instant::now());
             let Attempt { result, report } = attempt(left).await;
-            let free = report.verdict == Verdict::Free;
+            let verdict = report.verdict;
             permit.back(report);
             let error = match result {
                 Ok(answer) => {
-                    self.counters.answered(free);
+                    self.counters.answered(verdict);
                     return Ok(answer);
                 }
                 Err(error) => error,

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::Verdict;
 use super::admission::Snapshot;
 use super::budget::Window;
 use super::circuit::CircuitState;
@@ -63,8 +64,8 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn answered(&self, from_cache: bool) {
-        let counter = if from_cache { &self.not_modified } else { &self.answered };
+    pub(super) fn answered(&self, verdict: Verdict) {
+        let counter = if verdict == Verdict::Free { &self.not_modified } else { &self.answered };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
