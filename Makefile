@@ -10,11 +10,11 @@ help: ## List the targets.
 setup: ## Install what the tests need (Debian and Ubuntu; elsewhere: say what is missing).
 	@scripts/setup
 
-test: setup ## Run every test.
+test: setup ## Run every test, with a PostgreSQL that is started for it and gone afterwards.
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	  set -x; $(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc; \
+	  set -x; scripts/with-postgres $(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc; \
 	else \
-	  set -x; $(CARGO) test --workspace --no-fail-fast; \
+	  set -x; scripts/with-postgres $(CARGO) test --workspace --no-fail-fast; \
 	fi
 
 lint: ## Check format and lints.

@@ -7,6 +7,7 @@ mod driver;
 mod serve;
 mod server;
 mod sim;
+mod state;
 mod storage;
 mod telemetry;
 
@@ -30,6 +31,8 @@ enum Command {
     Serve(serve::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
     Sim(sim::Args),
+    /// Export, import, inspect or verify the state.
+    State(state::Args),
 }
 
 #[tokio::main]
@@ -38,6 +41,7 @@ async fn main() -> ExitCode {
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
         Command::Sim(args) => sim::run(args).await,
+        Command::State(args) => state::run(args).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -145,7 +145,6 @@ fn driver_options(config: &Config, owner: Owner) -> driver::Options {
         retention: Retention {
             history: hours(keeping.history_retention_days.saturating_mul(24)),
             body_grace: minutes(keeping.spool_grace_mins),
-            ..Retention::default()
         },
     }
 }

@@ -60,3 +60,56 @@ fn nothing_but_the_binary_is_built_on_the_simulator() {
         .collect();
     assert_eq!(users, ["merge-train"]);
 }
+
+/// All that a crate is built from, however far down.
+fn everything_below(name: &str) -> BTreeSet<String> {
+    #[expect(clippy::disallowed_methods, reason = "cargo is not a program that the product starts")]
+    let output = std::process::Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package",
+            name,
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--offline",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_decides_cannot_reach_the_world() {
+    let below = everything_below("merge-train-core");
+    assert!(below.contains("serde_json"), "the list is read right: {below:?}");
+    for crate_name in
+        ["tokio", "axum", "hyper", "sqlx", "sqlx-core", "rusqlite", "reqwest", "rustix", "async-trait", "mio"]
+    {
+        assert!(!below.contains(crate_name), "core can reach {crate_name}");
+    }
+}
+
+#[test]
+fn dependencies_between_our_crates_point_one_way() {
+    let packages = packages();
+    let members: BTreeSet<String> = packages.iter().map(|package| package.name.clone()).collect();
+    let allowed = |name: &str| -> &[&str] {
+        match name {
+            "merge-train" => &["merge-train-core", "store", "git", "github", "github-sim"],
+            "store" | "git" | "github" => &["merge-train-core"],
+            _ => &[],
+        }
+    };
+    for package in &packages {
+        let ours = package.dependencies.intersection(&members);
+        let wrong: Vec<&String> = ours.filter(|name| !allowed(&package.name).contains(&name.as_str())).collect();
+        assert!(wrong.is_empty(), "{} must not depend on {wrong:?}", package.name);
+    }
+}

@@ -49,11 +49,6 @@ impl Config {
         })
     }
 
-    /// As whom to speak to GitHub. Reads the app's private key, and makes sure that it can sign.
-    pub fn credentials(&self) -> Result<Credentials, Error> {
-        self.read_credentials().map_err(|problem| Error::Invalid(vec![problem]))
-    }
-
     /// Where state is kept. Makes the directory if it is not there.
     pub fn storage(&self) -> Result<Storage, Error> {
         self.find_storage().map_err(|problem| Error::Invalid(vec![problem]))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,6 +14,9 @@ use super::problem::Problem;
 const PIECE: usize = 1024;
 /// Whoever sends slower than this would hold its share of the budget for ever.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How much of a refused body is read to its end, and for how long.
+const MOST_DISCARDED: usize = 64 << 20;
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// So much is set aside for a body on the word of its header; the rest as it comes.
 const TRUSTED: usize = 64 << 10;
 
@@ -45,11 +48,17 @@ impl Budget {
     pub async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Held, Problem> {
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let mut chunks = body.into_data_stream();
         if announced.is_some_and(|length| length > self.longest) {
+            discard(chunks).await;
             return Err(self.too_long());
         }
-        match tokio::time::timeout(READ_TIMEOUT, self.collect(announced.unwrap_or(0), body)).await {
-            Ok(read) => read,
+        match tokio::time::timeout(READ_TIMEOUT, self.collect(announced.unwrap_or(0), &mut chunks)).await {
+            Ok(Ok(held)) => Ok(held),
+            Ok(Err(problem)) => {
+                discard(chunks).await;
+                Err(problem)
+            }
             Err(_) => {
                 let detail = format!("the body did not arrive within {} seconds", READ_TIMEOUT.as_secs());
                 Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "TIMEOUT", detail))
@@ -57,11 +66,10 @@ impl Budget {
         }
     }
 
-    async fn collect(&self, announced: usize, body: Body) -> Result<Held, Problem> {
+    async fn collect(&self, announced: usize, chunks: &mut BodyDataStream) -> Result<Held, Problem> {
         let mut share = Vec::new();
         let mut room = announced.min(TRUSTED);
         share.push(self.take(room)?);
-        let mut chunks = body.into_data_stream();
         let mut first: Option<Bytes> = None;
         let mut all: Vec<u8> = Vec::new();
         let mut length = 0;
@@ -100,6 +108,20 @@ impl Budget {
         let detail = format!("the body is longer than {} bytes", self.longest);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail)
     }
+}
+
+/// Reads on for a while, keeping nothing: whoever is cut off in the middle of sending does not hear the answer.
+async fn discard(mut chunks: BodyDataStream) {
+    let rest = async {
+        let mut length = 0;
+        while let Some(Ok(chunk)) = chunks.next().await {
+            length += chunk.len();
+            if length > MOST_DISCARDED {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, rest).await;
 }
 
 #[cfg(test)]

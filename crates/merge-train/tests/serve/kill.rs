@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,13 +13,29 @@ const REPOS: [&str; 3] = ["acme/one", "acme/two", "globex/three"];
 /// Senders for each repository, each with one delivery on its way at a time.
 const SENDERS: usize = 6;
 
+#[derive(Default)]
+struct Shared {
+    done: AtomicBool,
+    acknowledged: AtomicUsize,
+}
+
+impl Shared {
+    /// Waits until so many more were acknowledged.
+    async fn more(&self, count: usize) {
+        let enough = self.acknowledged.load(Ordering::Relaxed) + count;
+        let acknowledged = || async { (self.acknowledged.load(Ordering::Relaxed) >= enough).then_some(()) };
+        eventually("deliveries are acknowledged", acknowledged).await;
+    }
+}
+
 /// One after the other, each again until it was acknowledged, as GitHub does when asked to.
 async fn send_in_turn(
     repo: &str,
     name: usize,
     daemon: watch::Receiver<Option<String>>,
-    done: Arc<AtomicBool>,
+    shared: Arc<Shared>,
 ) -> Vec<String> {
+    let done = &shared.done;
     let mut acknowledged = Vec::new();
     let mut number = 0;
     while !done.load(Ordering::Relaxed) {
@@ -35,6 +51,7 @@ async fn send_in_turn(
             match sender.send("pull_request", &delivery, &payload).await {
                 Ok(response) if response.status() == 202 => {
                     acknowledged.push(delivery.clone());
+                    shared.acknowledged.fetch_add(1, Ordering::Relaxed);
                     break;
                 }
                 Ok(response) => panic!("{delivery}: {}", response.status()),
@@ -56,25 +73,25 @@ async fn all_settled(setup: &Setup, database: &Database) {
     store.close().await;
 }
 
-async fn killed_again_and_again(database: Database, rounds: u32, shortest_ms: u64) {
+async fn killed_again_and_again(database: Database, rounds: usize) {
     let dir = tempfile::tempdir().expect("a folder");
     let setup = Setup::new(dir.path()).database(database.clone());
     let (address, watched) = watch::channel(None);
-    let done = Arc::new(AtomicBool::new(false));
+    let shared = Arc::new(Shared::default());
     let senders: Vec<_> = REPOS
         .iter()
         .flat_map(|repo| (0..SENDERS).map(move |name| (*repo, name)))
-        .map(|(repo, name)| (repo, tokio::spawn(send_in_turn(repo, name, watched.clone(), done.clone()))))
+        .map(|(repo, name)| (repo, tokio::spawn(send_in_turn(repo, name, watched.clone(), shared.clone()))))
         .collect();
     for round in 0..rounds {
         let daemon: Daemon = setup.start().await;
         address.send_replace(Some(daemon.url.clone()));
         // Another point of the work each time.
-        tokio::time::sleep(Duration::from_millis(shortest_ms + u64::from(round) * 67 % 400)).await;
+        shared.more(20 + round * 67 % 400).await;
         daemon.kill().await;
         address.send_replace(None);
     }
-    done.store(true, Ordering::Relaxed);
+    shared.done.store(true, Ordering::Relaxed);
     let mut acknowledged: Vec<(&str, Vec<String>)> = Vec::new();
     for (repo, sender) in senders {
         acknowledged.push((repo, sender.await.expect("the sender ends")));
@@ -84,7 +101,6 @@ async fn killed_again_and_again(database: Database, rounds: u32, shortest_ms: u6
     all_settled(&setup, &database).await;
     assert!(daemon.stop().await.success());
     let total: usize = acknowledged.iter().map(|(_, deliveries)| deliveries.len()).sum();
-    assert!(total > 30 * rounds as usize, "too little happened to prove anything: {total}");
     println!("{total} deliveries acknowledged in {rounds} lives");
 
     let store = database.open(&setup).await;
@@ -105,12 +121,12 @@ async fn killed_again_and_again(database: Database, rounds: u32, shortest_ms: u6
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_nine_under_load_loses_repeats_and_reorders_nothing_on_sqlite() {
-    killed_again_and_again(Database::Sqlite, 12, 150).await;
+    killed_again_and_again(Database::Sqlite, 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_nine_under_load_loses_repeats_and_reorders_nothing_on_postgresql() {
-    killed_again_and_again(Database::postgres().await, 6, 600).await;
+    killed_again_and_again(Database::postgres().await, 6).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,18 +134,19 @@ async fn a_polite_stop_under_load_loses_nothing_and_exits_with_zero() {
     let dir = tempfile::tempdir().expect("a folder");
     let setup = Setup::new(dir.path());
     let (address, watched) = watch::channel(None);
-    let done = Arc::new(AtomicBool::new(false));
-    let senders: Vec<_> =
-        (0..SENDERS).map(|name| tokio::spawn(send_in_turn("acme/one", name, watched.clone(), done.clone()))).collect();
+    let shared = Arc::new(Shared::default());
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|name| tokio::spawn(send_in_turn("acme/one", name, watched.clone(), shared.clone())))
+        .collect();
     for _ in 0..3 {
         let daemon = setup.start().await;
         address.send_replace(Some(daemon.url.clone()));
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        shared.more(60).await;
         let status = daemon.stop().await;
         address.send_replace(None);
         assert!(status.success(), "{status}");
     }
-    done.store(true, Ordering::Relaxed);
+    shared.done.store(true, Ordering::Relaxed);
     let mut acknowledged = Vec::new();
     for sender in senders {
         acknowledged.extend(sender.await.expect("the sender ends"));
@@ -140,7 +157,6 @@ async fn a_polite_stop_under_load_loses_nothing_and_exits_with_zero() {
     let store = Database::Sqlite.open(&setup).await;
     let log = Log::read(store.as_ref(), "acme/one").await;
     let counts = log.counts();
-    assert!(acknowledged.len() > 100);
     for delivery in &acknowledged {
         assert_eq!(counts.get(delivery.as_str()), Some(&1), "{delivery}");
     }

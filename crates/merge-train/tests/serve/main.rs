@@ -4,5 +4,6 @@ mod idempotency;
 mod kill;
 mod outage;
 mod simulator;
+mod state;
 mod support;
 mod surface;

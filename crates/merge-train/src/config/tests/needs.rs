@@ -42,10 +42,10 @@ fn all_that_serve_lacks_is_told_at_once() {
 
 #[tokio::test]
 async fn an_app_is_asked_for_a_private_key_that_can_sign() {
-    let app = "[github]\napp_id = 7\ninstallation_id = 8\nprivate_key_path = 'app.pem'";
+    let app = "[server]\nwebhook_secret = 's'\n[github]\napp_id = 7\ninstallation_id = 8\nprivate_key_path = 'app.pem'";
     let (folder, config) = in_folder(app);
     let path = folder.path().join("app.pem");
-    let told = |config: &Config| config.credentials().expect_err("no key").to_string();
+    let told = |config: &Config| config.check_for_serve().expect_err("no key").to_string();
     assert!(told(&config).contains("app.pem cannot be read: No such file"), "{}", told(&config));
 
     // The simulator makes its app a key of the kind that GitHub gives out.
@@ -66,5 +66,5 @@ async fn an_app_is_asked_for_a_private_key_that_can_sign() {
     }
     std::fs::write(&path, &pem).unwrap();
     let expected = Credentials::App { app_id: 7, private_key_pem: Secret::new(pem), installation_id: Some(8) };
-    assert_eq!(config.credentials().expect("a good key"), expected);
+    assert_eq!(config.check_for_serve().expect("a good key").credentials, expected);
 }
