@@ -1,5 +1,6 @@
 //! SQLite: a file in the state directory, which one process has for itself.
 
+mod checkpoint;
 mod connection;
 mod lock;
 
@@ -19,6 +20,7 @@ use crate::inbox::{Admission, Arrival};
 use crate::stream::Owner;
 use crate::writer::{Write, Writer};
 
+use checkpoint::Checkpoints;
 use connection::Connection;
 use lock::Lock;
 
@@ -47,7 +49,7 @@ pub struct Sqlite {
     dir: PathBuf,
     policy: Policy,
     /// None where it was opened for reading only.
-    writer: Option<Writer>,
+    writer: Option<(Writer, Checkpoints)>,
     readers: SqlitePool,
     /// Kept so that those who listen wait for ever: there is no other instance.
     wakes: broadcast::Sender<StreamId>,
@@ -60,8 +62,9 @@ impl Sqlite {
         let lock = Lock::take(&dir, &owner)?;
         let file = dir.join(FILE);
         let connection = Connection::open(&file, max_bytes, policy, lock).await?;
+        let checkpoints = Checkpoints::start(connection::writing(&file, max_bytes), &file);
         Ok(Self {
-            writer: Some(Writer::start(connection, group)),
+            writer: Some((Writer::start(connection, group), checkpoints)),
             readers: readers(&file),
             policy,
             dir,
@@ -83,7 +86,8 @@ impl Sqlite {
     }
 
     fn writer(&self) -> Result<&Writer> {
-        self.writer.as_ref().ok_or_else(|| Error::ReadOnly { dir: self.dir.clone() })
+        let (writer, _) = self.writer.as_ref().ok_or_else(|| Error::ReadOnly { dir: self.dir.clone() })?;
+        Ok(writer)
     }
 }
 
@@ -122,7 +126,8 @@ impl Backend for Sqlite {
     async fn close(&self) {
         // Readers first: whoever closes the last connection puts the file in order, and that is to be the writer.
         self.readers.close().await;
-        if let Some(writer) = &self.writer {
+        if let Some((writer, checkpoints)) = &self.writer {
+            checkpoints.stop().await;
             writer.close().await;
         }
     }

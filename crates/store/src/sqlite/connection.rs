@@ -20,6 +20,10 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
 const PAGE_BYTES: u32 = 4096;
 
+/// The log begins anew at this length. By then most of it is in the database already (see `checkpoint`), so that the
+/// commit that has to bring in the rest does not take long over it.
+const LONGEST_LOG_PAGES: u32 = 16 * 1024;
+
 /// Only a tool that looks at the file could hold it, and not for long.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -35,15 +39,16 @@ pub fn options(file: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-fn writing(file: &Path, max_bytes: Option<u64>) -> SqliteConnectOptions {
+/// The settings of a connection that writes.
+pub fn writing(file: &Path, max_bytes: Option<u64>) -> SqliteConnectOptions {
     let options = options(file)
         .create_if_missing(true)
         .page_size(PAGE_BYTES)
         .journal_mode(SqliteJournalMode::Wal)
         // What is acknowledged survives a loss of power.
         .synchronous(SqliteSynchronous::Full)
-        .pragma("wal_autocheckpoint", "4000")
-        .pragma("journal_size_limit", "67108864");
+        .pragma("wal_autocheckpoint", LONGEST_LOG_PAGES.to_string())
+        .pragma("journal_size_limit", (LONGEST_LOG_PAGES * PAGE_BYTES).to_string());
     match max_bytes {
         Some(bytes) => options.pragma("max_page_count", (bytes / u64::from(PAGE_BYTES)).max(1).to_string()),
         None => options,
