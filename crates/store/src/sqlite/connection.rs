@@ -20,9 +20,11 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
 const PAGE_BYTES: u32 = 4096;
 
-/// The log begins anew at this length. By then most of it is in the database already (see `checkpoint`), so that the
-/// commit that has to bring in the rest does not take long over it.
-const LONGEST_LOG_PAGES: u32 = 16 * 1024;
+/// The log begins anew at this length (640 MB) at the latest, and at the first quiet moment before (see `checkpoint`).
+const LONGEST_LOG_PAGES: u32 = 160 * 1024;
+
+/// What is left of the log's file when it begins anew.
+const SHORT_LOG_BYTES: u32 = 16 * 1024 * 1024;
 
 /// Only a tool that looks at the file could hold it, and not for long.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -48,7 +50,7 @@ pub fn writing(file: &Path, max_bytes: Option<u64>) -> SqliteConnectOptions {
         // What is acknowledged survives a loss of power.
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", LONGEST_LOG_PAGES.to_string())
-        .pragma("journal_size_limit", (LONGEST_LOG_PAGES * PAGE_BYTES).to_string());
+        .pragma("journal_size_limit", SHORT_LOG_BYTES.to_string());
     match max_bytes {
         Some(bytes) => options.pragma("max_page_count", (bytes / u64::from(PAGE_BYTES)).max(1).to_string()),
         None => options,
