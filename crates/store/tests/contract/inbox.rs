@@ -178,3 +178,15 @@ pub async fn what_is_not_settled_can_be_looked_at(world: World) {
     let seen = world.store.unsettled(&stream(REPO), Some(seen[0].id), ALL).await.unwrap();
     assert_eq!(keys(&seen), ["github:3"]);
 }
+
+pub async fn what_was_put_back_must_be_taken_again_before_it_is_settled(world: World) {
+    world.admit("github:1", REPO, at(0)).await;
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let slow = world.take(&lease, at(0)).await;
+    assert_eq!(world.admit("github:1", REPO, at(300)).await, Admission::Accepted, "its lock has run out");
+    let refused = world.settle(&lease, &slow, done(), at(301)).await;
+    assert!(matches!(refused, Err(Error::LockLost { .. })), "{refused:?}");
+    let again = world.take(&lease, at(302)).await;
+    assert_eq!(again[0].attempts, 2);
+    world.settle(&lease, &again, done(), at(303)).await.unwrap();
+}

@@ -46,6 +46,7 @@ contract! {
         streams_that_wait_longest_come_first,
         a_stream_with_a_worker_does_not_wait,
         what_is_not_settled_can_be_looked_at,
+        what_was_put_back_must_be_taken_again_before_it_is_settled,
     ],
     idempotency: [
         every_row_of_the_table_for_a_stream,
