@@ -23,7 +23,7 @@ use crate::inbox::{Key, RequestHash};
 pub use apply::apply;
 pub use decide::decide;
 pub use event::{DeliveryOutcome, Event, ReadKind, Recorded, RequestOutcome, SyncReason, WantReason};
-pub use reads::next_wake;
+pub use reads::{attention, next_wake};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, RepoState};
 

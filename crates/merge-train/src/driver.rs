@@ -21,6 +21,7 @@ use workers::Workers;
 
 pub use outside::{Github, Outside};
 pub use session::{recorded, replay};
+pub use workers::Urgency;
 
 /// How often the inbox is looked over for what no wake-up told of: another instance's work, or that of a crash.
 const LOOK_OVER: Duration = Duration::from_secs(2);
@@ -59,8 +60,8 @@ impl Driver {
     }
 
     /// Something waits for this repository's worker.
-    pub fn wake(&self, repo: &RepoId) {
-        self.workers.wake(repo);
+    pub fn wake(&self, repo: &RepoId, urgency: Urgency) {
+        self.workers.wake(repo, urgency);
     }
 
     /// How many workers there are.
@@ -106,7 +107,7 @@ impl Driver {
 
     fn wake_stream(&self, stream: &StreamId) {
         if let StreamId::Repo(repo) = stream {
-            self.wake(repo);
+            self.wake(repo, Urgency::Usual);
         }
     }
 }

@@ -7,7 +7,6 @@ use store::{Owner, Postgres, Sqlite, Store, postgres, sqlite};
 
 use crate::config::{Config, Storage};
 
-const GROUP: usize = 512;
 /// Writes wait for the disk, not for the processor: some more than there are cores.
 const CONNECTIONS: u32 = 16;
 
@@ -18,7 +17,7 @@ pub async fn open(config: &Config, storage: &Storage, owner: &Owner) -> anyhow::
         Storage::Directory(dir) => {
             let options = sqlite::Options {
                 dir: dir.clone(),
-                group: GROUP,
+                group: config.state.commit_group,
                 policy,
                 max_bytes: config.state.max_size_mb.map(|size| size.saturating_mul(1 << 20)),
                 owner: owner.clone(),

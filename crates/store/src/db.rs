@@ -26,6 +26,38 @@ impl Conn<'_> {
             Self::Postgres(_) => " FOR UPDATE",
         }
     }
+
+    /// `FROM` this, `cell(0)` is the first member of each array in the JSON array that is parameter `$n`: any number of
+    /// rows in one statement, and one statement for any number of rows.
+    pub fn table_of(&self, parameter: usize) -> String {
+        match self {
+            Self::Sqlite(_) => format!("json_each(${parameter}) AS given"),
+            Self::Postgres(_) => format!("json_array_elements(${parameter}::json) AS given (value)"),
+        }
+    }
+
+    /// `(?, ?), (?, ?)` for `rows` rows of `columns` parameters, in order. Not by number in SQLite, which looks each of
+    /// them up in a list.
+    pub fn placeholders(&self, rows: usize, columns: usize) -> String {
+        let row = |row: usize| {
+            let mark = |column: usize| match self {
+                Self::Sqlite(_) => "?".to_owned(),
+                Self::Postgres(_) => format!("${}", row * columns + column),
+            };
+            format!("({})", (1..=columns).map(mark).collect::<Vec<_>>().join(", "))
+        };
+        (0..rows).map(row).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A text from the table of a JSON parameter.
+pub fn cell(column: usize) -> String {
+    format!("given.value ->> {column}")
+}
+
+/// A whole number from the table of a JSON parameter.
+pub fn whole(column: usize) -> String {
+    format!("CAST(given.value ->> {column} AS BIGINT)")
 }
 
 /// The numbers of rows that statements for many rows are made for. There are only these, so that the database knows
@@ -40,21 +72,6 @@ pub fn chunks<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
         items = rest;
         Some(chunk)
     })
-}
-
-/// `($1, $2), ($3, $4)` for `rows` rows of `columns` parameters.
-pub fn placeholders(rows: usize, columns: usize) -> String {
-    let row = |row: usize| {
-        let numbers: Vec<_> = (1..=columns).map(|column| format!("${}", row * columns + column)).collect();
-        format!("({})", numbers.join(", "))
-    };
-    (0..rows).map(row).collect::<Vec<_>>().join(", ")
-}
-
-/// `($2, $3, $4)` for `count` parameters after the first `before`.
-pub fn one_of(before: usize, count: usize) -> String {
-    let numbers: Vec<_> = (before + 1..=before + count).map(|number| format!("${number}")).collect();
-    format!("({})", numbers.join(", "))
 }
 
 pub fn micros(at: Timestamp) -> i64 {
@@ -77,11 +94,5 @@ mod tests {
         assert_eq!(sizes, [64, 64, 16, 4, 1, 1]);
         assert_eq!(chunks(&items).flatten().copied().collect::<Vec<_>>(), items);
         assert_eq!(chunks::<i32>(&[]).count(), 0);
-    }
-
-    #[test]
-    fn parameters_are_numbered_through() {
-        assert_eq!(placeholders(2, 3), "($1, $2, $3), ($4, $5, $6)");
-        assert_eq!(one_of(2, 3), "($3, $4, $5)");
     }
 }

@@ -39,7 +39,8 @@ pub trait Store: Send + Sync + 'static {
     /// Takes in a request, or says what its twin got. Durable before it returns.
     async fn admit(&self, arrival: Arrival) -> Result<Admission>;
 
-    /// Streams with entries that nobody is at work on: those with a stop command first, then those that wait longest.
+    /// Streams with entries that nobody is at work on: those with a stop command first, then those that wait longest. And
+    /// then those that nobody owns and whose time to be looked at has come.
     async fn waiting(&self, now: Timestamp, limit: usize) -> Result<Vec<StreamId>>;
 
     /// Hands the owner of a stream its next entries, stop commands first, else in order of arrival. Each counts as an
@@ -67,7 +68,8 @@ pub trait Store: Send + Sync + 'static {
     async fn renew(&self, lease: &Lease, now: Timestamp) -> Result<()>;
 
     /// Ends the lease at once. What its owner had in hand waits for the next one.
-    async fn release(&self, lease: &Lease) -> Result<()>;
+    /// Lets go of a stream, until something comes in for it or `wake_at` is over.
+    async fn release(&self, lease: &Lease, wake_at: Option<Timestamp>) -> Result<()>;
 
     /// A snapshot and the events after it. A stream that never was is empty.
     async fn load(&self, stream: &StreamId, since: Since) -> Result<Loaded>;

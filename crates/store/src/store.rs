@@ -58,8 +58,8 @@ impl<B: Backend> Store for B {
         self.write(Renew { lease: lease.clone(), policy: *self.policy(), now }).await
     }
 
-    async fn release(&self, lease: &Lease) -> Result<()> {
-        self.write(Release(lease.clone())).await
+    async fn release(&self, lease: &Lease, wake_at: Option<Timestamp>) -> Result<()> {
+        self.write(Release { lease: lease.clone(), wake_at }).await
     }
 
     async fn load(&self, stream: &StreamId, since: Since) -> Result<Loaded> {

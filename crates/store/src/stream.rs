@@ -49,6 +49,8 @@ pub struct Batch {
     pub events: Vec<NewEvent>,
     pub settled: Vec<Settlement>,
     pub rows: Vec<Row>,
+    /// When the stream wants to be looked at although nothing comes in; none where it can wait for its next entry.
+    pub wake_at: Option<Timestamp>,
     pub now: Timestamp,
 }
 

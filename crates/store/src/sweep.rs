@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::backend::Backend;
-use crate::db::{Conn, Record, chunks, int, micros, one_of, sql};
+use crate::db::{Conn, Record, int, micros, sql, whole};
 use crate::error::Result;
 use crate::writer::Write;
 
@@ -105,19 +105,20 @@ pub(crate) const OLD_BODIES: &str = "SELECT id FROM inbox WHERE status <> 'proce
 async fn bodies(conn: &mut Conn<'_>, before: i64) -> Result<u64> {
     let rows = sql(OLD_BODIES).int(before).int(STEP).all(conn).await?;
     let ids = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>>>()?;
-    for chunk in chunks(&ids) {
-        let these = one_of(0, chunk.len());
-        // Looked at again: another instance may have put it back to work meanwhile.
-        let statement =
-            format!("UPDATE inbox SET size = 0 WHERE status <> 'processing' AND id IN {these} RETURNING id");
-        let settled = chunk.iter().fold(sql(statement), |query, id| query.int(*id)).all(conn).await?;
-        let settled = settled.iter().map(|row| row.int(0)).collect::<Result<Vec<_>>>()?;
-        for chunk in chunks(&settled) {
-            let statement = format!("DELETE FROM bodies WHERE entry IN {}", one_of(0, chunk.len()));
-            chunk.iter().fold(sql(statement), |query, id| query.int(*id)).execute(conn).await?;
-        }
-    }
+    let (id, table) = (whole(0), conn.table_of(1));
+    // Looked at again: another instance may have put it back to work meanwhile.
+    let statement = format!(
+        "UPDATE inbox SET size = 0 WHERE status <> 'processing' AND id IN (SELECT {id} FROM {table}) RETURNING id"
+    );
+    let settled = sql(statement).text(table_of(&ids)).all(conn).await?;
+    let settled = settled.iter().map(|row| row.int(0)).collect::<Result<Vec<_>>>()?;
+    let statement = format!("DELETE FROM bodies WHERE entry IN (SELECT {id} FROM {table})");
+    sql(statement).text(table_of(&settled)).execute(conn).await?;
     Ok(int_to_count(ids.len()))
+}
+
+fn table_of(ids: &[i64]) -> String {
+    serde_json::Value::from_iter(ids.iter().map(|id| [*id])).to_string()
 }
 
 fn int_to_count(length: usize) -> u64 {

@@ -12,7 +12,7 @@ use crate::stream::{NewEvent, Snapshot, append, compact};
 use crate::writer::Write;
 
 /// As much as a webhook of the larger kind: what is proven is that there is room for the next one.
-const PROOF_BYTES: usize = 64 * 1024;
+const PROOF_BYTES: usize = 16 * 1024;
 
 pub struct Check {
     pub now: Timestamp,
@@ -85,7 +85,9 @@ impl ImportedStream {
     async fn write(&self, conn: &mut Conn<'_>, policy: &Policy) -> Result<()> {
         let first = self.snapshot.as_ref().map_or(1, |snapshot| snapshot.next_seq);
         sql(
-            "INSERT INTO streams (stream, tenant, generation, oldest_generation, next_seq) VALUES ($1, $2, $3, $3, $4)",
+            // What it had in mind is not in the files: it is to be looked at, once.
+            "INSERT INTO streams (stream, tenant, generation, oldest_generation, next_seq, wake_at) \
+             VALUES ($1, $2, $3, $3, $4, 0)",
         )
         .text(self.stream.to_string())
         .text(self.tenant.as_str())

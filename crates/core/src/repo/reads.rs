@@ -31,6 +31,15 @@ pub fn next_wake(state: &RepoState, settings: &Settings, after: Timestamp) -> Op
     sync.chain(pulls).chain(merges).chain(resync).filter(|at| *at > after).min()
 }
 
+/// When a worker must look again if what is owed is to be had, even where nobody works on the repository now.
+pub fn attention(state: &RepoState) -> Option<Timestamp> {
+    let now = state.touched_at.unwrap_or_default();
+    let sync = state.sync.wanted.iter().map(|(_, backoff)| backoff);
+    let pulls = state.wanted.values().map(|wanted| &wanted.backoff);
+    let merges = (!state.merge_wanted.is_empty()).then_some(&state.merge_reads);
+    sync.chain(pulls).chain(merges).map(|backoff| backoff.retry_at.unwrap_or(now)).min()
+}
+
 /// Everything that is owed and due.
 pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();

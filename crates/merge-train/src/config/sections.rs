@@ -74,6 +74,7 @@ pub struct State {
     pub state_dir: PathBuf,
     pub database_url: Option<Secret>,
     pub max_size_mb: Option<u64>,
+    pub commit_group: usize,
 }
 
 /// `[server]`

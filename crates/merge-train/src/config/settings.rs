@@ -128,6 +128,7 @@ pub static SECTIONS: &[Section] = &[
         set("state_dir", Kind::Path, "The directory of the embedded database. It must be on a disk that lasts.").default("/var/lib/merge-train/state").env("MERGE_TRAIN_STATE_DIR"),
         set("database_url", Kind::DatabaseUrl, "A PostgreSQL database, used instead of the embedded one.").env("MERGE_TRAIN_DATABASE_URL"),
         whole("max_size_mb", 16, MOST_MB, "Stop taking webhooks (503) when the embedded database is larger than this. Unset: as large as the disk."),
+        whole("commit_group", 1, 65_536, "The most writes that one commit of the embedded database makes durable. 1 flushes the disk for each, which is only good for comparing.").default("512"),
     ] },
     Section { name: "server", rows: Rows::One, doc: "The HTTP server.", settings: &[
         set("bind_address", Kind::Address, "The address and port to listen on; port 0 takes a free one.").default("0.0.0.0:8080"),

@@ -9,6 +9,7 @@ use merge_train_core::ids::RepoId;
 use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -39,17 +40,42 @@ pub(super) struct Shared {
     bells: Mutex<HashMap<RepoId, Arc<Bell>>>,
 }
 
+/// How soon something must be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    Usual,
+    /// A stop command.
+    Alarm,
+}
+
 /// How a worker hears that something waits.
 #[derive(Default)]
 pub(super) struct Bell {
     rung: AtomicBool,
     notify: Notify,
+    /// Somebody wants a train to halt.
+    alarm: Notify,
 }
 
 impl Bell {
-    fn ring(&self) {
+    fn ring(&self, urgency: Urgency) {
         self.rung.store(true, Ordering::SeqCst);
         self.notify.notify_one();
+        if urgency == Urgency::Alarm {
+            self.alarm.notify_one();
+        }
+    }
+
+    /// Waits until `until`, or for an alarm.
+    pub async fn gathered(&self, until: Instant, stopping: &CancellationToken) {
+        if until <= Instant::now() {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = self.alarm.notified() => {}
+            () = stopping.cancelled() => {}
+        }
     }
 
     /// Waits for the next ring.
@@ -83,17 +109,17 @@ impl Workers {
         Self { shared: Arc::new(shared), tracker: TaskTracker::new(), abandon }
     }
 
-    pub fn wake(&self, repo: &RepoId) {
+    pub fn wake(&self, repo: &RepoId, urgency: Urgency) {
         if self.shared.stopping.is_cancelled() {
             return;
         }
         let mut bells = self.shared.bells.lock();
         if let Some(bell) = bells.get(repo) {
-            bell.ring();
+            bell.ring(urgency);
             return;
         }
         let bell = Arc::new(Bell::default());
-        bell.ring();
+        bell.ring(urgency);
         bells.insert(repo.clone(), bell.clone());
         drop(bells);
         let (shared, repo) = (self.shared.clone(), repo.clone());

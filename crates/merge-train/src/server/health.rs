@@ -19,7 +19,7 @@ use crate::clock;
 use crate::telemetry::metrics as names;
 
 /// How often the store is asked whether it can be written to.
-const CHECK: Duration = Duration::from_secs(2);
+const CHECK: Duration = Duration::from_secs(5);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What keeps the daemon from doing its work.

@@ -79,7 +79,7 @@ pub async fn sync(
     let stream = StreamId::Repo(repo.clone());
     let asked = Asked { client: &client.name, tenant: repo.tenant(), stream, request: repo::Request::Sync };
     let admission = requests::admit(&app, &headers, asked, &held.bytes).await?;
-    app.driver.wake(&repo);
+    app.driver.wake(&repo, driver::Urgency::Usual);
     Ok(admission)
 }
 

@@ -19,6 +19,7 @@ use super::body::Held;
 use super::idempotency;
 use super::problem::Problem;
 use crate::clock;
+use crate::driver::Urgency;
 use crate::telemetry::metrics::{ACK, WEBHOOKS};
 
 /// Bodies beyond this are looked at beside the threads that serve everybody.
@@ -49,17 +50,21 @@ async fn take_in(app: &App, headers: &HeaderMap, event: &str, body: Body) -> Res
     } else {
         examine(app, headers, event, &held)?
     };
-    let (key, repo) = (arrival.key.clone(), repo_of(&arrival));
+    let (key, addressee) = (arrival.key.clone(), addressee(&arrival));
     let admission = idempotency::admit(app.store.as_ref(), arrival).await?;
-    if let (Admission::Accepted, Some(repo)) = (&admission, &repo) {
-        app.driver.wake(repo);
+    if let (Admission::Accepted, Some((repo, urgency))) = (&admission, &addressee) {
+        app.driver.wake(repo, *urgency);
     }
     idempotency::answer(Source::GithubWebhook, &key, admission)
 }
 
-fn repo_of(arrival: &Arrival) -> Option<RepoId> {
+/// Whose worker is to be woken, and how.
+fn addressee(arrival: &Arrival) -> Option<(RepoId, Urgency)> {
     match &arrival.route {
-        Route::Stream { stream: StreamId::Repo(repo), .. } => Some(repo.clone()),
+        Route::Stream { stream: StreamId::Repo(repo), priority, .. } => {
+            let urgency = if *priority == Priority::Stop { Urgency::Alarm } else { Urgency::Usual };
+            Some((repo.clone(), urgency))
+        }
         _ => None,
     }
 }

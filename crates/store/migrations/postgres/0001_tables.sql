@@ -15,8 +15,12 @@ CREATE TABLE streams (
     next_seq          BIGINT NOT NULL DEFAULT 1,
     epoch             BIGINT NOT NULL DEFAULT 0,
     owner             TEXT,
-    lease_expires_at  BIGINT
+    lease_expires_at  BIGINT,
+    -- When it wants to be looked at although nothing came in.
+    wake_at           BIGINT
 );
+
+CREATE INDEX streams_by_wake ON streams (wake_at) WHERE wake_at IS NOT NULL;
 
 CREATE TABLE events (
     stream TEXT COLLATE "C" NOT NULL,

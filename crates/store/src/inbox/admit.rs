@@ -7,7 +7,7 @@ use merge_train_core::inbox::{Policy, Record, Status, Verdict, judge};
 
 use super::record::{self, Found};
 use super::{Admission, Arrival, Claim, Priority, Route};
-use crate::db::{Conn, Query, chunks, corrupt, int, micros, placeholders, sql};
+use crate::db::{Conn, Query, chunks, corrupt, int, micros, sql};
 use crate::error::Result;
 
 const COLUMNS: &str = "tenant, key, source, stream, priority, label, size, status, request_hash, response, created_at, \
@@ -128,7 +128,7 @@ pub(super) fn later(now: Timestamp, by: jiff::SignedDuration) -> Timestamp {
 
 /// Makes those rows whose keys are new; the ids of those, by tenant and key.
 async fn insert(conn: &mut Conn<'_>, rows: &[NewRow<'_>]) -> Result<HashMap<(String, String), i64>> {
-    let values = placeholders(rows.len(), COLUMN_COUNT);
+    let values = conn.placeholders(rows.len(), COLUMN_COUNT);
     let query = sql(format!(
         "INSERT INTO inbox ({COLUMNS}) VALUES {values} ON CONFLICT (tenant, key) DO NOTHING RETURNING id, tenant, key"
     ));
@@ -138,7 +138,7 @@ async fn insert(conn: &mut Conn<'_>, rows: &[NewRow<'_>]) -> Result<HashMap<(Str
 
 async fn insert_bodies(conn: &mut Conn<'_>, bodies: &[(i64, &[u8])]) -> Result<()> {
     for chunk in chunks(bodies) {
-        let values = placeholders(chunk.len(), 2);
+        let values = conn.placeholders(chunk.len(), 2);
         let query = sql(format!("INSERT INTO bodies (entry, body) VALUES {values}"));
         chunk.iter().fold(query, |query, (id, body)| query.int(*id).blob(body.to_vec())).execute(conn).await?;
     }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::inbox::Policy;
 
-use super::{Claim, Outcome, record, settle};
+use super::{Claim, EntryId, Outcome, Settlement, record, settle};
 use crate::db::{Conn, int, sql};
 use crate::error::{Error, Result};
 use crate::writer::Write;
@@ -30,6 +30,7 @@ impl Write for Finish {
         if held.int(found.id).int(int(*fence)).first(conn).await?.is_none() {
             return Err(Error::LockLost { key: key.clone() });
         }
-        settle::close(conn, found.id, &self.outcome, &self.policy, self.now).await
+        let settled = [Settlement { entry: EntryId(found.id), outcome: self.outcome.clone() }];
+        settle::close(conn, &settled, &self.policy, self.now).await
     }
 }

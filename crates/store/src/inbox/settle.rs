@@ -1,30 +1,34 @@
 //! How an entry leaves the inbox.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId};
 use merge_train_core::inbox::{Key, Policy, Status};
+use serde_json::{Value, json};
 
 use super::admit::later;
 use super::{Outcome, Settlement};
-use crate::db::{Conn, chunks, int, micros, one_of, sql};
+use crate::db::{Conn, cell, int, micros, sql, whole};
 use crate::error::{Error, Result};
 
 /// Refuses with `LockLost` unless every entry is in the hands of this epoch.
 pub async fn check(conn: &mut Conn<'_>, stream: &StreamId, epoch: u64, settled: &[Settlement]) -> Result<()> {
-    for chunk in chunks(settled) {
-        let ids = one_of(2, chunk.len());
-        let lock = conn.for_update();
-        let query = sql(format!(
-            "SELECT id FROM inbox WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing' AND id IN {ids}{lock}"
-        ));
-        let query = query.text(stream.to_string()).int(int(epoch));
-        let held = chunk.iter().fold(query, |query, settlement| query.int(settlement.entry.0)).all(conn).await?;
-        let held = held.iter().map(|row| row.int(0)).collect::<Result<Vec<_>>>()?;
-        if let Some(lost) = chunk.iter().find(|settlement| !held.contains(&settlement.entry.0)) {
-            return Err(Error::LockLost { key: key_of(conn, lost.entry.0).await? });
-        }
+    if settled.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let (id, table, lock) = (whole(0), conn.table_of(3), conn.for_update());
+    let query = sql(format!(
+        "SELECT id FROM inbox WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing' \
+         AND id IN (SELECT {id} FROM {table}){lock}"
+    ));
+    let ids = Value::from_iter(settled.iter().map(|settlement| [settlement.entry.0]));
+    let held = query.text(stream.to_string()).int(int(epoch)).text(ids.to_string()).all(conn).await?;
+    let held = held.iter().map(|row| row.int(0)).collect::<Result<HashSet<_>>>()?;
+    match settled.iter().find(|settlement| !held.contains(&settlement.entry.0)) {
+        Some(lost) => Err(Error::LockLost { key: key_of(conn, lost.entry.0).await? }),
+        None => Ok(()),
+    }
 }
 
 async fn key_of(conn: &mut Conn<'_>, id: i64) -> Result<Key> {
@@ -33,25 +37,32 @@ async fn key_of(conn: &mut Conn<'_>, id: i64) -> Result<Key> {
     Ok(Key::from_stored(key.unwrap_or_else(|| format!("entry {id}"))))
 }
 
-/// Writes how an entry ended.
-pub async fn close(conn: &mut Conn<'_>, id: i64, outcome: &Outcome, policy: &Policy, now: Timestamp) -> Result<()> {
-    let (status, response, error, run, ttl) = match outcome {
-        Outcome::Completed { response, run_id } => {
-            (Status::Completed, Some(response.to_string()), None, run_id.as_ref(), policy.completed_ttl)
+/// Writes how entries ended.
+pub async fn close(conn: &mut Conn<'_>, settled: &[Settlement], policy: &Policy, now: Timestamp) -> Result<()> {
+    if settled.is_empty() {
+        return Ok(());
+    }
+    let row = |settlement: &Settlement| {
+        let id = settlement.entry.0;
+        match &settlement.outcome {
+            Outcome::Completed { response, run_id } => {
+                let (response, expires_at) = (response.to_string(), micros(later(now, policy.completed_ttl)));
+                json!([id, Status::Completed.as_str(), response, null, run_id.as_ref().map(RunId::as_str), expires_at])
+            }
+            Outcome::Failed { error } => {
+                json!([id, Status::Failed.as_str(), null, error, null, micros(later(now, policy.failed_ttl))])
+            }
         }
-        Outcome::Failed { error } => (Status::Failed, None, Some(error.clone()), None, policy.failed_ttl),
     };
-    let query = "UPDATE inbox SET status = $2, response = $3, error = $4, run_id = $5, updated_at = $6, expires_at = $7, \
-                 lock_epoch = NULL, lock_expires_at = NULL WHERE id = $1";
-    sql(query)
-        .int(id)
-        .text(status.as_str())
-        .opt_text(response)
-        .opt_text(error)
-        .opt_text(run.map(RunId::as_str))
-        .int(micros(now))
-        .int(micros(later(now, ttl)))
-        .execute(conn)
-        .await?;
+    let rows = Value::from_iter(settled.iter().map(row));
+    let (table, columns) = (conn.table_of(1), [whole(0), cell(1), cell(2), cell(3), cell(4), whole(5)]);
+    let [id, status, response, error, run_id, expires_at] = columns;
+    let query = format!(
+        "UPDATE inbox SET status = ended.status, response = ended.response, error = ended.error, run_id = ended.run_id, \
+         updated_at = $2, expires_at = ended.expires_at, lock_epoch = NULL, lock_expires_at = NULL \
+         FROM (SELECT {id} AS id, {status} AS status, {response} AS response, {error} AS error, {run_id} AS run_id, \
+         {expires_at} AS expires_at FROM {table}) AS ended WHERE inbox.id = ended.id"
+    );
+    sql(query).text(rows.to_string()).int(micros(now)).execute(conn).await?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use merge_train_core::inbox::{Key, Policy, RequestHash};
 
 use super::admit::later;
 use super::{Entry, EntryId, Priority, TakeLimit, record};
-use crate::db::{Conn, Record, chunks, corrupt, int, micros, one_of, sql};
+use crate::db::{Conn, Record, corrupt, int, micros, sql, whole};
 use crate::error::Result;
 use crate::stream::{Lease, lease};
 use crate::writer::Write;
@@ -50,26 +50,34 @@ impl Write for Take {
 
 impl Take {
     async fn lock(&self, conn: &mut Conn<'_>, entries: &[Entry]) -> Result<()> {
-        for chunk in chunks(entries) {
-            let ids = one_of(2, chunk.len());
-            let query = sql(format!(
-                "UPDATE inbox SET attempts = attempts + 1, lock_epoch = $1, lock_expires_at = $2 WHERE id IN {ids}"
-            ));
-            let query = query.int(int(self.lease.epoch)).int(micros(later(self.now, self.policy.lock)));
-            chunk.iter().fold(query, |query, entry| query.int(entry.id.0)).execute(conn).await?;
+        if entries.is_empty() {
+            return Ok(());
         }
+        let (id, table) = (whole(0), conn.table_of(3));
+        let query = sql(format!(
+            "UPDATE inbox SET attempts = attempts + 1, lock_epoch = $1, lock_expires_at = $2 \
+             WHERE id IN (SELECT {id} FROM {table})"
+        ));
+        let query = query.int(int(self.lease.epoch)).int(micros(later(self.now, self.policy.lock)));
+        query.text(ids(entries)).execute(conn).await?;
         Ok(())
     }
 }
 
+/// A table of their ids, for a statement about all of them.
+fn ids(entries: &[Entry]) -> String {
+    serde_json::Value::from_iter(entries.iter().map(|entry| [entry.id.0])).to_string()
+}
+
 async fn fetch_bodies(conn: &mut Conn<'_>, entries: &mut [Entry]) -> Result<()> {
-    let ids: Vec<_> = entries.iter().map(|entry| entry.id.0).collect();
-    let mut bodies = std::collections::HashMap::with_capacity(ids.len());
-    for chunk in chunks(&ids) {
-        let query = sql(format!("SELECT entry, body FROM bodies WHERE entry IN {}", one_of(0, chunk.len())));
-        for row in chunk.iter().fold(query, |query, id| query.int(*id)).all(conn).await? {
-            bodies.insert(row.int(0)?, row.blob(1)?);
-        }
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let (id, table) = (whole(0), conn.table_of(1));
+    let query = sql(format!("SELECT entry, body FROM bodies WHERE entry IN (SELECT {id} FROM {table})"));
+    let mut bodies = std::collections::HashMap::with_capacity(entries.len());
+    for row in query.text(ids(entries)).all(conn).await? {
+        bodies.insert(row.int(0)?, row.blob(1)?);
     }
     for entry in entries {
         let body = bodies.remove(&entry.id.0);

@@ -32,7 +32,19 @@ pub(crate) const WAITING: &str = "\
     JOIN inbox i ON i.id = head.id
     ORDER BY i.priority DESC, i.id LIMIT $2";
 
+// A stream with an owner is looked after by it.
+pub(crate) const DUE: &str = "SELECT stream FROM streams \
+    WHERE wake_at <= $1 AND (owner IS NULL OR lease_expires_at <= $1) ORDER BY wake_at LIMIT $2";
+
 pub async fn waiting(conn: &mut Conn<'_>, now: Timestamp, limit: usize) -> Result<Vec<StreamId>> {
-    let rows = sql(WAITING).int(micros(now)).int(int(limit)).all(conn).await?;
-    rows.iter().map(|row| row.parsed(0)).collect()
+    let mut streams: Vec<StreamId> = Vec::new();
+    for query in [WAITING, DUE] {
+        for row in sql(query).int(micros(now)).int(int(limit)).all(conn).await? {
+            let stream = row.parsed(0)?;
+            if streams.len() < limit && !streams.contains(&stream) {
+                streams.push(stream);
+            }
+        }
+    }
+    Ok(streams)
 }

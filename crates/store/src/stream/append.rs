@@ -4,13 +4,17 @@ use async_trait::async_trait;
 use merge_train_core::ids::StreamId;
 use merge_train_core::inbox::Policy;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{Batch, Lease, NewEvent, lease};
-use crate::db::{Conn, chunks, corrupt, int, micros, placeholders, sql};
+use crate::db::{Conn, cell, corrupt, int, micros, sql, whole};
 use crate::error::{Error, Result};
 use crate::inbox::settle;
 use crate::rows;
 use crate::writer::Write;
+
+/// Events in one statement: an import can have millions.
+const MOST_AT_ONCE: usize = 1000;
 
 pub struct Append {
     pub lease: Lease,
@@ -33,14 +37,13 @@ impl Write for Append {
         rows::write::check(conn, &batch.rows).await?;
         // From here on there is no refusal any more.
         insert(conn, &lease.stream, standing.next_seq, &batch.events).await?;
-        for settlement in &batch.settled {
-            settle::close(conn, settlement.entry.0, &settlement.outcome, policy, batch.now).await?;
-        }
+        settle::close(conn, &batch.settled, policy, batch.now).await?;
         rows::write::write(conn, &batch.rows).await?;
-        sql("UPDATE streams SET next_seq = $2, lease_expires_at = $3 WHERE stream = $1")
+        sql("UPDATE streams SET next_seq = $2, lease_expires_at = $3, wake_at = $4 WHERE stream = $1")
             .text(lease.stream.to_string())
             .int(int(standing.next_seq) + int(batch.events.len()))
             .int(micros(lease::expiry(batch.now, lease.ttl)))
+            .opt_int(batch.wake_at.map(micros))
             .execute(conn)
             .await?;
         Ok(())
@@ -49,16 +52,19 @@ impl Write for Append {
 
 /// Writes events under the numbers from `first` on.
 pub async fn insert(conn: &mut Conn<'_>, stream: &StreamId, first: u64, events: &[NewEvent]) -> Result<()> {
-    let mut seq = int(first);
-    for chunk in chunks(events) {
-        let values = placeholders(chunk.len(), 5);
-        let mut query = sql(format!("INSERT INTO events (stream, seq, ts, type, data) VALUES {values}"));
-        for event in chunk {
-            let kind = type_of(&event.data)?;
-            query = query.text(stream.to_string()).int(seq).int(micros(event.ts)).text(kind).text(event.data.as_str());
-            seq += 1;
-        }
-        query.execute(conn).await?;
+    for (part, events) in events.chunks(MOST_AT_ONCE).enumerate() {
+        let first = first + (part * MOST_AT_ONCE) as u64;
+        let row =
+            |(seq, event): (u64, &NewEvent)| Ok(json!([int(seq), micros(event.ts), type_of(&event.data)?, event.data]));
+        let rows = (first..).zip(events).map(row).collect::<Result<Value>>()?;
+        let (table, seq, ts, kind, data) = (conn.table_of(2), whole(0), whole(1), cell(2), cell(3));
+        sql(format!(
+            "INSERT INTO events (stream, seq, ts, type, data) SELECT $1, {seq}, {ts}, {kind}, {data} FROM {table}"
+        ))
+        .text(stream.to_string())
+        .text(rows.to_string())
+        .execute(conn)
+        .await?;
     }
     Ok(())
 }

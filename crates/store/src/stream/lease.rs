@@ -118,7 +118,10 @@ async fn extend(conn: &mut Conn<'_>, lease: &Lease, now: Timestamp) -> Result<()
     Ok(())
 }
 
-pub struct Release(pub Lease);
+pub struct Release {
+    pub lease: Lease,
+    pub wake_at: Option<Timestamp>,
+}
 
 #[async_trait]
 impl Write for Release {
@@ -126,10 +129,13 @@ impl Write for Release {
 
     /// One that was taken over has nothing to let go of, and that is no failure.
     async fn run(&self, conn: &mut Conn<'_>) -> Result<()> {
-        sql("UPDATE streams SET owner = NULL, lease_expires_at = NULL WHERE stream = $1 AND epoch = $2 AND owner = $3")
-            .text(self.0.stream.to_string())
-            .int(int(self.0.epoch))
-            .text(self.0.owner.0.as_str())
+        let query = "UPDATE streams SET owner = NULL, lease_expires_at = NULL, wake_at = $4 \
+                     WHERE stream = $1 AND epoch = $2 AND owner = $3";
+        sql(query)
+            .text(self.lease.stream.to_string())
+            .int(int(self.lease.epoch))
+            .text(self.lease.owner.0.as_str())
+            .opt_int(self.wake_at.map(micros))
             .execute(conn)
             .await?;
         Ok(())

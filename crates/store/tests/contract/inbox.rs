@@ -152,7 +152,7 @@ pub async fn a_stream_with_a_worker_does_not_wait(world: World) {
     let entries = world.take(&lease, at(1)).await;
     assert!(!waits(2).await, "in hand");
     assert!(waits(62).await, "its owner is dead");
-    world.store.release(&lease).await.unwrap();
+    world.store.release(&lease, None).await.unwrap();
     assert!(waits(2).await, "its owner let go");
     let lease = world.lease(REPO, "b", at(3)).await;
     assert!(waits(3).await, "in the hands of a former owner");

@@ -21,7 +21,7 @@ pub async fn of_two_writers_the_older_is_fenced_off(world: World) {
     assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
     let refused = world.store.compact(&older, snapshot(2, 63)).await;
     assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
-    world.store.release(&older).await.unwrap();
+    world.store.release(&older, None).await.unwrap();
     world.append(&newer, 2, ["two"], at(64)).await;
     let loaded = world.load(REPO).await;
     let data: Vec<_> = loaded.events.iter().map(|event| event.data.as_str()).collect();
@@ -49,11 +49,28 @@ pub async fn an_expired_lease_may_still_append_if_nobody_took_over(world: World)
 
 pub async fn a_released_lease_is_over(world: World) {
     let lease = world.lease(REPO, "a", at(0)).await;
-    world.store.release(&lease).await.unwrap();
+    world.store.release(&lease, None).await.unwrap();
     let refused = world.store.append(&lease, batch(1, ["late"], at(1))).await;
     assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
     let next = world.lease(REPO, "b", at(1)).await;
     assert_eq!(next.epoch, 2);
+}
+
+pub async fn a_stream_without_an_owner_is_woken_when_it_wants_to_be(world: World) {
+    let waiting = async |now| world.store.waiting(at(now), 10).await.unwrap().len();
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let wants = Batch { wake_at: Some(at(100)), ..batch(1, ["one"], at(0)) };
+    world.store.append(&lease, wants).await.unwrap();
+    assert_eq!(waiting(59).await, 0, "its owner looks after it");
+    assert_eq!(waiting(99).await, 0, "not yet");
+    assert_eq!(waiting(100).await, 1, "its owner is dead, and the time has come");
+    let lease = world.lease(REPO, "b", at(100)).await;
+    assert_eq!(waiting(101).await, 0);
+    world.store.release(&lease, Some(at(200))).await.unwrap();
+    assert_eq!((waiting(199).await, waiting(200).await), (0, 1));
+    let lease = world.lease(REPO, "b", at(200)).await;
+    world.store.release(&lease, None).await.unwrap();
+    assert_eq!(waiting(1_000_000).await, 0, "it can wait for its next entry");
 }
 
 pub async fn the_same_owner_gets_a_new_epoch(world: World) {

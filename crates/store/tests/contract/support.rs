@@ -171,7 +171,7 @@ pub fn event(kind: &str, now: Timestamp) -> NewEvent {
 
 pub fn batch<const N: usize>(expected_next_seq: u64, events: [&str; N], now: Timestamp) -> Batch {
     let events = events.into_iter().map(|kind| event(kind, now)).collect();
-    Batch { expected_next_seq, events, settled: Vec::new(), rows: Vec::new(), now }
+    Batch { expected_next_seq, events, settled: Vec::new(), rows: Vec::new(), wake_at: None, now }
 }
 
 pub fn done() -> Outcome {

@@ -146,3 +146,14 @@ fn a_full_look_can_be_asked_for_and_is_not_begun_twice() {
     });
     assert_eq!(outcomes.collect::<Vec<_>>(), [RequestOutcome::Started, RequestOutcome::UnderWay]);
 }
+
+#[test]
+fn a_repository_that_is_owed_something_is_looked_at_although_nothing_comes_in() {
+    let mut worker = Worker::ready(&[]);
+    assert_eq!(attention(&worker.state), None, "it can wait for its next event");
+    worker.heard("pull_request_review_comment", None, Happening::ReviewTalk { pr: pr(8) });
+    assert_eq!(attention(&worker.state), Some(at(0)), "at once: the fetch may have died with its worker");
+    worker.clock = 5;
+    worker.feed(&Input::Fetched { pr: pr(8), requested_at: at(0), result: Err(transient("502")) });
+    assert_eq!(attention(&worker.state), Some(at(6)));
+}

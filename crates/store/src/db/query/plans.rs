@@ -15,6 +15,7 @@ fn questions() -> Vec<(&'static str, Query, &'static str)> {
     vec![
         ("take", sql(inbox::take::NEXT).text("repo:a/b").int(1).int(1).int(10), "inbox_pending"),
         ("waiting", sql(inbox::waiting::WAITING).int(1).int(10), "inbox_pending"),
+        ("due", sql(inbox::waiting::DUE).int(1).int(10), "streams_by_wake"),
         (
             "in hand",
             sql("SELECT id FROM inbox WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing'")
