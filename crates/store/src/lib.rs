@@ -8,6 +8,7 @@ mod error;
 mod inbox;
 pub mod layout;
 pub mod postgres;
+mod room;
 pub mod rows;
 pub mod sqlite;
 mod store;

@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 
 use crate::Store;
 use crate::backend::Backend;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inbox::finish::Finish;
 use crate::inbox::take::Take;
 use crate::inbox::{self, Admission, Arrival, Claim, Entry, EntryId, Outcome, TakeLimit};
@@ -127,7 +127,7 @@ impl<B: Backend> Store for B {
     }
 
     async fn check(&self, now: Timestamp) -> Result<()> {
-        self.write(Check { now }).await
+        self.write(Check { now }).await?.map_err(|reason| Error::Unavailable { reason, source: None })
     }
 
     async fn close(&self) {

@@ -8,6 +8,7 @@ use merge_train_core::inbox::Policy;
 use crate::db::{Conn, int, micros, sql};
 use crate::error::{Error, Result};
 use crate::inbox::{Admission, Arrival, admit};
+use crate::room;
 use crate::stream::{NewEvent, Snapshot, append, compact};
 use crate::writer::Write;
 
@@ -20,10 +21,14 @@ pub struct Check {
 
 #[async_trait]
 impl Write for Check {
-    type Answer = ();
+    /// Why there is no room for anything new, where that is so. No failure: what shares the transaction goes on.
+    type Answer = std::result::Result<(), String>;
 
     /// The new proof comes before the old one goes, so that room for it must be found.
-    async fn run(&self, conn: &mut Conn<'_>) -> Result<()> {
+    async fn run(&self, conn: &mut Conn<'_>) -> Result<Self::Answer> {
+        if let Err(reason) = room::look(conn).await? {
+            return Ok(Err(reason));
+        }
         let name = format!("check:{}", micros(self.now));
         sql("INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value")
             .text(name.as_str())
@@ -32,7 +37,7 @@ impl Write for Check {
             .await?;
         let others = sql("DELETE FROM meta WHERE name >= 'check:' AND name < 'check;' AND name <> $1");
         others.text(name).execute(conn).await?;
-        Ok(())
+        Ok(Ok(()))
     }
 }
 

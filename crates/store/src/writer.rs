@@ -2,6 +2,7 @@
 
 mod job;
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 
 use async_trait::async_trait;
@@ -17,6 +18,10 @@ use job::{Admit, Erased, Job};
 /// Writes that wait for the writer; more callers than that wait for a place.
 const QUEUE: usize = 4096;
 
+/// Jobs in one commit, besides arrivals. An arrival has somebody waiting for its acknowledgement; jobs can wait for the
+/// next commit, and those who hand them in put the more into each.
+const MOST_JOBS: usize = 8;
+
 /// The transactions that a writer makes its writes in.
 #[async_trait]
 pub trait Transactions: Send + 'static {
@@ -26,8 +31,9 @@ pub trait Transactions: Send + 'static {
     async fn close(&mut self);
     /// Within a transaction.
     fn conn(&mut self) -> Result<Conn<'_>>;
-    /// Takes these arrivals in, and says for each what became of it.
-    async fn admit(&mut self, arrivals: &[&Arrival]) -> Result<Vec<Admission>>;
+    /// Takes these arrivals in, and says for each what became of it. Where there is no room for anything new, it says so
+    /// before it writes.
+    async fn admit(&mut self, arrivals: &[&Arrival]) -> Result<Admitted>;
 }
 
 /// Where writes are handed in.
@@ -79,6 +85,13 @@ fn closed() -> Error {
     Error::Unavailable { reason: "it was closed".to_owned(), source: None }
 }
 
+/// What became of arrivals.
+pub enum Admitted {
+    Each(Vec<Admission>),
+    /// None was taken in. What is not an arrival goes on: it is what makes room.
+    NoRoom(String),
+}
+
 /// What is written in one commit.
 #[derive(Default)]
 struct Group {
@@ -88,16 +101,30 @@ struct Group {
 
 async fn run(mut transactions: impl Transactions, mut waiting: mpsc::Receiver<Queued>, most: usize) {
     let mut taken = Vec::with_capacity(most);
+    let mut later: VecDeque<Box<dyn Erased>> = VecDeque::new();
     let mut closer = None;
-    while closer.is_none() && waiting.recv_many(&mut taken, most).await > 0 {
+    loop {
+        // What was put off is reason enough to go on.
+        if later.is_empty() && (closer.is_some() || waiting.recv_many(&mut taken, most).await == 0) {
+            break;
+        }
+        while taken.len() < most
+            && let Ok(queued) = waiting.try_recv()
+        {
+            taken.push(queued);
+        }
         let mut group = Group::default();
         for queued in taken.drain(..) {
             match queued {
                 Queued::Admit(admit) => group.admits.push(admit),
-                Queued::Job(job) => group.jobs.push(job),
+                Queued::Job(job) => later.push_back(job),
                 Queued::Close(reply) => closer = Some(reply),
             }
         }
+        let room = most.saturating_sub(group.admits.len()).clamp(1, MOST_JOBS).min(later.len());
+        // With one write to a commit, an arrival and a job are two.
+        let room = if most == 1 && !group.admits.is_empty() { 0 } else { room };
+        group.jobs.extend(later.drain(..room));
         group.write(&mut transactions).await;
     }
     transactions.close().await;
@@ -118,7 +145,7 @@ impl Group {
     async fn write(mut self, transactions: &mut impl Transactions) {
         // A caller that went away is answered like the others: its write may be under way already elsewhere.
         match self.attempt(transactions).await {
-            Ok(admissions) => self.answer(admissions),
+            Ok(admitted) => self.answer(admitted),
             Err(error) if (error.is_outage() && !error.is_collision()) || self.len() <= 1 => self.refuse(error),
             Err(_) => {
                 for alone in self.split() {
@@ -129,14 +156,14 @@ impl Group {
     }
 
     /// In a transaction of its own, which is over afterwards, whatever happened.
-    async fn attempt(&mut self, transactions: &mut impl Transactions) -> Result<Vec<Admission>> {
+    async fn attempt(&mut self, transactions: &mut impl Transactions) -> Result<Admitted> {
         if self.len() == 0 {
-            return Ok(Vec::new());
+            return Ok(Admitted::Each(Vec::new()));
         }
         transactions.begin().await?;
         let attempt = AssertUnwindSafe(self.run(transactions)).catch_unwind().await;
         let outcome = match attempt {
-            Ok(Ok(admissions)) => transactions.commit().await.map(|()| admissions),
+            Ok(Ok(admitted)) => transactions.commit().await.map(|()| admitted),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(Error::Corrupt { reason: "writing to it went wrong: see the panic in the log".to_owned() }),
         };
@@ -146,22 +173,31 @@ impl Group {
         outcome
     }
 
-    async fn run(&mut self, transactions: &mut impl Transactions) -> Result<Vec<Admission>> {
-        let mut admissions = Vec::new();
+    async fn run(&mut self, transactions: &mut impl Transactions) -> Result<Admitted> {
+        let mut admitted = Admitted::Each(Vec::new());
         if !self.admits.is_empty() {
             let arrivals: Vec<_> = self.admits.iter().map(|admit| &admit.arrival).collect();
-            admissions = transactions.admit(&arrivals).await?;
+            admitted = transactions.admit(&arrivals).await?;
         }
         for job in &mut self.jobs {
             job.run(&mut transactions.conn()?).await?;
         }
-        Ok(admissions)
+        Ok(admitted)
     }
 
-    fn answer(self, admissions: Vec<Admission>) {
-        for (admit, admission) in self.admits.into_iter().zip(admissions) {
-            // A caller that went away needs no answer.
-            let _ = admit.reply.send(Ok(admission));
+    fn answer(self, admitted: Admitted) {
+        // A caller that went away needs no answer.
+        match admitted {
+            Admitted::Each(admissions) => {
+                for (admit, admission) in self.admits.into_iter().zip(admissions) {
+                    let _ = admit.reply.send(Ok(admission));
+                }
+            }
+            Admitted::NoRoom(reason) => {
+                for admit in self.admits {
+                    let _ = admit.reply.send(Err(Error::Unavailable { reason: reason.clone(), source: None }));
+                }
+            }
         }
         for job in self.jobs {
             job.answer();

@@ -11,7 +11,7 @@ use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::inbox::{Admission, Arrival, Route, admit};
 use crate::stream::Owner;
-use crate::writer::Transactions;
+use crate::writer::{Admitted, Transactions};
 
 /// The transactions in which arrivals are taken in, one after another.
 pub struct Groups {
@@ -51,7 +51,7 @@ impl Transactions for Groups {
         Ok(Conn::Postgres(self.current.as_mut().ok_or_else(none)?))
     }
 
-    async fn admit(&mut self, arrivals: &[&Arrival]) -> Result<Vec<Admission>> {
+    async fn admit(&mut self, arrivals: &[&Arrival]) -> Result<Admitted> {
         // Two instances that take in the same keys in one order cannot wait for each other in a circle.
         let mut order: Vec<usize> = (0..arrivals.len()).collect();
         order.sort_by_key(|index| (&arrivals[*index].tenant, &arrivals[*index].key));
@@ -70,7 +70,7 @@ impl Transactions for Groups {
         wakes::tell(&mut conn, &owner, streams.into_iter()).await?;
         let mut admissions: Vec<_> = order.into_iter().zip(admitted).collect();
         admissions.sort_by_key(|(index, _)| *index);
-        Ok(admissions.into_iter().map(|(_, admission)| admission).collect())
+        Ok(Admitted::Each(admissions.into_iter().map(|(_, admission)| admission).collect()))
     }
 
     async fn close(&mut self) {

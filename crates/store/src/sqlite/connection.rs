@@ -12,9 +12,10 @@ use sqlx::{ConnectOptions, Connection as _, SqliteConnection};
 use super::lock::Lock;
 use crate::db::Conn;
 use crate::error::{Error, Result};
-use crate::inbox::{Admission, Arrival, admit};
+use crate::inbox::{Arrival, admit};
+use crate::room;
 use crate::stream::lease;
-use crate::writer::Transactions;
+use crate::writer::{Admitted, Transactions};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
@@ -114,9 +115,13 @@ impl Transactions for Connection {
         Ok(Conn::Sqlite(self.open_conn()?))
     }
 
-    async fn admit(&mut self, arrivals: &[&Arrival]) -> Result<Vec<Admission>> {
+    async fn admit(&mut self, arrivals: &[&Arrival]) -> Result<Admitted> {
         let policy = self.policy;
-        admit::admit(&mut self.conn()?, &policy, arrivals).await
+        let mut conn = self.conn()?;
+        if let Err(reason) = room::look(&mut conn).await? {
+            return Ok(Admitted::NoRoom(reason));
+        }
+        admit::admit(&mut conn, &policy, arrivals).await.map(Admitted::Each)
     }
 
     async fn close(&mut self) {
