@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::ids::DeliveryId;
 
@@ -107,7 +107,7 @@ impl RequestHash {
     pub fn of(payload: &[u8]) -> Self {
         use fmt::Write;
         let mut hex = String::with_capacity(64);
-        for byte in Sha256::digest(payload) {
+        for byte in digest(&SHA256, payload).as_ref() {
             let _ = write!(hex, "{byte:02x}");
         }
         Self(hex)

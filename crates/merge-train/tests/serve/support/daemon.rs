@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -76,12 +76,11 @@ impl Setup {
     }
 
     fn write_config(&self) {
-        let digest: String = Sha256::digest(KEY).iter().map(|byte| format!("{byte:02x}")).collect();
         let keys = [("all", "*", "operator"), ("viewer", "*", "viewer"), ("stranger", "stranger", "admin")];
         let keys: String = keys
             .iter()
             .map(|(name, tenant, role)| {
-                let digest = if *name == "all" { digest.clone() } else { hex(&format!("{KEY} {name}")) };
+                let digest = if *name == "all" { hex(KEY) } else { hex(&format!("{KEY} {name}")) };
                 format!(
                     "[[api_keys]]\nname = \"{name}\"\ntenant = \"{tenant}\"\nrole = \"{role}\"\nsha256 = \"{digest}\"\n"
                 )
@@ -131,7 +130,7 @@ impl Setup {
 }
 
 pub fn hex(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub struct Daemon {
