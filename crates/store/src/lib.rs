@@ -44,9 +44,10 @@ pub trait Store: Send + Sync + 'static {
     /// then those that nobody owns and whose time to be looked at has come.
     async fn waiting(&self, now: Timestamp, limit: usize) -> Result<Vec<StreamId>>;
 
-    /// Hands the owner of a stream its next entries, stop commands first, else in order of arrival. Each counts as an
-    /// attempt and is locked to the lease. Entries that this very lease has in hand are not handed out again.
-    async fn take(&self, lease: &Lease, limit: TakeLimit, now: Timestamp) -> Result<Vec<Entry>>;
+    /// Hands the owner of a stream its next entries, stop commands first, else in order of arrival. They are its own as
+    /// long as the stream is, and are handed out again until they are settled. Each counts as an attempt: if the owner
+    /// dies, its successor finds it counted.
+    async fn take(&self, lease: &Lease, limit: TakeLimit) -> Result<Vec<Entry>>;
 
     /// Closes a request that its caller worked on itself. A claim that was taken over is refused: `Error::LockLost`.
     async fn finish(&self, claim: &Claim, outcome: Outcome, now: Timestamp) -> Result<()>;

@@ -10,7 +10,6 @@ use crate::Store;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::inbox::finish::Finish;
-use crate::inbox::take::Take;
 use crate::inbox::{self, Admission, Arrival, Claim, Entry, EntryId, Outcome, TakeLimit};
 use crate::rows::{self, Checkpoint, Run, RunQuery, Session, Step, Transition, Workspace};
 use crate::stream::append::Append;
@@ -30,8 +29,8 @@ impl<B: Backend> Store for B {
         inbox::waiting::waiting(&mut self.reader().await?.conn(), now, limit).await
     }
 
-    async fn take(&self, lease: &Lease, limit: TakeLimit, now: Timestamp) -> Result<Vec<Entry>> {
-        self.write(Take { lease: lease.clone(), limit, policy: *self.policy(), now }).await
+    async fn take(&self, lease: &Lease, limit: TakeLimit) -> Result<Vec<Entry>> {
+        inbox::take::take(&mut self.reader().await?.conn(), lease, limit).await
     }
 
     async fn finish(&self, claim: &Claim, outcome: Outcome, now: Timestamp) -> Result<()> {
@@ -55,7 +54,7 @@ impl<B: Backend> Store for B {
     }
 
     async fn renew(&self, lease: &Lease, now: Timestamp) -> Result<()> {
-        self.write(Renew { lease: lease.clone(), policy: *self.policy(), now }).await
+        self.write(Renew { lease: lease.clone(), now }).await
     }
 
     async fn release(&self, lease: &Lease, wake_at: Option<Timestamp>) -> Result<()> {

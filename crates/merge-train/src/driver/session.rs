@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
         let mut is_full = true;
         while is_full && !self.shared.stopping.is_cancelled() {
             bell.reset();
-            let entries = self.shared.store.take(&self.lease, TAKE, clock::now()).await?;
+            let entries = self.shared.store.take(&self.lease, TAKE).await?;
             if entries.is_empty() {
                 break;
             }

@@ -60,7 +60,6 @@ CREATE TABLE inbox (
     updated_at      BIGINT NOT NULL,
     expires_at      BIGINT NOT NULL,
     fence           BIGINT NOT NULL,
-    lock_epoch      BIGINT,
     lock_expires_at BIGINT,
     attempts        BIGINT NOT NULL,
     UNIQUE (tenant, key)
@@ -73,7 +72,6 @@ CREATE TABLE bodies (
 );
 
 CREATE INDEX inbox_pending ON inbox (stream, priority DESC, id) WHERE status = 'processing' AND stream IS NOT NULL;
-CREATE INDEX inbox_in_hand ON inbox (stream, lock_epoch) WHERE status = 'processing' AND lock_epoch IS NOT NULL;
 -- What is not settled does not expire.
 CREATE INDEX inbox_expiry ON inbox (status, expires_at) WHERE status <> 'processing';
 CREATE INDEX inbox_old_bodies ON inbox (updated_at) WHERE status <> 'processing' AND size > 0;

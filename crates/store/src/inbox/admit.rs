@@ -188,7 +188,7 @@ async fn retry(conn: &mut Conn<'_>, row: NewRow<'_>, found: &Found) -> Result<Ad
     let fence = found.fence + 1;
     sql(
         "UPDATE inbox SET stream = $2, priority = $3, label = $4, size = $5, status = $6, response = $7, error = NULL, \
-         updated_at = $8, expires_at = $9, fence = $10, lock_epoch = NULL, lock_expires_at = $11, attempts = $12 \
+         updated_at = $8, expires_at = $9, fence = $10, lock_expires_at = $11, attempts = $12 \
          WHERE id = $1",
     )
     .int(found.id)

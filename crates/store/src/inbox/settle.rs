@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 
 use super::admit::later;
 use super::{Outcome, Settlement};
-use crate::db::{Conn, cell, int, micros, sql, whole};
+use crate::db::{Conn, cell, micros, sql, whole};
 use crate::error::{Error, Result};
 
-/// Refuses with `LockLost` unless every entry is in the hands of this epoch.
-pub async fn check(conn: &mut Conn<'_>, stream: &StreamId, epoch: u64, settled: &[Settlement]) -> Result<()> {
+/// Refuses with `LockLost` unless every entry of the stream is still to be settled. Whose the stream is was looked at.
+pub async fn check(conn: &mut Conn<'_>, stream: &StreamId, settled: &[Settlement]) -> Result<()> {
     if settled.is_empty() {
         return Ok(());
     }
-    let (id, table, lock) = (whole(0), conn.table_of(3), conn.for_update());
+    let (id, table, lock) = (whole(0), conn.table_of(2), conn.for_update());
     let query = sql(format!(
-        "SELECT id FROM inbox WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing' \
+        "SELECT id FROM inbox WHERE stream = $1 AND status = 'processing' \
          AND id IN (SELECT {id} FROM {table}){lock}"
     ));
     let ids = Value::from_iter(settled.iter().map(|settlement| [settlement.entry.0]));
-    let held = query.text(stream.to_string()).int(int(epoch)).text(ids.to_string()).all(conn).await?;
+    let held = query.text(stream.to_string()).text(ids.to_string()).all(conn).await?;
     let held = held.iter().map(|row| row.int(0)).collect::<Result<HashSet<_>>>()?;
     match settled.iter().find(|settlement| !held.contains(&settlement.entry.0)) {
         Some(lost) => Err(Error::LockLost { key: key_of(conn, lost.entry.0).await? }),
@@ -59,7 +59,8 @@ pub async fn close(conn: &mut Conn<'_>, settled: &[Settlement], policy: &Policy,
     let [id, status, response, error, run_id, expires_at] = columns;
     let query = format!(
         "UPDATE inbox SET status = ended.status, response = ended.response, error = ended.error, run_id = ended.run_id, \
-         updated_at = $2, expires_at = ended.expires_at, lock_epoch = NULL, lock_expires_at = NULL \
+         updated_at = $2, expires_at = ended.expires_at, lock_expires_at = NULL, \
+         attempts = attempts + CASE WHEN stream IS NULL THEN 0 ELSE 1 END \
          FROM (SELECT {id} AS id, {status} AS status, {response} AS response, {error} AS error, {run_id} AS run_id, \
          {expires_at} AS expires_at FROM {table}) AS ended WHERE inbox.id = ended.id"
     );

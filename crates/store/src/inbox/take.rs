@@ -1,67 +1,38 @@
 //! Handing a stream's owner its next entries.
 
-use async_trait::async_trait;
-use jiff::Timestamp;
 use merge_train_core::ids::StreamId;
-use merge_train_core::inbox::{Key, Policy, RequestHash};
+use merge_train_core::inbox::{Key, RequestHash};
 
-use super::admit::later;
 use super::{Entry, EntryId, Priority, TakeLimit, record};
-use crate::db::{Conn, Record, corrupt, int, micros, sql, whole};
+use crate::db::{Conn, Record, corrupt, int, sql, whole};
 use crate::error::Result;
 use crate::stream::{Lease, lease};
-use crate::writer::Write;
 
-pub struct Take {
-    pub lease: Lease,
-    pub limit: TakeLimit,
-    pub policy: Policy,
-    pub now: Timestamp,
+/// The most that a worker has in hand at a time: so many may have to do with its death.
+pub const MOST_IN_HAND: usize = 128;
+
+pub(crate) const NEXT: &str = "SELECT id, tenant, key, source, request_hash, priority, label, created_at, attempts, size \
+     FROM inbox WHERE stream = $1 AND status = 'processing' ORDER BY priority DESC, id LIMIT $2";
+
+/// The next entries. Nothing is written: that they are in hand is what the lease says.
+pub async fn take(conn: &mut Conn<'_>, lease: &Lease, limit: TakeLimit) -> Result<Vec<Entry>> {
+    lease::still_held(conn, lease).await?;
+    let entries = limit.entries.clamp(1, MOST_IN_HAND);
+    let rows = sql(NEXT).text(lease.stream.to_string()).int(int(entries)).all(conn).await?;
+    let mut entries = within(&rows, limit.bytes)?;
+    for entry in &mut entries {
+        entry.attempts += 1;
+    }
+    fetch_bodies(conn, &mut entries).await?;
+    Ok(entries)
 }
 
-// `lock_epoch < $2`: a former owner had it, and that one is fenced off.
-pub(crate) const NEXT: &str = "SELECT id, tenant, key, source, request_hash, priority, label, created_at, attempts, size FROM inbox \
-     WHERE stream = $1 AND status = 'processing' AND (lock_epoch IS NULL OR lock_epoch < $2 OR lock_expires_at <= $3) \
-     ORDER BY priority DESC, id LIMIT $4";
-
-#[async_trait]
-impl Write for Take {
-    type Answer = Vec<Entry>;
-
-    async fn run(&self, conn: &mut Conn<'_>) -> Result<Vec<Entry>> {
-        lease::hold(conn, &self.lease).await?;
-        let lock = conn.for_update();
-        let rows = sql(format!("{NEXT}{lock}"))
-            .text(self.lease.stream.to_string())
-            .int(int(self.lease.epoch))
-            .int(micros(self.now))
-            .int(int(self.limit.entries.max(1)))
-            .all(conn)
-            .await?;
-        let mut entries = within(&rows, self.limit.bytes)?;
-        for entry in &mut entries {
-            entry.attempts += 1;
-        }
-        self.lock(conn, &entries).await?;
-        fetch_bodies(conn, &mut entries).await?;
-        Ok(entries)
-    }
-}
-
-impl Take {
-    async fn lock(&self, conn: &mut Conn<'_>, entries: &[Entry]) -> Result<()> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let (id, table) = (whole(0), conn.table_of(3));
-        let query = sql(format!(
-            "UPDATE inbox SET attempts = attempts + 1, lock_epoch = $1, lock_expires_at = $2 \
-             WHERE id IN (SELECT {id} FROM {table})"
-        ));
-        let query = query.int(int(self.lease.epoch)).int(micros(later(self.now, self.policy.lock)));
-        query.text(ids(entries)).execute(conn).await?;
-        Ok(())
-    }
+/// Counts an attempt for what a worker that is gone may have had in hand.
+pub async fn count_attempt(conn: &mut Conn<'_>, stream: &StreamId) -> Result<()> {
+    let query = "UPDATE inbox SET attempts = attempts + 1 WHERE id IN \
+                 (SELECT id FROM inbox WHERE stream = $1 AND status = 'processing' ORDER BY priority DESC, id LIMIT $2)";
+    sql(query).text(stream.to_string()).int(int(MOST_IN_HAND)).execute(conn).await?;
+    Ok(())
 }
 
 /// A table of their ids, for a statement about all of them.

@@ -7,7 +7,7 @@ use crate::db::{Conn, int, micros, sql};
 use crate::error::Result;
 
 // Goes from stream to stream in the index and looks at the head of each: its cost is that of the streams with work,
-// not of the work. An entry is free when nobody ever had it, or whoever had it has lost the stream or let go of it.
+// not of the work.
 pub(crate) const WAITING: &str = "\
     WITH RECURSIVE busy(stream) AS (
         SELECT (SELECT i.stream FROM inbox i WHERE i.status = 'processing' AND i.stream IS NOT NULL
@@ -20,14 +20,11 @@ pub(crate) const WAITING: &str = "\
     SELECT head.stream FROM (
         SELECT b.stream AS stream, (
             SELECT i.id FROM inbox i
-            WHERE i.stream = b.stream AND i.status = 'processing' AND (
-                i.lock_epoch IS NULL OR i.lock_epoch < s.epoch OR i.lock_expires_at <= $1
-                OR s.owner IS NULL OR s.lease_expires_at <= $1
-            )
+            WHERE i.stream = b.stream AND i.status = 'processing'
             ORDER BY i.priority DESC, i.id LIMIT 1
         ) AS id
         FROM busy b LEFT JOIN streams s ON s.stream = b.stream
-        WHERE b.stream IS NOT NULL
+        WHERE b.stream IS NOT NULL AND (s.owner IS NULL OR s.lease_expires_at <= $1)
     ) head
     JOIN inbox i ON i.id = head.id
     ORDER BY i.priority DESC, i.id LIMIT $2";

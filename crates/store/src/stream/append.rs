@@ -33,7 +33,7 @@ impl Write for Append {
             let (expected, found) = (batch.expected_next_seq, standing.next_seq);
             return Err(Error::OutOfOrder { stream: lease.stream.clone(), expected, found });
         }
-        settle::check(conn, &lease.stream, lease.epoch, &batch.settled).await?;
+        settle::check(conn, &lease.stream, &batch.settled).await?;
         rows::write::check(conn, &batch.rows).await?;
         // From here on there is no refusal any more.
         insert(conn, &lease.stream, standing.next_seq, &batch.events).await?;

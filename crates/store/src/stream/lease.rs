@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::StreamId;
-use merge_train_core::inbox::Policy;
 
 use super::{Lease, LeaseRequest};
 use crate::db::{Conn, corrupt, int, micros, sql};
 use crate::error::{Error, Result};
+use crate::inbox::take;
 use crate::writer::Write;
 
 /// A stream, as its row says.
@@ -24,6 +24,10 @@ pub struct Standing {
 /// Looks at a stream and keeps others from changing it until the transaction is over.
 async fn look(conn: &mut Conn<'_>, stream: &StreamId) -> Result<Option<Standing>> {
     let lock = conn.for_update();
+    glance(conn, stream, lock).await
+}
+
+async fn glance(conn: &mut Conn<'_>, stream: &StreamId, lock: &str) -> Result<Option<Standing>> {
     let query =
         format!("SELECT generation, next_seq, epoch, owner, lease_expires_at FROM streams WHERE stream = $1{lock}");
     let Some(row) = sql(query).text(stream.to_string()).first(conn).await? else { return Ok(None) };
@@ -40,6 +44,16 @@ async fn look(conn: &mut Conn<'_>, stream: &StreamId) -> Result<Option<Standing>
 /// harm as long as nobody took over.
 pub async fn hold(conn: &mut Conn<'_>, lease: &Lease) -> Result<Standing> {
     let standing = look(conn, &lease.stream).await?;
+    confirm(lease, standing)
+}
+
+/// The same for somebody who only reads: by the time it acts on what it read, it is asked again.
+pub async fn still_held(conn: &mut Conn<'_>, lease: &Lease) -> Result<()> {
+    let standing = glance(conn, &lease.stream, "").await?;
+    confirm(lease, standing).map(drop)
+}
+
+fn confirm(lease: &Lease, standing: Option<Standing>) -> Result<Standing> {
     let held = standing.filter(|it| it.epoch == lease.epoch && it.owner.as_deref() == Some(lease.owner.0.as_str()));
     held.ok_or_else(|| Error::Fenced { stream: lease.stream.clone(), epoch: lease.epoch })
 }
@@ -69,11 +83,16 @@ impl Write for Acquire {
                 made.ok_or_else(|| corrupt(format!("stream {stream} vanished")))?
             }
         };
+        // One that let go left nothing half done.
+        let had_owner = standing.owner.is_some();
         if let (Some(holder), Some(until)) = (standing.owner, standing.lease_expires_at)
             && holder != owner.0
             && until > *now
         {
             return Err(Error::Held { stream: stream.clone(), owner: holder, until });
+        }
+        if had_owner {
+            take::count_attempt(conn, stream).await?;
         }
         let epoch = standing.epoch + 1;
         sql("UPDATE streams SET epoch = $2, owner = $3, lease_expires_at = $4 WHERE stream = $1")
@@ -89,7 +108,6 @@ impl Write for Acquire {
 
 pub struct Renew {
     pub lease: Lease,
-    pub policy: Policy,
     pub now: Timestamp,
 }
 
@@ -97,18 +115,9 @@ pub struct Renew {
 impl Write for Renew {
     type Answer = ();
 
-    /// What the owner has in hand stays in its hands: one that renews its lease is not dead.
     async fn run(&self, conn: &mut Conn<'_>) -> Result<()> {
-        let Self { lease, policy, now } = self;
-        hold(conn, lease).await?;
-        extend(conn, lease, *now).await?;
-        sql("UPDATE inbox SET lock_expires_at = $3 WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing'")
-            .text(lease.stream.to_string())
-            .int(int(lease.epoch))
-            .int(micros(now.checked_add(policy.lock).unwrap_or(Timestamp::MAX)))
-            .execute(conn)
-            .await?;
-        Ok(())
+        hold(conn, &self.lease).await?;
+        extend(conn, &self.lease, self.now).await
     }
 }
 
@@ -142,8 +151,8 @@ impl Write for Release {
     }
 }
 
-/// Ends every lease: their holders are known to be dead.
+/// Ends every lease: their holders are known to be dead. That they did not let go is remembered.
 pub async fn clear(conn: &mut Conn<'_>) -> Result<()> {
-    sql("UPDATE streams SET owner = NULL, lease_expires_at = NULL WHERE owner IS NOT NULL").execute(conn).await?;
+    sql("UPDATE streams SET lease_expires_at = 0 WHERE owner IS NOT NULL").execute(conn).await?;
     Ok(())
 }

@@ -10,7 +10,7 @@ const REPO: &str = "repo:acme/widgets";
 pub async fn a_delivery_is_handed_out_with_all_it_came_with(world: World) {
     assert_eq!(world.admit("github:1", REPO, at(5)).await, Admission::Accepted);
     let lease = world.lease(REPO, "a", at(6)).await;
-    let entries = world.take(&lease, at(7)).await;
+    let entries = world.take(&lease).await;
     let [entry] = &entries[..] else { panic!("one entry, not {entries:?}") };
     assert_eq!((entry.tenant.as_str(), entry.key.as_str()), ("acme", "github:1"));
     assert_eq!((entry.source, &entry.hash), (Source::GithubWebhook, &RequestHash::of(b"github:1")));
@@ -25,10 +25,13 @@ pub async fn entries_are_handed_out_in_order_of_arrival(world: World) {
         world.admit(name, REPO, at(0)).await;
     }
     let lease = world.lease(REPO, "a", at(1)).await;
-    let first = world.store.take(&lease, TakeLimit { entries: 40, bytes: usize::MAX }, at(1)).await.unwrap();
-    let rest = world.take(&lease, at(1)).await;
-    assert_eq!(first.len(), 40);
-    let taken: Vec<_> = keys(&first).into_iter().chain(keys(&rest)).collect();
+    let mut taken = Vec::new();
+    for expected in [40, 40, 40, 30] {
+        let handful = world.store.take(&lease, TakeLimit { entries: 40, bytes: usize::MAX }).await.unwrap();
+        assert_eq!(handful.len(), expected);
+        taken.extend(keys(&handful).iter().map(ToString::to_string));
+        world.settle(&lease, &handful, done(), at(2)).await.unwrap();
+    }
     assert_eq!(taken, names);
 }
 
@@ -42,7 +45,7 @@ pub async fn a_stop_command_is_taken_first(world: World) {
         world.store.admit(Arrival { route, ..normal }).await.unwrap();
     }
     let lease = world.lease(REPO, "a", at(2)).await;
-    let entries = world.take(&lease, at(2)).await;
+    let entries = world.take(&lease).await;
     assert_eq!(keys(&entries), ["github:stop-1", "github:stop-2", "github:1", "github:2"]);
     assert_eq!(entries[0].priority, Priority::Stop);
 }
@@ -53,29 +56,33 @@ pub async fn at_least_one_entry_is_handed_out_however_large(world: World) {
     }
     let lease = world.lease(REPO, "a", at(1)).await;
     let take = async |bytes| {
-        let entries = world.store.take(&lease, TakeLimit { entries: 10, bytes }, at(1)).await.unwrap();
+        let entries = world.store.take(&lease, TakeLimit { entries: 10, bytes }).await.unwrap();
         entries.len()
     };
     assert_eq!(take(1).await, 1, "larger than the limit, and alone");
-    assert_eq!(take("github:2github:3".len()).await, 2, "just within the limit");
+    assert_eq!(take("github:1github:2".len()).await, 2, "just within the limit");
+    assert_eq!(take(usize::MAX).await, 3);
 }
 
-pub async fn what_an_owner_has_in_hand_is_not_handed_out_again(world: World) {
+pub async fn what_is_not_settled_is_handed_out_again_and_what_is_settled_never(world: World) {
     world.admit("github:1", REPO, at(0)).await;
     let lease = world.lease(REPO, "a", at(1)).await;
-    assert_eq!(world.take(&lease, at(1)).await.len(), 1);
+    let entries = world.take(&lease).await;
     world.admit("github:2", REPO, at(2)).await;
-    assert_eq!(keys(&world.take(&lease, at(2)).await), ["github:2"]);
-    assert!(world.take(&lease, at(3)).await.is_empty());
+    assert_eq!(keys(&world.take(&lease).await), ["github:1", "github:2"]);
+    world.settle(&lease, &entries, done(), at(3)).await.unwrap();
+    assert_eq!(keys(&world.take(&lease).await), ["github:2"]);
+    let twice = world.settle(&lease, &entries, done(), at(4)).await;
+    assert!(matches!(twice, Err(Error::LockLost { .. })), "{twice:?}");
 }
 
 pub async fn what_a_dead_worker_had_in_hand_goes_to_its_successor_at_once(world: World) {
     world.admit("github:1", REPO, at(0)).await;
     let dead = world.lease(REPO, "a", at(1)).await;
-    world.take(&dead, at(1)).await;
-    // Its lease runs for a minute, its locks for five: the second need not be waited for.
+    world.take(&dead).await;
+    // As soon as its lease has run out.
     let heir = world.lease(REPO, "b", at(62)).await;
-    let entries = world.take(&heir, at(62)).await;
+    let entries = world.take(&heir).await;
     assert_eq!(keys(&entries), ["github:1"]);
     assert_eq!(entries[0].attempts, 2);
 }
@@ -83,13 +90,13 @@ pub async fn what_a_dead_worker_had_in_hand_goes_to_its_successor_at_once(world:
 pub async fn a_late_worker_cannot_settle_what_its_successor_has(world: World) {
     world.admit("github:1", REPO, at(0)).await;
     let late = world.lease(REPO, "a", at(1)).await;
-    let in_hand = world.take(&late, at(1)).await;
+    let in_hand = world.take(&late).await;
     let heir = world.lease(REPO, "b", at(62)).await;
-    let entries = world.take(&heir, at(62)).await;
+    let entries = world.take(&heir).await;
 
     let refused = world.settle(&late, &in_hand, failed("too late"), at(63)).await;
     assert!(matches!(refused, Err(Error::Fenced { epoch: 1, .. })), "{refused:?}");
-    assert!(matches!(world.store.take(&late, ALL, at(63)).await, Err(Error::Fenced { .. })));
+    assert!(matches!(world.store.take(&late, ALL).await, Err(Error::Fenced { .. })));
 
     world.settle(&heir, &entries, done(), at(64)).await.unwrap();
     let refused = world.settle(&late, &in_hand, failed("later still"), at(65)).await;
@@ -102,11 +109,11 @@ pub async fn an_entry_whose_workers_died_too_often_says_so_by_its_attempts(world
     world.admit("github:1", REPO, at(0)).await;
     for attempt in 1..=4 {
         let lease = world.lease(REPO, "a", at(attempt)).await;
-        let entries = world.take(&lease, at(attempt)).await;
+        let entries = world.take(&lease).await;
         assert_eq!(i64::from(entries[0].attempts), attempt);
     }
     let lease = world.lease(REPO, "a", at(5)).await;
-    let entries = world.take(&lease, at(5)).await;
+    let entries = world.take(&lease).await;
     world.settle(&lease, &entries, failed("gave up"), at(6)).await.unwrap();
     let again = world.admit("github:1", REPO, at(7)).await;
     assert_eq!(again, Admission::Exhausted { error: "gave up".to_owned() });
@@ -115,20 +122,16 @@ pub async fn an_entry_whose_workers_died_too_often_says_so_by_its_attempts(world
 pub async fn nobody_takes_from_a_stream_of_another(world: World) {
     world.admit("github:1", "repo:acme/other", at(0)).await;
     let lease = world.lease(REPO, "a", at(1)).await;
-    assert!(world.take(&lease, at(1)).await.is_empty());
+    assert!(world.take(&lease).await.is_empty());
 }
 
-pub async fn renewing_keeps_what_is_in_hand(world: World) {
+pub async fn what_an_owner_let_go_of_was_not_tried(world: World) {
     world.admit("github:1", REPO, at(0)).await;
-    let lease = world.lease(REPO, "a", at(0)).await;
-    let entries = world.take(&lease, at(0)).await;
-    for minute in 1..=10 {
-        world.store.renew(&lease, at(minute * 30)).await.unwrap();
+    for second in 1..=5 {
+        let lease = world.lease(REPO, "a", at(second)).await;
+        assert_eq!(world.take(&lease).await[0].attempts, 1, "nobody died of it");
+        world.store.release(&lease, None).await.unwrap();
     }
-    assert!(world.take(&lease, at(301)).await.is_empty(), "its owner is alive");
-    let again = world.admit("github:1", REPO, at(301)).await;
-    assert_eq!(again, Admission::InFlight { run_id: None });
-    world.settle(&lease, &entries, done(), at(302)).await.unwrap();
 }
 
 pub async fn streams_that_wait_longest_come_first(world: World) {
@@ -148,17 +151,13 @@ pub async fn a_stream_with_a_worker_does_not_wait(world: World) {
     world.admit("github:1", REPO, at(0)).await;
     assert!(waits(0).await);
     let lease = world.lease(REPO, "a", at(1)).await;
-    assert!(waits(1).await, "leased, but nobody has taken it");
-    let entries = world.take(&lease, at(1)).await;
-    assert!(!waits(2).await, "in hand");
+    assert!(!waits(2).await, "its owner looks after it");
     assert!(waits(62).await, "its owner is dead");
     world.store.release(&lease, None).await.unwrap();
     assert!(waits(2).await, "its owner let go");
     let lease = world.lease(REPO, "b", at(3)).await;
-    assert!(waits(3).await, "in the hands of a former owner");
-    let again = world.take(&lease, at(3)).await;
-    assert_eq!(again.len(), entries.len());
-    world.settle(&lease, &again, done(), at(4)).await.unwrap();
+    let entries = world.take(&lease).await;
+    world.settle(&lease, &entries, done(), at(4)).await.unwrap();
     assert!(!waits(1000).await, "settled");
 }
 
@@ -168,25 +167,12 @@ pub async fn what_is_not_settled_can_be_looked_at(world: World) {
     }
     let lease = world.lease(REPO, "a", at(1)).await;
     let one = TakeLimit { entries: 1, bytes: usize::MAX };
-    let taken = world.store.take(&lease, one, at(1)).await.unwrap();
+    let taken = world.store.take(&lease, one).await.unwrap();
     let seen = world.store.unsettled(&stream(REPO), None, ALL).await.unwrap();
     assert_eq!(keys(&seen), ["github:1", "github:2", "github:3"]);
-    assert_eq!(seen.iter().map(|entry| entry.attempts).collect::<Vec<_>>(), [1, 0, 0]);
     world.settle(&lease, &taken, done(), at(2)).await.unwrap();
     let seen = world.store.unsettled(&stream(REPO), None, one).await.unwrap();
     assert_eq!(keys(&seen), ["github:2"]);
     let seen = world.store.unsettled(&stream(REPO), Some(seen[0].id), ALL).await.unwrap();
     assert_eq!(keys(&seen), ["github:3"]);
-}
-
-pub async fn what_was_put_back_must_be_taken_again_before_it_is_settled(world: World) {
-    world.admit("github:1", REPO, at(0)).await;
-    let lease = world.lease(REPO, "a", at(0)).await;
-    let slow = world.take(&lease, at(0)).await;
-    assert_eq!(world.admit("github:1", REPO, at(300)).await, Admission::Accepted, "its lock has run out");
-    let refused = world.settle(&lease, &slow, done(), at(301)).await;
-    assert!(matches!(refused, Err(Error::LockLost { .. })), "{refused:?}");
-    let again = world.take(&lease, at(302)).await;
-    assert_eq!(again[0].attempts, 2);
-    world.settle(&lease, &again, done(), at(303)).await.unwrap();
 }

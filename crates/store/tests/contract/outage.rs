@@ -46,7 +46,7 @@ async fn a_full_disk_is_told_loses_nothing_and_is_over_when_there_is_room() {
 
     // Room is made by deleting: settled bodies go after their grace.
     let lease = store.acquire(request(REPO, "a", at(1))).await.unwrap();
-    let entries = store.take(&lease, ALL, at(1)).await.unwrap();
+    let entries = store.take(&lease, ALL).await.unwrap();
     assert_eq!(keys(&entries), acknowledged);
     let settled = entries.iter().map(|entry| store::Settlement { entry: entry.id, outcome: done() }).collect();
     store.append(&lease, store::Batch { settled, ..batch(1, [], at(2)) }).await.unwrap();

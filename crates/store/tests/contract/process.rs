@@ -48,13 +48,13 @@ async fn leases_of_a_former_process_are_over_when_the_next_one_opens() {
     let store = Sqlite::open(options(dir.path())).await.unwrap();
     store.admit(arrival("github:1", REPO, at(0))).await.unwrap();
     let old = store.acquire(request(REPO, "former", at(0))).await.unwrap();
-    store.take(&old, ALL, at(0)).await.unwrap();
+    store.take(&old, ALL).await.unwrap();
     store.close().await;
     assert!(store.admit(arrival("github:2", REPO, at(0))).await.unwrap_err().is_outage(), "closed");
     let store = Sqlite::open(options(dir.path())).await.unwrap();
     assert_eq!(store.waiting(at(1), 10).await.unwrap().len(), 1);
     let new = store.acquire(request(REPO, "latter", at(1))).await.unwrap();
-    assert_eq!(keys(&store.take(&new, ALL, at(1)).await.unwrap()), ["github:1"]);
+    assert_eq!(keys(&store.take(&new, ALL).await.unwrap()), ["github:1"]);
     assert!(matches!(store.append(&old, batch(1, ["lost"], at(1))).await, Err(Error::Fenced { .. })));
 }
 

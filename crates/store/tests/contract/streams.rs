@@ -96,7 +96,7 @@ pub async fn an_append_is_all_or_nothing(world: World) {
     world.admit("github:1", REPO, at(0)).await;
     world.admit("github:2", REPO, at(0)).await;
     let lease = world.lease(REPO, "a", at(0)).await;
-    let entries = world.take(&lease, at(0)).await;
+    let entries = world.take(&lease).await;
     world.settle(&lease, &entries[1..], done(), at(1)).await.unwrap();
     // The second one is settled already: neither the event nor the first one may go through.
     let settled = entries.iter().map(|entry| Settlement { entry: entry.id, outcome: done() }).collect();
@@ -118,7 +118,7 @@ pub async fn an_append_is_all_or_nothing(world: World) {
 pub async fn an_entry_cannot_be_settled_twice(world: World) {
     world.admit("github:1", REPO, at(0)).await;
     let lease = world.lease(REPO, "a", at(0)).await;
-    let entries = world.take(&lease, at(0)).await;
+    let entries = world.take(&lease).await;
     world.settle(&lease, &entries, done(), at(1)).await.unwrap();
     let refused = world.settle(&lease, &entries, failed("no"), at(2)).await;
     assert!(matches!(refused, Err(Error::LockLost { .. })), "{refused:?}");
@@ -179,7 +179,7 @@ pub async fn streams_are_listed_with_what_waits_for_them(world: World) {
     let lease = world.lease(REPO, "a", at(0)).await;
     world.append(&lease, 1, ["one"], at(0)).await;
     world.store.compact(&lease, snapshot(2, 1)).await.unwrap();
-    let entries = world.take(&lease, at(1)).await;
+    let entries = world.take(&lease).await;
     world.settle(&lease, &entries[..1], done(), at(2)).await.unwrap();
 
     let all = world.store.streams(None).await.unwrap();

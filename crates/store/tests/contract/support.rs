@@ -49,8 +49,8 @@ impl World {
         self.store.acquire(request(on, owner, now)).await.unwrap()
     }
 
-    pub async fn take(&self, lease: &Lease, now: Timestamp) -> Vec<Entry> {
-        self.store.take(lease, ALL, now).await.unwrap()
+    pub async fn take(&self, lease: &Lease) -> Vec<Entry> {
+        self.store.take(lease, ALL).await.unwrap()
     }
 
     /// Appends events where the stream is, and settles these entries with them.

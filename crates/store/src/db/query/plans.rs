@@ -13,16 +13,9 @@ fn questions() -> Vec<(&'static str, Query, &'static str)> {
     let acme = || RunQuery { tenant: Some("acme".parse().unwrap()), ..Default::default() };
     let after = RunCursor { created_at: jiff::Timestamp::UNIX_EPOCH, id: "r".parse().unwrap() };
     vec![
-        ("take", sql(inbox::take::NEXT).text("repo:a/b").int(1).int(1).int(10), "inbox_pending"),
+        ("take", sql(inbox::take::NEXT).text("repo:a/b").int(10), "inbox_pending"),
         ("waiting", sql(inbox::waiting::WAITING).int(1).int(10), "inbox_pending"),
         ("due", sql(inbox::waiting::DUE).int(1).int(10), "streams_by_wake"),
-        (
-            "in hand",
-            sql("SELECT id FROM inbox WHERE stream = $1 AND lock_epoch = $2 AND status = 'processing'")
-                .text("s")
-                .int(1),
-            "inbox_in_hand",
-        ),
         ("expired", sql(sweep::EXPIRED).text("completed").int(1).int(10), "inbox_expiry"),
         ("old bodies", sql(sweep::OLD_BODIES).int(1).int(10), "inbox_old_bodies"),
         ("runs", runs(RunQuery::default()), "runs_by_creation"),
