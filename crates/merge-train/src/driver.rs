@@ -4,6 +4,8 @@
 
 mod outside;
 mod session;
+#[cfg(test)]
+mod tests;
 mod workers;
 
 use std::sync::Arc;

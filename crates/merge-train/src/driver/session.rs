@@ -87,7 +87,8 @@ impl<'a> Session<'a> {
             log_length,
             compacted_at,
             under_way: UnderWay::default(),
-            last_tick: now,
+            // What fell due while nobody was here is due now.
+            last_tick: Timestamp::MIN,
         })
     }
 
@@ -196,10 +197,11 @@ impl<'a> Session<'a> {
         Instant::now() + wait.min(NEVER)
     }
 
-    /// A snapshot costs as much as the state is large, so it waits until the log is as long.
+    /// A snapshot costs as much as the state is large, so it waits until the log is half as long: as long, it might never
+    /// be where each event makes the state larger.
     async fn tidy_up_if_due(&mut self) -> store::Result<()> {
         let options = &self.shared.options;
-        let is_long = self.log_length >= options.compact_after_events.max(self.state.weight() as u64);
+        let is_long = self.log_length >= options.compact_after_events.max(self.state.weight() as u64 / 2);
         let is_late = clock::now().duration_since(self.compacted_at) >= options.compact_interval;
         if is_long || (is_late && self.log_length > 0) { self.tidy_up().await } else { Ok(()) }
     }

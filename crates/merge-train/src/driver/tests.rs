@@ -1,0 +1,31 @@
+//! The driver on a real store, with a world outside that does as it is told.
+
+mod compaction;
+mod effects;
+mod fencing;
+mod idle;
+mod order;
+mod outside;
+mod restart;
+mod stopping;
+mod timers;
+mod trains;
+mod webhook;
+mod world;
+
+use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::repo::EffectKey;
+
+/// The repository that most tests are about.
+fn widgets() -> RepoId {
+    RepoId::new("acme", "widgets").unwrap()
+}
+
+/// Another one.
+fn gadgets() -> RepoId {
+    RepoId::new("acme", "gadgets").unwrap()
+}
+
+fn fetch(pr: u64) -> EffectKey {
+    EffectKey::FetchPull(PrNumber::new(pr))
+}

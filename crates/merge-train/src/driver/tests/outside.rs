@@ -1,0 +1,161 @@
+//! A world outside that does as it is told, and remembers what was asked of it.
+
+use std::collections::{HashMap, VecDeque};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use merge_train_core::facts::{HeadRepo, MergeFacts, MergeState, PullFacts, PullState, RepoFacts};
+use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha, UserId};
+use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::super::Outside;
+
+/// Answers at once, unless it was told otherwise for the repository and the kind of effect.
+#[derive(Default)]
+pub struct Scripted {
+    told: Mutex<HashMap<(RepoId, EffectKey), Told>>,
+}
+
+#[derive(Default)]
+struct Told {
+    /// Effects wait until this is cancelled.
+    gate: Option<CancellationToken>,
+    /// How the next ones end; the rest succeed.
+    mishaps: VecDeque<Mishap>,
+    seen: Seen,
+}
+
+/// How an effect ends that does not succeed.
+#[derive(Debug, Clone, Copy)]
+pub enum Mishap {
+    /// It fails in a way that may pass.
+    Fail,
+    Panic,
+    /// It never ends, and does not hear that it is cancelled.
+    Deaf,
+}
+
+/// What became of the effects of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub begun: usize,
+    pub under_way: usize,
+    pub most_at_once: usize,
+    pub cancelled: usize,
+}
+
+impl Scripted {
+    /// From now on such effects wait, until they are released or cancelled.
+    pub fn hold(&self, repo: &RepoId, key: EffectKey) {
+        self.with(repo, key, |told| told.gate = Some(CancellationToken::new()));
+    }
+
+    /// Those that wait go on, and others do not wait any more.
+    pub fn release(&self, repo: &RepoId, key: EffectKey) {
+        self.with(repo, key, |told| told.gate.take()).expect("it was held").cancel();
+    }
+
+    /// The next such effect ends like this.
+    pub fn next(&self, repo: &RepoId, key: EffectKey, mishap: Mishap) {
+        self.with(repo, key, |told| told.mishaps.push_back(mishap));
+    }
+
+    pub fn seen(&self, repo: &RepoId, key: EffectKey) -> Seen {
+        self.with(repo, key, |told| told.seen)
+    }
+
+    fn with<T>(&self, repo: &RepoId, key: EffectKey, what: impl FnOnce(&mut Told) -> T) -> T {
+        what(self.told.lock().entry((repo.clone(), key)).or_default())
+    }
+}
+
+/// Counts an effect as under way, however it ends.
+struct Counted<'a> {
+    outside: &'a Scripted,
+    repo: &'a RepoId,
+    key: EffectKey,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.outside.with(self.repo, self.key, |told| told.seen.under_way -= 1);
+    }
+}
+
+#[async_trait]
+impl Outside for Scripted {
+    async fn perform(
+        &self,
+        repo: &RepoId,
+        effect: Effect,
+        requested_at: Timestamp,
+        cancel: CancellationToken,
+    ) -> Input {
+        let key = effect.key();
+        let (gate, mishap) = self.with(repo, key, |told| {
+            told.seen.begun += 1;
+            told.seen.under_way += 1;
+            told.seen.most_at_once = told.seen.most_at_once.max(told.seen.under_way);
+            (told.gate.clone(), told.mishaps.pop_front())
+        });
+        let _counted = Counted { outside: self, repo, key };
+        let failure =
+            |reason: &str| Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None };
+        if let Some(gate) = gate {
+            tokio::select! {
+                () = gate.cancelled() => {}
+                () = cancel.cancelled() => {
+                    self.with(repo, key, |told| told.seen.cancelled += 1);
+                    return effect.failed(requested_at, failure("it was cancelled"));
+                }
+            }
+        }
+        match mishap {
+            Some(Mishap::Fail) => effect.failed(requested_at, failure("it was told to fail")),
+            Some(Mishap::Panic) => panic!("it was told to panic"),
+            Some(Mishap::Deaf) => std::future::pending().await,
+            None => answer(effect, requested_at),
+        }
+    }
+}
+
+fn answer(effect: Effect, requested_at: Timestamp) -> Input {
+    match effect {
+        Effect::Survey => {
+            let facts = RepoFacts { default_branch: branch("main"), pulls: Vec::new(), comments: Vec::new() };
+            Input::Surveyed { requested_at, result: Ok(facts) }
+        }
+        Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(pull(pr))) },
+        Effect::ReadMergeStates { prs } => {
+            let clean =
+                |pr: &PrNumber| MergeFacts { number: *pr, head_sha: head(*pr), state: MergeState::Clean, draft: false };
+            let facts = prs.iter().map(clean).collect();
+            Input::MergeStates { prs, requested_at, result: Ok(facts) }
+        }
+    }
+}
+
+/// A pull request as all are here: open, with a head of its number, by user 7.
+pub fn pull(number: PrNumber) -> PullFacts {
+    PullFacts {
+        number,
+        head_ref: branch(&format!("feature-{number}")),
+        head_sha: head(number),
+        head_repo: HeadRepo::Same,
+        base_ref: branch("main"),
+        state: PullState::Open,
+        draft: false,
+        author: UserId::new(7),
+        updated_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+    }
+}
+
+pub fn branch(name: &str) -> BranchName {
+    BranchName::parse(name).unwrap()
+}
+
+fn head(pr: PrNumber) -> Sha {
+    Sha::parse(format!("{:040x}", pr.get())).unwrap()
+}
