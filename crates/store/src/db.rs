@@ -62,7 +62,7 @@ pub fn whole(column: usize) -> String {
 
 /// The numbers of rows that statements for many rows are made for. There are only these, so that the database knows
 /// each of them already.
-const CHUNKS: [usize; 4] = [64, 16, 4, 1];
+const CHUNKS: [usize; 5] = [256, 64, 16, 4, 1];
 
 /// Cuts a list into pieces, each as long as one of the prepared statements takes.
 pub fn chunks<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {

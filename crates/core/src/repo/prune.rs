@@ -13,10 +13,14 @@ use crate::inbox::Window;
 /// So many keys of equal payloads may lie about before they are worth an event of their own.
 const BRIEF_KEYS_KEPT: usize = 1000;
 
+/// So many keys are kept at most, the newest: a repository that sends more in a day would fill the memory with them.
+const MOST_KEYS: usize = 50_000;
+
 /// What can be forgotten now, if anything.
 pub(super) fn plan(state: &RepoState, settings: &Settings, now: Timestamp) -> Option<Event> {
     let prs = forgettable(state, settings, now);
-    let dedupe_keys_before = now.checked_sub(settings.dedupe_ttl).unwrap_or(Timestamp::MIN);
+    let dedupe_keys_before =
+        now.checked_sub(settings.dedupe_ttl).unwrap_or(Timestamp::MIN).max(beyond_the_limit(state));
     let has_old_keys = state.seen_dedupe_keys.values().any(|seen| *seen < dedupe_keys_before);
     let brief_before = now.checked_sub(Window::BRIEF).unwrap_or(Timestamp::MIN);
     let is_brief = |(key, seen): &(&String, &Timestamp)| key.starts_with(Window::BRIEF_PREFIX) && **seen < brief_before;
@@ -27,6 +31,15 @@ pub(super) fn plan(state: &RepoState, settings: &Settings, now: Timestamp) -> Op
         dedupe_keys_before,
         brief_keys_before: brief_before,
     })
+}
+
+/// When the oldest key was seen that there is room for.
+fn beyond_the_limit(state: &RepoState) -> Timestamp {
+    let Some(excess) = state.seen_dedupe_keys.len().checked_sub(MOST_KEYS).filter(|excess| *excess > 0) else {
+        return Timestamp::MIN;
+    };
+    let mut seen: Vec<Timestamp> = state.seen_dedupe_keys.values().copied().collect();
+    *seen.select_nth_unstable(excess).1
 }
 
 fn forgettable(state: &RepoState, settings: &Settings, now: Timestamp) -> Vec<PrNumber> {

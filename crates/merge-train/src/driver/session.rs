@@ -96,11 +96,17 @@ impl<'a> Session<'a> {
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
         self.feed(vec![Input::Resume.into()]).await?;
         let mut renew = tokio::time::interval_at(Instant::now() + LEASE / 3, LEASE / 3);
-        let mut busy_at = Instant::now() - GATHER;
+        let mut busy_at = Instant::now();
+        let mut emptied_at = busy_at - GATHER;
+        // When the inbox is looked at next, if something waits there.
+        let mut look_at = Some(busy_at);
         loop {
-            bell.gathered(busy_at + GATHER, &self.shared.stopping).await;
-            if self.work_off_inbox(bell).await? {
-                busy_at = Instant::now();
+            if look_at.is_some_and(|at| at <= Instant::now()) {
+                look_at = None;
+                if self.work_off_inbox(bell).await? {
+                    busy_at = Instant::now();
+                    emptied_at = busy_at;
+                }
             }
             if self.shared.stopping.is_cancelled() {
                 return self.leave().await;
@@ -109,15 +115,22 @@ impl<'a> Session<'a> {
             tokio::select! {
                 biased;
                 () = self.shared.stopping.cancelled() => {}
+                () = bell.alarm() => look_at = Some(Instant::now()),
                 result = self.under_way.next() => {
                     busy_at = Instant::now();
                     self.feed(vec![result.into()]).await?;
                 }
-                () = bell.wait() => {}
-                _ = renew.tick() => self.shared.store.renew(&self.lease, clock::now()).await?,
+                () = bell.wait() => look_at = look_at.or(Some(emptied_at + GATHER)),
+                () = tokio::time::sleep_until(look_at.unwrap_or(busy_at)), if look_at.is_some() => {}
+                _ = renew.tick() => {
+                    self.shared.store.renew(&self.lease, clock::now()).await?;
+                    // Another instance's bell may not have been heard.
+                    look_at = Some(Instant::now());
+                }
                 () = tokio::time::sleep_until(wake_at) => {
-                    self.feed(vec![Input::Tick.into()]).await?;
+                    // Before it is decided on: what falls due in between is looked at twice, not never.
                     self.last_tick = clock::now();
+                    self.feed(vec![Input::Tick.into()]).await?;
                 }
                 () = tokio::time::sleep_until(busy_at + self.shared.options.idle), if self.under_way.is_empty() => {
                     self.tidy_up().await?;

@@ -9,7 +9,6 @@ use merge_train_core::ids::RepoId;
 use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -66,16 +65,9 @@ impl Bell {
         }
     }
 
-    /// Waits until `until`, or for an alarm.
-    pub async fn gathered(&self, until: Instant, stopping: &CancellationToken) {
-        if until <= Instant::now() {
-            return;
-        }
-        tokio::select! {
-            () = tokio::time::sleep_until(until) => {}
-            () = self.alarm.notified() => {}
-            () = stopping.cancelled() => {}
-        }
+    /// Waits for somebody who wants a train to halt.
+    pub async fn alarm(&self) {
+        self.alarm.notified().await;
     }
 
     /// Waits for the next ring.

@@ -87,6 +87,10 @@ pub async fn ready(State(app): State<Arc<App>>) -> Response {
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     metrics::gauge!(names::WORKERS).set(app.driver.workers() as f64);
     metrics::gauge!(names::BODY_BYTES_IN_FLIGHT).set(app.budget.in_flight() as f64);
+    if let Ok(streams) = app.store.streams(None).await {
+        let unsettled: u64 = streams.iter().map(|stream| stream.unsettled).sum();
+        metrics::gauge!(names::INBOX_UNSETTLED).set(unsettled as f64);
+    }
     show_github(&app.github.stats());
     let text = app.metrics.render();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()

@@ -75,3 +75,15 @@ fn where_nothing_is_to_be_forgotten_nothing_is_written() {
     let mut worker = Worker::ready(&[pull(1)]);
     assert_eq!(worker.feed(&Input::Housekeeping), Plan::default());
 }
+
+#[test]
+fn there_are_never_more_dedupe_keys_than_fit() {
+    let mut worker = Worker::ready(&[]);
+    for second in 0..60_000 {
+        worker.state.seen_dedupe_keys.insert(format!("pull_request:{second}"), at(second));
+    }
+    worker.clock = 60_000;
+    worker.feed(&Input::Housekeeping);
+    assert_eq!(worker.state.seen_dedupe_keys.len(), 50_000);
+    assert_eq!(worker.state.seen_dedupe_keys.values().min(), Some(&at(10_000)), "the oldest went");
+}
