@@ -49,23 +49,30 @@ impl Log<'_> {
             return Err(malformed(self.file, None, format!("byte {position} is not the beginning of a line")));
         }
         let mut number = content[..position].iter().filter(|byte| **byte == b'\n').count();
-        for line in content[position..].split_inclusive(|byte| *byte == b'\n') {
+        let mut lines = content[position..].split_inclusive(|byte| *byte == b'\n').peekable();
+        while let Some(line) = lines.next() {
             number += 1;
-            self.read_line(line, number)?;
+            let is_last = lines.peek().is_none();
+            self.read_line(line, number, if is_last { At::End } else { At::Middle })?;
         }
         Ok(self.next_seq)
     }
 
-    fn read_line(&mut self, line: &[u8], number: usize) -> Result<(), Error> {
+    fn read_line(&mut self, line: &[u8], number: usize, at: At) -> Result<(), Error> {
         let whole = line.strip_suffix(b"\n");
+        // Torn: it has no end, or, where somebody gave it one, it is a beginning and nothing else.
+        let mut is_torn = whole.is_none();
         let text = std::str::from_utf8(whole.unwrap_or(line)).map_err(|error| error.to_string());
         let value = text.and_then(|text| {
-            let value = serde_json::from_str::<Map<String, Value>>(text).map_err(|error| error.to_string())?;
+            let value = serde_json::from_str::<Map<String, Value>>(text).map_err(|error| {
+                is_torn |= error.is_eof();
+                error.to_string()
+            })?;
             Ok((text, value))
         });
         let (text, value) = match value {
             Ok(parsed) => parsed,
-            Err(reason) if whole.is_none() => {
+            Err(reason) if is_torn && at == At::End => {
                 self.cut(number, &reason);
                 return Ok(());
             }
@@ -99,6 +106,13 @@ impl Log<'_> {
         }
         Ok(head)
     }
+}
+
+/// Where in the log a line stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Middle,
+    End,
 }
 
 #[derive(Deserialize)]

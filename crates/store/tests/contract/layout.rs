@@ -241,8 +241,9 @@ fn damage_to_a_log_is_named_with_file_line_and_reason() {
             append(repo, &line(5, r#"{"type":"train_stopped"}"#));
         }),
         ("events.2.log, line 3: ", |repo| append(repo, &line(5, STOPPED).replace("2026-01-01T", "yesterday"))),
-        ("events.2.log, line 3: ", |repo| append(repo, "{\"seq\":5,\n")),
-        ("events.2.log, line 3: ", |repo| append(repo, "\n")),
+        ("events.2.log, line 3: EOF", |repo| append(repo, &format!("{{\"seq\":5,\n{}", line(5, STOPPED)))),
+        ("events.2.log, line 3: EOF", |repo| append(repo, &format!("\n{}", line(5, STOPPED)))),
+        ("events.2.log, line 3: expected", |repo| append(repo, "{\"seq\"!5,\n")),
         ("events.2.log, line 1: invalid utf-8", |repo| fs::write(repo.join("events.2.log"), b"\xff\xfe\n").unwrap()),
         ("spool/x.json, line 1: missing field", |repo| {
             fs::create_dir(repo.join("spool")).unwrap();
@@ -259,6 +260,7 @@ fn a_last_line_that_is_not_whole_is_left_out_with_a_warning() {
         "3 events from Some(3), 0 warnings",
         "it is whole"
     );
+    assert_eq!(told(|repo| append(repo, "{\"seq\":5,\n")), "2 events from Some(3), 1 warnings", "somebody ended it");
     assert_eq!(told(|repo| fs::write(repo.join("events.2.log"), "{").unwrap()), "0 events from Some(3), 1 warnings");
 }
 
