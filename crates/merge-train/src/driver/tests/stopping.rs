@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use merge_train_core::ids::StreamId;
 use merge_train_core::repo::{EffectKey, Event};
-use store::TakeLimit;
+use store::{Owner, TakeLimit};
 
 use super::outside::Mishap;
 use super::webhook::Webhook;
 use super::widgets;
-use super::world::{World, until};
+use super::world::{World, options, until};
+use crate::driver::{Driver, Options};
 
 /// A worker that surveys, and does not come to an end with it.
 async fn surveying() -> World {
@@ -27,10 +28,11 @@ fn is_survey(event: &Event) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_takes_nothing_more_and_records_what_ends_in_time() {
     let (world, repo) = (surveying().await, widgets());
+    world.admit(&Webhook::comment(&repo, 1, 2, "Nobody heard of it.")).await;
     let began = Instant::now();
     // The stop is polled first: the rest happens after it was asked for.
     tokio::join!(biased; world.driver.stop(Duration::from_secs(600)), async {
-        world.send(&Webhook::comment(&repo, 1, 2, "Too late.")).await;
+        world.send(&Webhook::comment(&repo, 1, 3, "Too late.")).await;
         world.outside.release(&repo, EffectKey::Survey);
     });
     assert!(began.elapsed() < Duration::from_secs(60), "it does not wait for the deadline");
@@ -39,9 +41,37 @@ async fn a_stop_takes_nothing_more_and_records_what_ends_in_time() {
 
     let left = TakeLimit { entries: 10, bytes: usize::MAX };
     let left = world.store.unsettled(&StreamId::Repo(repo.clone()), None, left).await.unwrap();
-    assert_eq!(left.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(), ["github:comment-2"]);
+    assert_eq!(
+        left.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(),
+        ["github:comment-2", "github:comment-3"]
+    );
     assert_eq!(world.driver.workers(), 0);
     world.acquire(&repo, "another").await.expect("the stream is free");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_result_asks_for_during_a_stop_is_left_to_the_next_driver() {
+    let (world, repo) = (World::new().await, widgets());
+    world.knows(&repo, []).await;
+    world.outside.hold(&repo, EffectKey::ReadMergeStates);
+    for pr in [1, 2] {
+        world.send(&Webhook::opened(&repo, pr)).await;
+        let reading = async || world.outside.seen(&repo, EffectKey::ReadMergeStates).under_way == 1;
+        until("the first one's merge state is being read", reading).await;
+    }
+    world.until_processed(&repo, 2).await;
+    tokio::join!(biased; world.driver.stop(Duration::from_secs(600)), async {
+        world.outside.release(&repo, EffectKey::ReadMergeStates);
+    });
+    assert_eq!(world.outside.seen(&repo, EffectKey::ReadMergeStates).begun, 1);
+
+    let next = Options { owner: Owner("second".to_owned()), ..options() };
+    let next = Driver::new(world.store.clone(), world.outside.clone(), next);
+    let running = next.clone();
+    tokio::spawn(async move { running.run().await });
+    let is_read = |event: &Event| matches!(event, Event::MergeStateObserved { pr, .. } if pr.get() == 2);
+    world.until_logged(&repo, "the second one's merge state is read", is_read).await;
+    next.stop(Duration::from_secs(60)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
