@@ -17,7 +17,7 @@ use super::webhook::Webhook;
 use crate::clock;
 
 /// Whatever is waited for happens long before; a machine under load gets its time.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 /// How often one looks whether it has.
 const LOOK: Duration = Duration::from_millis(5);
 
