@@ -6,11 +6,12 @@
 mod effects;
 mod entries;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{self, Input, Plan, Position, Recorded, RepoState, Snapshot};
+use merge_train_core::repo::{self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, Snapshot};
 use store::{Batch, Lease, LeaseRequest, NewEvent, Settlement, Since, TakeLimit};
 use tokio::time::Instant;
 
@@ -194,7 +195,10 @@ impl<'a> Session<'a> {
         for train in acts.cancels {
             self.under_way.cancel(train);
         }
-        for effect in acts.effects {
+        // Of effects with one key the last knows the most.
+        let effects: BTreeMap<EffectKey, Effect> =
+            acts.effects.into_iter().map(|effect| (effect.key(), effect)).collect();
+        for effect in effects.into_values() {
             let train = self.state.train_served_by(&effect);
             self.under_way.begin(self.shared, &self.repo, effect, train);
         }
@@ -240,20 +244,19 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Waits for what is under way, so far as the deadline allows, and lets go of the stream.
+    /// Waits for what is under way, so far as the deadline allows, and lets go of the stream. What a result asks for is
+    /// asked for again by the next session.
     async fn leave(mut self) -> store::Result<End> {
+        self.under_way.close();
+        let mut renew = tokio::time::interval(LEASE / 3);
         while !self.under_way.is_empty() {
-            let result = self.under_way.next().await;
-            self.feed_without_acting(result).await?;
+            tokio::select! {
+                result = self.under_way.next() => self.feed(vec![result.into()]).await?,
+                _ = renew.tick() => self.shared.store.renew(&self.lease, clock::now()).await?,
+            }
         }
         self.shared.store.release(&self.lease, repo::attention(&self.state)).await?;
         Ok(End::Stopping)
-    }
-
-    /// Records a result; what it asks for is asked for again by the next session.
-    async fn feed_without_acting(&mut self, result: Input) -> store::Result<()> {
-        self.under_way.close();
-        self.feed(vec![result.into()]).await
     }
 }
 

@@ -49,6 +49,11 @@ impl Health {
         }
     }
 
+    /// Something could not be stored. The next look at the store finds out whether that is over.
+    pub fn store_failed(&self, error: &store::Error) {
+        self.note(Some(error.to_string()));
+    }
+
     fn note(&self, trouble: Option<String>) {
         metrics::gauge!(names::STORE_UP).set(if trouble.is_none() { 1.0 } else { 0.0 });
         let mut store = self.store.lock();

@@ -8,8 +8,9 @@ use axum::response::{IntoResponse, Response};
 use merge_train_core::ids::RunId;
 use merge_train_core::inbox::{Key, Source};
 use serde_json::json;
-use store::{Admission, Arrival, Store};
+use store::{Admission, Arrival};
 
+use super::App;
 use super::problem::Problem;
 use crate::telemetry::metrics::IDEMPOTENCY_HITS;
 
@@ -17,9 +18,15 @@ use crate::telemetry::metrics::IDEMPOTENCY_HITS;
 const STORE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Takes in an arrival, durably, or says in time that it cannot.
-pub async fn admit(store: &dyn Store, arrival: Arrival) -> Result<Admission, Problem> {
-    match tokio::time::timeout(STORE_TIMEOUT, store.admit(arrival)).await {
-        Ok(admission) => Ok(admission?),
+pub async fn admit(app: &App, arrival: Arrival) -> Result<Admission, Problem> {
+    match tokio::time::timeout(STORE_TIMEOUT, app.store.admit(arrival)).await {
+        Ok(Ok(admission)) => Ok(admission),
+        Ok(Err(error)) => {
+            if error.is_outage() {
+                app.health.store_failed(&error);
+            }
+            Err(error.into())
+        }
         Err(_) => Err(Problem::unavailable("the database is too slow just now; please send it again")),
     }
 }

@@ -29,7 +29,7 @@ pub async fn admit(app: &App, headers: &HeaderMap, asked: Asked<'_>, body: &[u8]
     let hash = RequestHash::of(&[format!("{stream}\n{label}\n").as_bytes(), body].concat());
     let route = Route::Stream { stream, priority: Priority::Normal, label, body: body.to_vec() };
     let arrival = Arrival { tenant, key: key.clone(), source: Source::Api, hash, received_at: clock::now(), route };
-    let admission = idempotency::admit(app.store.as_ref(), arrival).await?;
+    let admission = idempotency::admit(app, arrival).await?;
     idempotency::answer(Source::Api, &key, admission).map(|(response, _)| response)
 }
 

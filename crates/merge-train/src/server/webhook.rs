@@ -51,7 +51,7 @@ async fn take_in(app: &App, headers: &HeaderMap, event: &str, body: Body) -> Res
         examine(app, headers, event, &held)?
     };
     let (key, addressee) = (arrival.key.clone(), addressee(&arrival));
-    let admission = idempotency::admit(app.store.as_ref(), arrival).await?;
+    let admission = idempotency::admit(app, arrival).await?;
     if let (Admission::Accepted, Some((repo, urgency))) = (&admission, &addressee) {
         app.driver.wake(repo, *urgency);
     }
