@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
         self.feed(vec![Input::Resume.into()]).await?;
         let mut renew = tokio::time::interval_at(Instant::now() + LEASE / 3, LEASE / 3);
         let mut busy_at = Instant::now();
-        let mut emptied_at = busy_at - GATHER;
+        let mut may_look_at = busy_at;
         // When the inbox is looked at next, if something waits there.
         let mut look_at = Some(busy_at);
         loop {
@@ -106,7 +106,7 @@ impl<'a> Session<'a> {
                 look_at = None;
                 if self.work_off_inbox(bell).await? {
                     busy_at = Instant::now();
-                    emptied_at = busy_at;
+                    may_look_at = busy_at + GATHER;
                 }
             }
             if self.shared.stopping.is_cancelled() {
@@ -117,11 +117,9 @@ impl<'a> Session<'a> {
                 biased;
                 () = self.shared.stopping.cancelled() => {}
                 () = bell.alarm() => look_at = Some(Instant::now()),
-                result = self.under_way.next() => {
-                    busy_at = Instant::now();
-                    self.feed(vec![result.into()]).await?;
-                }
-                () = bell.wait() => look_at = look_at.or(Some(emptied_at + GATHER)),
+                // Not busy: otherwise the hourly look alone would keep every worker for ever.
+                result = self.under_way.next() => self.feed(vec![result.into()]).await?,
+                () = bell.wait() => look_at = look_at.or(Some(may_look_at)),
                 () = tokio::time::sleep_until(look_at.unwrap_or(busy_at)), if look_at.is_some() => {}
                 _ = renew.tick() => {
                     self.shared.store.renew(&self.lease, clock::now()).await?;

@@ -63,16 +63,6 @@ async fn send_in_turn(
     acknowledged
 }
 
-async fn all_settled(setup: &Setup, database: &Database) {
-    let store = database.open(setup).await;
-    eventually("all deliveries are processed", || async {
-        let streams = store.streams(None).await.expect("the state can be read");
-        streams.iter().all(|stream| stream.unsettled == 0).then_some(())
-    })
-    .await;
-    store.close().await;
-}
-
 async fn killed_again_and_again(database: Database, rounds: usize) {
     let dir = tempfile::tempdir().expect("a folder");
     let setup = Setup::new(dir.path()).database(database.clone());
@@ -98,7 +88,7 @@ async fn killed_again_and_again(database: Database, rounds: usize) {
     }
 
     let daemon = setup.start().await;
-    all_settled(&setup, &database).await;
+    database.settled(&setup).await;
     assert!(daemon.stop().await.success());
     let total: usize = acknowledged.iter().map(|(_, deliveries)| deliveries.len()).sum();
     println!("{total} deliveries acknowledged in {rounds} lives");
@@ -152,7 +142,7 @@ async fn a_polite_stop_under_load_loses_nothing_and_exits_with_zero() {
         acknowledged.extend(sender.await.expect("the sender ends"));
     }
     let daemon = setup.start().await;
-    all_settled(&setup, &Database::Sqlite).await;
+    Database::Sqlite.settled(&setup).await;
     assert!(daemon.stop().await.success());
     let store = Database::Sqlite.open(&setup).await;
     let log = Log::read(store.as_ref(), "acme/one").await;

@@ -196,6 +196,10 @@ async fn with_every_fault_on_nothing_acknowledged_is_lost_and_the_truth_comes_ou
     assert_eq!(sync.send().await.expect("an answer").status(), 202);
     agree(&world, &daemon).await;
     assert!(daemon.stop().await.success());
+    // What was acknowledged in its last moments waits in the inbox.
+    let daemon = world.setup.start().await;
+    Database::Sqlite.settled(&world.setup).await;
+    assert!(daemon.stop().await.success());
 
     let store = Database::Sqlite.open(&world.setup).await;
     let log = Log::read(store.as_ref(), REPO).await;

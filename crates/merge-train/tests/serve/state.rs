@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Output;
 
-use crate::support::{Database, Sender, Setup, comment, eventually, pull_request};
+use crate::support::{Database, Sender, Setup, comment, pull_request};
 
 const REPOS: [&str; 2] = ["acme/widgets", "Globex/Gadgets"];
 
-/// A daemon's state, with some history, some of it compacted, and something that waits.
-async fn with_history(dir: &Path) -> Setup {
-    let setup = Setup::new(dir).more("[housekeeping]\ncompact_after_events = 100\n");
+/// A daemon's state, with some history, compacted whenever so many events have gathered.
+async fn with_history(dir: &Path, compact_after: u32) -> Setup {
+    let setup = Setup::new(dir).more(&format!("[housekeeping]\ncompact_after_events = {compact_after}\n"));
     let daemon = setup.start().await;
     let sender = Sender::to(&daemon.url);
     for number in 1..=40 {
@@ -23,14 +23,7 @@ async fn with_history(dir: &Path) -> Setup {
             sender.send("issue_comment", &format!("c-{number}"), &said).await.expect("an answer");
         }
     }
-    let store = Database::Sqlite.open(&setup).await;
-    eventually("all is processed", || async {
-        let streams = store.streams(None).await.expect("streams");
-        (streams.len() == 2 && streams.iter().all(|stream| stream.unsettled == 0)).then_some(())
-    })
-    .await;
-    assert!(store.streams(None).await.expect("streams").iter().all(|stream| stream.generation > 0), "compacted");
-    store.close().await;
+    Database::Sqlite.settled(&setup).await;
     assert!(daemon.stop().await.success());
     setup
 }
@@ -70,7 +63,7 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_comes_back_the_same_through_the_other_database() {
     let dir = tempfile::tempdir().expect("a folder");
-    let setup = with_history(dir.path()).await;
+    let setup = with_history(dir.path(), 60).await;
     let (first, second) = (dir.path().join("first"), dir.path().join("second"));
     succeed(&setup, &["state", "export", text(&first)]).await;
 
@@ -101,8 +94,9 @@ async fn an_export_comes_back_the_same_through_the_other_database() {
 #[tokio::test(flavor = "multi_thread")]
 async fn verify_replays_everything_and_notices_what_does_not_fit() {
     let dir = tempfile::tempdir().expect("a folder");
-    let setup = with_history(dir.path()).await;
+    let setup = with_history(dir.path(), 60).await;
     let told = succeed(&setup, &["state", "verify"]).await;
+    assert!(!told.contains("generation 0"), "they were compacted: {told}");
     assert_eq!(told.matches("ok    repo:").count(), 2, "{told}");
 
     // Somebody meddles with the newest snapshot.
@@ -125,7 +119,7 @@ async fn verify_replays_everything_and_notices_what_does_not_fit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_torn_last_line_is_cut_and_any_other_damage_stops_the_import() {
     let dir = tempfile::tempdir().expect("a folder");
-    let setup = with_history(dir.path()).await;
+    let setup = with_history(dir.path(), 100_000).await;
     let export = dir.path().join("export");
     succeed(&setup, &["state", "export", text(&export)]).await;
     let log = std::fs::read_dir(export.join("acme/widgets"))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use merge_train_core::inbox::Policy;
 use store::{Owner, Postgres, Sqlite, Store, postgres};
 
-use super::Setup;
+use super::{Setup, eventually};
 
 #[derive(Clone, Debug)]
 pub enum Database {
@@ -24,6 +24,17 @@ impl Database {
         );
         let name = format!("serve_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         Self::Postgres(postgres_database(&server, &name).await)
+    }
+
+    /// Waits until a daemon has worked off all that came in.
+    pub async fn settled(&self, setup: &Setup) {
+        let store = self.open(setup).await;
+        eventually("all that came in is processed", || async {
+            let streams = store.streams(None).await.expect("the state can be read");
+            streams.iter().all(|stream| stream.unsettled == 0).then_some(())
+        })
+        .await;
+        store.close().await;
     }
 
     /// Looks at what a daemon left behind.
