@@ -1,7 +1,5 @@
 //! What comments declare: which pull request stands on which.
 
-use jiff::Timestamp;
-
 use super::event::{Event, WantReason};
 use super::state::{CachedPr, RepoState};
 use super::{Plan, reads};
@@ -32,7 +30,7 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
 }
 
 /// A pull request has become known for which commands were waiting.
-pub(super) fn awaited(state: &RepoState, pull: &PullFacts, _now: Timestamp, plan: &mut Plan) {
+pub(super) fn awaited(state: &RepoState, pull: &PullFacts, plan: &mut Plan) {
     let Some(wanted) = state.wanted.get(&pull.number) else { return };
     if state.prs.get(&pull.number).is_some_and(|pr| pr.predecessor_comment.is_some()) {
         return;

@@ -11,7 +11,7 @@ pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timest
     match input {
         Input::Resume => resume(state, settings, now),
         Input::Delivery { delivery, hash, received_at } => {
-            delivery::decide(state, delivery, hash, *received_at, settings, now)
+            delivery::decide(state, delivery, hash, *received_at, settings)
         }
         Input::Unusable { id, event, received_at, reason } => Plan {
             events: vec![Event::DeliveryProcessed {

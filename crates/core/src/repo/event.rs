@@ -200,19 +200,6 @@ pub enum Event {
     },
 }
 
-impl Event {
-    /// Its `type` in the log.
-    pub fn name(&self) -> String {
-        match serde_json::to_value(self) {
-            Ok(serde_json::Value::Object(fields)) => match fields.get("type") {
-                Some(serde_json::Value::String(name)) => name.clone(),
-                _ => String::new(),
-            },
-            _ => String::new(),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrStateName {

@@ -112,7 +112,7 @@ pub(super) fn surveyed(
     let mut outdated: BTreeSet<PrNumber> = BTreeSet::new();
     for pull in &facts.pulls {
         let mut one = Plan::default();
-        observe_pull(state, pull, Heard::Since(requested_at), now, &mut one);
+        observe_pull(state, pull, Heard::Since(requested_at), &mut one);
         // One reading for all, below, instead of one for each.
         one.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
         plan.events.extend(one.events);
@@ -150,7 +150,7 @@ pub(super) fn fetched(
     let Some(wanted) = state.wanted.get(&pr) else { return plan };
     match result {
         Ok(Some(pull)) => {
-            observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
+            observe_pull(state, pull, Heard::Since(requested_at), &mut plan);
             // Known as it is, or newer from elsewhere: then this settles the want all the same.
             if !plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
                 plan.events.insert(0, observed_again(state, pull));

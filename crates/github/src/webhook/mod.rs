@@ -11,4 +11,4 @@ pub use body::{BodyError, body_of};
 pub use error::ParseError;
 pub use glance::{Glance, GlancedComment, glance};
 pub use parse::parse;
-pub use signature::{Secrets, SecretsError, SignatureError, sign, verify};
+pub use signature::{Secrets, SecretsError, SignatureError, verify};

@@ -64,16 +64,6 @@ pub fn verify(secrets: &Secrets, body: &[u8], signature_header: Option<&str>) ->
     }
 }
 
-/// The header that GitHub would send with this body: for whoever sends webhooks in place of GitHub.
-pub fn sign(secret: &str, body: &[u8]) -> String {
-    let tag = hmac::sign(&key(secret), body);
-    let mut header = String::from(SCHEME);
-    for byte in tag.as_ref() {
-        header.push_str(&format!("{byte:02x}"));
-    }
-    header
-}
-
 fn key(secret: &str) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())
 }
@@ -94,6 +84,16 @@ fn from_hex(hex: &str) -> Option<[u8; DIGEST_LEN]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The header that GitHub would send with this body.
+    fn sign(secret: &str, body: &[u8]) -> String {
+        let tag = hmac::sign(&key(secret), body);
+        let mut header = String::from(SCHEME);
+        for byte in tag.as_ref() {
+            header.push_str(&format!("{byte:02x}"));
+        }
+        header
+    }
 
     fn secrets(secrets: &[&str]) -> Result<Secrets, SecretsError> {
         Secrets::new(secrets.iter().map(|secret| (*secret).to_owned()).collect())
