@@ -5,4 +5,5 @@ pub mod facts;
 pub mod ids;
 pub mod inbox;
 pub mod repo;
+pub mod secret;
 pub mod train;

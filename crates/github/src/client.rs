@@ -14,7 +14,7 @@ use crate::config::{Config, ConfigError};
 use crate::error::{CallName, Error};
 use crate::governor::{Effect, GovernorStats, Priority};
 use crate::http::{Answer, Call, Wire};
-use crate::secret::Secret;
+use merge_train_core::secret::Secret;
 
 /// A hundred entries each: far beyond any list that merge-train reads, and an end to one that leads back to itself.
 const MOST_PAGES: usize = 1000;

@@ -6,7 +6,7 @@ use merge_train_core::ids::InstallationId;
 use url::Url;
 
 use crate::governor::Limits;
-use crate::secret::Secret;
+use merge_train_core::secret::Secret;
 
 /// What a client is made of.
 #[derive(Debug, Clone)]

@@ -11,7 +11,6 @@ mod governor;
 mod graphql;
 mod http;
 mod rest;
-mod secret;
 pub mod webhook;
 mod wire;
 
@@ -26,4 +25,4 @@ pub use rest::{
     Reaction, RepoSettings, RequiredChecks, RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status,
     SuiteOf,
 };
-pub use secret::Secret;
+pub use merge_train_core::secret::Secret;

@@ -12,7 +12,6 @@ mod kind;
 mod near;
 mod problem;
 mod requirements;
-mod secret;
 #[allow(
     dead_code,
     reason = "what is written is checked from the first day; the parts that act on some of it come later"
@@ -33,7 +32,7 @@ use serde::Deserialize;
 pub use environment::Environment;
 pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
-pub use secret::Secret;
+pub use merge_train_core::secret::Secret;
 pub use sections::*;
 
 /// The file that is read when none is named.

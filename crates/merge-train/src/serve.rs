@@ -115,10 +115,10 @@ fn github_client(config: &Config, needs: &ForServe) -> anyhow::Result<github::Cl
     let auth = match &needs.credentials {
         Credentials::App { app_id, private_key_pem, installation_id } => github::Auth::App {
             app_id: *app_id,
-            private_key_pem: github::Secret::new(private_key_pem.expose()),
+            private_key_pem: private_key_pem.clone(),
             installation_id: installation_id.map(merge_train_core::ids::InstallationId::new),
         },
-        Credentials::Token(token) => github::Auth::Token(github::Secret::new(token.expose())),
+        Credentials::Token(token) => github::Auth::Token(token.clone()),
     };
     let mut client = github::Config::new(auth);
     client.api_url.clone_from(&config.github.api_url);

@@ -5,7 +5,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
 
 use crate::config::ConfigError;
-use crate::secret::Secret;
+use merge_train_core::secret::Secret;
 
 /// Issued a minute ago, as GitHub advises: its clock may be behind.
 const BACKDATED_SECONDS: i64 = 60;

@@ -17,7 +17,7 @@ use crate::config::{Auth, Config, ConfigError};
 use crate::error::Error;
 use crate::governor::{Effect, Governor, GovernorStats, Limits};
 use crate::http::{Answer, Bearer, Call, Wire};
-use crate::secret::Secret;
+use merge_train_core::secret::Secret;
 
 /// A token is renewed while it still works: a call that sets out with it must not find it expired.
 const RENEWED_BEFORE: Duration = Duration::from_secs(5 * 60);

@@ -17,7 +17,7 @@ use super::{Answer, Caching, Call, EtagCache, Redirects};
 use crate::config::{Config, ConfigError, Urls};
 use crate::error::{CallName, Error, Executed};
 use crate::governor::{Ask, Attempt, Governor, Report, Verdict};
-use crate::secret::Secret;
+use merge_train_core::secret::Secret;
 
 /// No answer of GitHub's that merge-train asks for comes near it.
 const LARGEST_ANSWER: usize = 64 << 20;

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
-use super::secret::HIDDEN;
+use merge_train_core::secret::HIDDEN;
 
 /// The kinds of value. Each says in one place what it takes, from the file and from the environment alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use merge_train_core::ids::{Invalid, TenantId};
 use serde::Deserialize;
 
-use super::secret::{HIDDEN, Secret};
+use merge_train_core::secret::{HIDDEN, Secret};
 
 /// `[github]`
 #[derive(Debug, Clone, Deserialize)]
