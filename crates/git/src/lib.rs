@@ -4,10 +4,13 @@
 //! can therefore be computed before anything is pushed ([`plan`]), and what was pushed can be recognised after a crash
 //! ([`push`]).
 
+pub mod cascade;
 pub mod command;
 pub mod error;
+pub mod merge;
 pub mod objects;
 pub mod oid;
+pub mod proof;
 pub mod remote;
 pub mod signing;
 

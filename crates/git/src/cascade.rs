@@ -1,0 +1,142 @@
+//! The steps of a cascade, computed in the object store: nothing here reads a remote or pushes.
+//!
+//! The order is what makes it right. Before the squash a descendant takes in its predecessor's head and *not* the default
+//! branch. After it, it takes in the squash's parent, which is the default branch as it was just before, and only then is
+//! related to the squash itself without taking anything from it: all that the squash holds is there by now. Were the default
+//! branch merged earlier, what landed on it between that merge and the squash would be lost without a conflict.
+
+use merge_train_core::conflict::Conflict;
+use merge_train_core::ids::{BranchName, PrNumber};
+
+use crate::merge::{Head, Merge};
+use crate::proof::Squash;
+use crate::{Error, Objects, Oid};
+
+/// What a step does to a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The branch has it all already: nothing to push.
+    Unchanged(Head),
+    /// To be pushed.
+    Advance(Advance),
+    Conflict(Clash),
+}
+
+/// A branch as it was read, and as it is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advance {
+    /// What the remote had: `pre_push_sha`.
+    pub from: Oid,
+    pub to: Oid,
+    /// The tree of `to`. Unlike its name it is the same whenever the step is repeated: `expected_tree`.
+    pub tree: Oid,
+}
+
+/// A step that a person has to help with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clash {
+    pub merging: Merging,
+    pub conflict: Conflict,
+}
+
+/// What was being merged into the branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    Predecessor(PrNumber),
+    /// The default branch as it was before the predecessor's squash.
+    BeforeSquash,
+    /// The default branch as it is now.
+    Default,
+}
+
+impl Step {
+    /// Where the branch is after the step, if there is an after.
+    pub fn head(&self) -> Option<Head> {
+        match self {
+            Self::Unchanged(head) => Some(head.clone()),
+            Self::Advance(advance) => Some(Head { commit: advance.to.clone(), tree: advance.tree.clone() }),
+            Self::Conflict(_) => None,
+        }
+    }
+}
+
+/// A branch at work: the commits that it gets are named after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Branch<'a> {
+    pub name: &'a BranchName,
+    pub head: &'a Oid,
+    pub default: &'a BranchName,
+}
+
+impl Objects {
+    /// Before the squash: merges the predecessor's head into the descendant, and nothing else.
+    pub async fn prepare(&self, descendant: Branch<'_>, predecessor: PrNumber, head: &Oid) -> Result<Step, Error> {
+        let name = descendant.name;
+        let message = format!("Merge predecessor PR #{predecessor} into {name} (merge-train prep)");
+        self.step(descendant, head, Merging::Predecessor(predecessor), &message).await
+    }
+
+    /// After the squash: merges its parent into the prepared descendant, then relates it to the squash.
+    pub async fn reconcile(&self, descendant: Branch<'_>, squash: &Squash) -> Result<Step, Error> {
+        let Branch { name, default, .. } = descendant;
+        let message = format!("Merge {default} (pre-squash) into {name} (merge-train)");
+        let merged = self.step(descendant, squash.parent(), Merging::BeforeSquash, &message).await?;
+        let Some(head) = merged.head() else { return Ok(merged) };
+        let message = format!("Relate {name} with squash commit (merge-train)");
+        let related = self.merge_ours(&head, squash.commit(), &message).await?;
+        Ok(descendant.moved_to(related))
+    }
+
+    /// Merges what landed on the default branch after the squash.
+    pub async fn catch_up(&self, descendant: Branch<'_>, default_head: &Oid) -> Result<Step, Error> {
+        let Branch { name, default, .. } = descendant;
+        let message = format!("Merge {default} into {name} (merge-train catch-up)");
+        self.step(descendant, default_head, Merging::Default, &message).await
+    }
+
+    /// For a pull request that joined after its predecessor had landed: everything at once, in the same order.
+    pub async fn add_late(
+        &self,
+        late: Branch<'_>,
+        predecessor: PrNumber,
+        predecessor_head: &Oid,
+        squash: &Squash,
+        default_head: &Oid,
+    ) -> Result<Step, Error> {
+        let message = "Merge predecessor head (late addition)";
+        let merging = Merging::Predecessor(predecessor);
+        let prepared = self.step(late, predecessor_head, merging, message).await?;
+        let Some(head) = prepared.head() else { return Ok(prepared) };
+        let reconciled = self.reconcile(Branch { head: &head.commit, ..late }, squash).await?;
+        let Some(head) = reconciled.head() else { return Ok(reconciled) };
+        let caught_up = self.catch_up(Branch { head: &head.commit, ..late }, default_head).await?;
+        Ok(caught_up.head().map_or(caught_up, |head| late.moved_to(head)))
+    }
+
+    /// Merges the default branch into a root that GitHub calls behind.
+    pub async fn update_root(&self, root: Branch<'_>, default_head: &Oid) -> Result<Step, Error> {
+        let message = format!("Merge {} to satisfy branch protection", root.default);
+        self.step(root, default_head, Merging::Default, &message).await
+    }
+
+    async fn step(&self, branch: Branch<'_>, theirs: &Oid, merging: Merging, message: &str) -> Result<Step, Error> {
+        Ok(match self.merge(branch.head, theirs, message).await? {
+            Merge::UpToDate => {
+                let tree = self.commit(branch.head).await?.tree;
+                Step::Unchanged(Head { commit: branch.head.clone(), tree })
+            }
+            Merge::Advanced(head) => branch.moved_to(head),
+            Merge::Conflict(conflict) => Step::Conflict(Clash { merging, conflict }),
+        })
+    }
+}
+
+impl Branch<'_> {
+    fn moved_to(self, head: Head) -> Step {
+        if head.commit == *self.head {
+            Step::Unchanged(head)
+        } else {
+            Step::Advance(Advance { from: self.head.clone(), to: head.commit, tree: head.tree })
+        }
+    }
+}
