@@ -1,5 +1,4 @@
 //! The git engine on real repositories.
 
-#![allow(dead_code, reason = "the test world offers more than each scenario uses")]
-
+mod proofs;
 mod support;

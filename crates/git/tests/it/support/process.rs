@@ -1,0 +1,72 @@
+//! Where the tests start git, apart from the code under test.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Runs git, which must succeed, and returns what it printed.
+pub fn git(folder: &Path, args: &[&str]) -> Vec<u8> {
+    succeeded(args, run(folder, args, &[], b""))
+}
+
+/// The same, with bytes to read.
+pub fn git_reading(folder: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
+    succeeded(args, run(folder, args, &[], input))
+}
+
+/// The same, at a time of the world's clock.
+pub fn git_at(folder: &Path, args: &[&str], seconds: i64) -> Vec<u8> {
+    succeeded(args, run_at(folder, args, seconds))
+}
+
+/// Runs git at a time of the world's clock; whether it succeeds is the question.
+pub fn run_at(folder: &Path, args: &[&str], seconds: i64) -> Output {
+    let date = format!("{seconds} +0000");
+    run(folder, args, &[("GIT_AUTHOR_DATE", &date), ("GIT_COMMITTER_DATE", &date)], b"")
+}
+
+/// Major and minor.
+pub fn version(program: &Path) -> (u32, u32) {
+    let output = start(program, Path::new("/"), &["version"], &[], b"");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut numbers = text.trim_start_matches("git version ").split('.').map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+fn run(folder: &Path, args: &[&str], env: &[(&str, &str)], input: &[u8]) -> Output {
+    start(Path::new("git"), folder, args, env, input)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests' own door to git, beside the one they test")]
+fn start(program: &Path, folder: &Path, args: &[&str], env: &[(&str, &str)], input: &[u8]) -> Output {
+    let mut child = Command::new(program)
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false"])
+        .args(["-c", "advice.detachedHead=false", "-c", "core.fsync=none"])
+        .args(args)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .envs([("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8"), ("TZ", "UTC"), ("GIT_EDITOR", "true")])
+        .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_ATTR_NOSYSTEM", "1")])
+        .envs([("GIT_AUTHOR_NAME", "lander"), ("GIT_AUTHOR_EMAIL", "lander@example.com")])
+        .envs([("GIT_COMMITTER_NAME", "lander"), ("GIT_COMMITTER_EMAIL", "lander@example.com")])
+        .envs(env.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("git starts");
+    let mut stdin = child.stdin.take().expect("standard input is piped");
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let _ = stdin.write_all(input);
+        });
+        child.wait_with_output().expect("git ends")
+    })
+}
+
+fn succeeded(args: &[&str], output: Output) -> Vec<u8> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {}{stderr}", String::from_utf8_lossy(&output.stdout));
+    output.stdout
+}
