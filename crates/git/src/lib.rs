@@ -13,6 +13,7 @@ pub mod oid;
 pub mod proof;
 pub mod remote;
 pub mod signing;
+pub mod worktree;
 
 pub use command::Git;
 pub use error::Error;
