@@ -55,6 +55,12 @@ impl Objects {
         self
     }
 
+    /// Leaves commits unsigned: what is only computed needs no signature.
+    pub(crate) fn unsigned(mut self) -> Self {
+        self.committer.signing = Signing::Off;
+        self
+    }
+
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }
@@ -117,6 +123,13 @@ impl Objects {
         }
         let args = ["merge-base", "--is-ancestor", ancestor.as_str(), descendant.as_str()];
         Ok(self.command(args).await?.run_allowing(&[0, 1]).await?.code == 0)
+    }
+
+    /// Whether `commit` is in the history of `head`, also when the clone has never heard of it.
+    pub async fn contains(&self, head: &Oid, commit: &Oid) -> Result<bool, Error> {
+        let known =
+            self.command(["cat-file", "-e", commit.as_str()]).await?.run_allowing(&[0, 1, 128]).await?.code == 0;
+        Ok(known && self.is_ancestor(commit, head).await?)
     }
 
     /// Writes a commit, signed as the committer's setting says.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use merge_train_core::ids::{Invalid, Sha};
+use merge_train_core::ids::Sha;
 
 /// The full name of an object, in lower-case hexadecimal: nothing that git could take for an option, a ref or a range.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,10 +49,9 @@ impl TryFrom<&Sha> for Oid {
     }
 }
 
-impl TryFrom<&Oid> for Sha {
-    type Error = Invalid;
-    fn try_from(oid: &Oid) -> Result<Self, Invalid> {
-        Self::parse(oid.as_str())
+impl From<&Oid> for Sha {
+    fn from(oid: &Oid) -> Self {
+        Self::parse(oid.as_str()).expect("hexadecimal digits are letters and digits")
     }
 }
 

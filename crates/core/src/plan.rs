@@ -1,0 +1,238 @@
+//! What landing a stack would do, computed before anything is done.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::conflict::Conflict;
+use crate::ids::{BranchName, PrNumber, Sha};
+
+/// A whole cascade, from the stack as it is to its last squash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub root: PrNumber,
+    pub default_branch: BranchName,
+    /// In the order in which they would be done, as far as nothing conflicts. Trains that part at a fan-out are listed one
+    /// after the other; in truth whichever is ready first lands first.
+    pub steps: Vec<PlannedStep>,
+    /// Where it would stop.
+    pub conflicts: Vec<PredictedConflict>,
+    /// The pull requests that would not land because of those.
+    pub unreached: Vec<PrNumber>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum PlannedStep {
+    /// A push to the pull request's branch, which starts its CI.
+    Push {
+        pull: PrNumber,
+        branch: BranchName,
+        why: PushReason,
+        tree: Sha,
+    },
+    /// The default branch gets the pull request, and this tree.
+    Squash {
+        pull: PrNumber,
+        tree: Sha,
+    },
+    Retarget {
+        pull: PrNumber,
+        from: BranchName,
+        to: BranchName,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PushReason {
+    /// To take in the head of this predecessor, before it is squashed.
+    Prepare(PrNumber),
+    /// To be related to the squash of this predecessor.
+    Reconcile(PrNumber),
+    /// To take in what landed on the default branch meanwhile.
+    CatchUp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PredictedConflict {
+    pub pull: PrNumber,
+    pub with: ConflictsWith,
+    pub conflict: Conflict,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConflictsWith {
+    Predecessor(PrNumber),
+    DefaultBranch,
+}
+
+impl Plan {
+    /// Whether every pull request would land.
+    pub fn lands_everything(&self) -> bool {
+        self.conflicts.is_empty()
+    }
+
+    /// How often CI would start for each pull request: once for each push to its branch.
+    pub fn ci_runs(&self) -> BTreeMap<PrNumber, usize> {
+        let mut runs = BTreeMap::new();
+        for step in &self.steps {
+            if let PlannedStep::Push { pull, .. } = step {
+                *runs.entry(*pull).or_default() += 1;
+            }
+        }
+        runs
+    }
+
+    fn fmt_steps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let squashes = self.count(|step| matches!(step, PlannedStep::Squash { .. }));
+        let retargets = self.count(|step| matches!(step, PlannedStep::Retarget { .. }));
+        let pushes = self.count(|step| matches!(step, PlannedStep::Push { .. }));
+        write!(
+            f,
+            "Landing this stack takes {}, {}, and {}; CI would start {}.\n",
+            times(squashes, "squash", "squashes"),
+            times(pushes, "push", "pushes"),
+            times(retargets, "retarget", "retargets"),
+            times(pushes, "time", "times"),
+        )?;
+        for (index, step) in self.steps.iter().enumerate() {
+            write!(f, "\n{}. {}", index + 1, Described { step, default: &self.default_branch })?;
+        }
+        Ok(())
+    }
+
+    fn count(&self, kind: fn(&PlannedStep) -> bool) -> usize {
+        self.steps.iter().filter(|step| kind(step)).count()
+    }
+}
+
+/// As Markdown, fit for a comment and for a terminal.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.lands_everything() {
+            return self.fmt_steps(f);
+        }
+        f.write_str("This stack cannot land as it is.")?;
+        for predicted in &self.conflicts {
+            let with = match predicted.with {
+                ConflictsWith::Predecessor(number) => format!("#{number}"),
+                ConflictsWith::DefaultBranch => format!("`{}`", self.default_branch),
+            };
+            write!(f, "\n\n**#{} conflicts with {with}:**\n{}", predicted.pull, predicted.conflict)?;
+        }
+        if !self.unreached.is_empty() {
+            let numbers: Vec<String> = self.unreached.iter().map(|number| format!("#{number}")).collect();
+            write!(f, "\n\nNot landed because of that: {}.", numbers.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+struct Described<'a> {
+    step: &'a PlannedStep,
+    default: &'a BranchName,
+}
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.step {
+            PlannedStep::Push { pull, branch, why, .. } => {
+                write!(f, "push to `{branch}` (#{pull}): ")?;
+                match why {
+                    PushReason::Prepare(predecessor) => write!(f, "merge the head of #{predecessor}"),
+                    PushReason::Reconcile(predecessor) => write!(f, "relate it to the squash of #{predecessor}"),
+                    PushReason::CatchUp => write!(f, "merge what landed on `{}` meanwhile", self.default),
+                }
+            }
+            PlannedStep::Squash { pull, .. } => write!(f, "squash #{pull} into `{}`", self.default),
+            PlannedStep::Retarget { pull, from, to } => write!(f, "retarget #{pull} from `{from}` to `{to}`"),
+        }
+    }
+}
+
+fn times(count: usize, one: &str, many: &str) -> String {
+    match count {
+        0 => format!("no {many}"),
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conflict::{ConflictKind, ConflictedFile};
+
+    fn pr(number: u64) -> PrNumber {
+        PrNumber::new(number)
+    }
+
+    fn branch(name: &str) -> BranchName {
+        BranchName::parse(name).unwrap()
+    }
+
+    fn plan(steps: Vec<PlannedStep>) -> Plan {
+        Plan { root: pr(1), default_branch: branch("main"), steps, conflicts: Vec::new(), unreached: Vec::new() }
+    }
+
+    fn two_pulls() -> Vec<PlannedStep> {
+        let tree = Sha::parse("a".repeat(40)).unwrap();
+        let push = |why| PlannedStep::Push { pull: pr(2), branch: branch("two"), why, tree: tree.clone() };
+        vec![
+            push(PushReason::Prepare(pr(1))),
+            PlannedStep::Squash { pull: pr(1), tree: tree.clone() },
+            push(PushReason::Reconcile(pr(1))),
+            PlannedStep::Retarget { pull: pr(2), from: branch("one"), to: branch("main") },
+            PlannedStep::Squash { pull: pr(2), tree: tree.clone() },
+        ]
+    }
+
+    #[test]
+    fn a_plan_reads_as_a_list_of_what_happens() {
+        assert_eq!(
+            plan(two_pulls()).to_string(),
+            "Landing this stack takes 2 squashes, 2 pushes, and 1 retarget; CI would start 2 times.\n\n\
+             1. push to `two` (#2): merge the head of #1\n\
+             2. squash #1 into `main`\n\
+             3. push to `two` (#2): relate it to the squash of #1\n\
+             4. retarget #2 from `one` to `main`\n\
+             5. squash #2 into `main`"
+        );
+    }
+
+    #[test]
+    fn a_conflict_comes_before_everything_else() {
+        let file = ConflictedFile {
+            path: "a.rs".into(),
+            kind: ConflictKind::Content,
+            message: String::new(),
+            versions: Vec::new(),
+        };
+        let conflict = Conflict { files: vec![file] };
+        let mut plan = plan(Vec::new());
+        plan.conflicts.push(PredictedConflict { pull: pr(2), with: ConflictsWith::DefaultBranch, conflict });
+        plan.unreached = vec![pr(2), pr(3)];
+        assert!(!plan.lands_everything());
+        assert_eq!(
+            plan.to_string(),
+            "This stack cannot land as it is.\n\n**#2 conflicts with `main`:**\n- `a.rs`: both sides changed the same lines\n\n\
+             Not landed because of that: #2, #3."
+        );
+    }
+
+    #[test]
+    fn ci_starts_once_for_each_push() {
+        assert_eq!(plan(two_pulls()).ci_runs(), BTreeMap::from([(pr(2), 2)]));
+    }
+
+    #[test]
+    fn a_plan_survives_json() {
+        let plan = plan(two_pulls());
+        let text = serde_json::to_string(&plan).unwrap();
+        assert!(text.contains(r#"{"do":"retarget","pull":2,"from":"one","to":"main"}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    }
+}

@@ -1,0 +1,183 @@
+//! A stack at work in the clone: it fetches into refs of its own, has a worktree of its own, and does not see the others.
+
+use std::sync::Arc;
+
+use merge_train_core::ids::{BranchName, PrNumber};
+use tokio_util::sync::CancellationToken;
+
+use crate::cascade::{Advance, Branch, Step};
+use crate::proof::{Landing, NotSquash, Squash};
+use crate::push::Pushed;
+use crate::repository::{Heads, Repository, Wanted};
+use crate::worktree::Name;
+use crate::{Error, Objects, Oid};
+
+/// What one stack sees of its repository.
+#[derive(Debug)]
+pub struct Stack {
+    repository: Arc<Repository>,
+    name: Name,
+    cancel: CancellationToken,
+}
+
+/// A pull request and its branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pull {
+    pub number: PrNumber,
+    pub branch: BranchName,
+}
+
+impl Pull {
+    /// Its branch, as it is on the remote now.
+    pub fn wanted(&self) -> Wanted {
+        Wanted::Branch(self.number, self.branch.clone())
+    }
+}
+
+/// A merge that GitHub says it made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    pub pull: PrNumber,
+    /// GitHub's `merge_commit_sha`.
+    pub merge_commit: Oid,
+    /// How many commits GitHub counts in the pull request.
+    pub commits: Option<u64>,
+    /// The default branch's head, as it was read before the merge.
+    pub known_before: Option<Oid>,
+}
+
+impl Stack {
+    pub(crate) async fn open(
+        repository: Arc<Repository>,
+        name: Name,
+        cancel: CancellationToken,
+    ) -> Result<Self, Error> {
+        let stack = Self { repository, name, cancel };
+        stack.repository.healing(async || stack.repository.worktrees().ensure(&stack.name).await.map(drop)).await?;
+        Ok(stack)
+    }
+
+    pub fn repository(&self) -> &Arc<Repository> {
+        &self.repository
+    }
+
+    /// The clone's object store, until the stack is called off.
+    pub fn objects(&self) -> Objects {
+        self.repository.objects(self.cancel.clone())
+    }
+
+    /// Fetches the wanted refs, all or none.
+    pub async fn fetch(&self, wanted: &[Wanted]) -> Result<Heads, Error> {
+        let namespace = self.name.namespace();
+        self.repository.healing(async || self.repository.fetch(&namespace, wanted, &self.cancel).await).await
+    }
+
+    /// Merges the predecessor's head into `descendant`: before the predecessor is squashed.
+    pub async fn prepare(&self, descendant: &Pull, predecessor: PrNumber, default: &BranchName) -> Result<Step, Error> {
+        let wanted = [descendant.wanted(), Wanted::Pull(predecessor)];
+        self.step(&wanted, async |heads| {
+            let branch = Branch { name: &descendant.branch, head: heads.of(&wanted[0])?, default };
+            self.objects().prepare(branch, predecessor, heads.of(&wanted[1])?).await
+        })
+        .await
+    }
+
+    /// Whether what GitHub calls a merge is a squash that descendants can be reconciled with.
+    pub async fn validate(&self, claim: &Claim, default: &BranchName) -> Result<Result<Squash, NotSquash>, Error> {
+        let wanted = [Wanted::Default(default.clone()), Wanted::Pull(claim.pull)];
+        self.repository
+            .healing(async || {
+                let heads = self.fetch(&wanted).await?;
+                let landing = Landing {
+                    pull: claim.pull,
+                    merge_commit: claim.merge_commit.clone(),
+                    pull_head: heads.of(&wanted[1])?.clone(),
+                    pull_commits: claim.commits,
+                    default_head: heads.of(&wanted[0])?.clone(),
+                    known_before: claim.known_before.clone(),
+                };
+                self.objects().validate_squash(&landing).await
+            })
+            .await
+    }
+
+    /// Relates `descendant` to its predecessor's squash: after it, and before anything else is merged.
+    pub async fn reconcile(&self, descendant: &Pull, squash: &Squash, default: &BranchName) -> Result<Step, Error> {
+        let wanted = [descendant.wanted(), Wanted::Default(default.clone())];
+        self.step(&wanted, async |heads| {
+            let branch = Branch { name: &descendant.branch, head: heads.of(&wanted[0])?, default };
+            self.objects().reconcile(branch, squash).await
+        })
+        .await
+    }
+
+    /// Merges what landed on the default branch after the squash into `descendant`.
+    pub async fn catch_up(&self, descendant: &Pull, default: &BranchName) -> Result<Step, Error> {
+        let wanted = [descendant.wanted(), Wanted::Default(default.clone())];
+        self.step(&wanted, async |heads| {
+            let branch = Branch { name: &descendant.branch, head: heads.of(&wanted[0])?, default };
+            self.objects().catch_up(branch, heads.of(&wanted[1])?).await
+        })
+        .await
+    }
+
+    /// All of it for a pull request whose predecessor had landed before it joined.
+    pub async fn add_late(
+        &self,
+        late: &Pull,
+        predecessor: PrNumber,
+        squash: &Squash,
+        default: &BranchName,
+    ) -> Result<Step, Error> {
+        let wanted = [late.wanted(), Wanted::Pull(predecessor), Wanted::Default(default.clone())];
+        self.step(&wanted, async |heads| {
+            let branch = Branch { name: &late.branch, head: heads.of(&wanted[0])?, default };
+            let (predecessor_head, default_head) = (heads.of(&wanted[1])?, heads.of(&wanted[2])?);
+            self.objects().add_late(branch, predecessor, predecessor_head, squash, default_head).await
+        })
+        .await
+    }
+
+    /// Merges the default branch into a root that is behind it.
+    pub async fn update_root(&self, root: &Pull, default: &BranchName) -> Result<Step, Error> {
+        let wanted = [root.wanted(), Wanted::Default(default.clone())];
+        self.step(&wanted, async |heads| {
+            let branch = Branch { name: &root.branch, head: heads.of(&wanted[0])?, default };
+            self.objects().update_root(branch, heads.of(&wanted[1])?).await
+        })
+        .await
+    }
+
+    /// Pushes what a step came to.
+    pub async fn push(&self, branch: &BranchName, advance: &Advance) -> Result<Pushed, Error> {
+        self.repository.push(branch, advance, &self.cancel).await
+    }
+
+    /// Ends the stack: its worktree and its refs go.
+    pub async fn close(self) -> Result<(), Error> {
+        self.repository.worktrees().discard(&self.name).await
+    }
+
+    /// Fetches, computes, and leaves the worktree at the result, where a person can look at it.
+    async fn step(
+        &self,
+        wanted: &[Wanted],
+        compute: impl AsyncFn(&Heads) -> Result<Step, Error>,
+    ) -> Result<Step, Error> {
+        let step = self
+            .repository
+            .healing(async || {
+                let heads = self.fetch(wanted).await?;
+                compute(&heads).await
+            })
+            .await?;
+        if let Some(head) = step.head() {
+            self.leave_at(&head.commit).await?;
+        }
+        Ok(step)
+    }
+
+    async fn leave_at(&self, commit: &Oid) -> Result<(), Error> {
+        self.repository.worktrees().move_head(&self.name, commit).await
+    }
+}
