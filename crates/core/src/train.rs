@@ -1,9 +1,11 @@
 //! Trains: what is remembered of a stack on its way to the default branch.
 
 mod fold;
+mod preflight;
 mod record;
 
 pub use fold::apply;
+pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};
 pub use record::{CascadePhase, TrainError, TrainRecord, TrainState};
 
 /// Active trains, by the pull request that each began with.

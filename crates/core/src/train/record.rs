@@ -87,6 +87,21 @@ impl CascadePhase {
             | Self::Retargeting { frozen_descendants, .. } => frozen_descendants,
         }
     }
+
+    /// Those of them that the phase still has to deal with, in their order. Whoever resumes takes these, and never asks
+    /// anew who the descendants are: one that came later was not prepared. What was skipped is not tried again.
+    pub fn remaining(&self) -> impl Iterator<Item = PrNumber> + '_ {
+        let (completed, skipped): (&[PrNumber], &[PrNumber]) = match self {
+            Self::Idle => (&[], &[]),
+            Self::SquashPending { skipped, .. } => (&[], skipped),
+            Self::Preparing { completed, skipped, .. }
+            | Self::Reconciling { completed, skipped, .. }
+            | Self::CatchingUp { completed, skipped, .. }
+            | Self::Retargeting { completed, skipped, .. } => (completed, skipped),
+        };
+        let settled = move |pr: &PrNumber| completed.contains(pr) || skipped.contains(pr);
+        self.frozen_descendants().iter().copied().filter(move |pr| !settled(pr))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,4 +110,30 @@ pub struct TrainError {
     #[serde(alias = "type")]
     pub error_type: String,
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prs(numbers: &[u64]) -> Vec<PrNumber> {
+        numbers.iter().copied().map(PrNumber::new).collect()
+    }
+
+    #[test]
+    fn what_remains_is_frozen_and_neither_completed_nor_skipped() {
+        let (completed, skipped, frozen_descendants) = (prs(&[3, 9]), prs(&[7]), prs(&[8, 3, 7, 5]));
+        let (c, s, f) = (|| completed.clone(), || skipped.clone(), || frozen_descendants.clone());
+        for phase in [
+            CascadePhase::Preparing { completed: c(), skipped: s(), frozen_descendants: f() },
+            CascadePhase::Reconciling { completed: c(), skipped: s(), frozen_descendants: f() },
+            CascadePhase::CatchingUp { completed: c(), skipped: s(), frozen_descendants: f() },
+            CascadePhase::Retargeting { completed: c(), skipped: s(), frozen_descendants: f() },
+        ] {
+            assert_eq!(phase.remaining().collect::<Vec<_>>(), prs(&[8, 5]), "{phase:?}");
+        }
+        let pending = CascadePhase::SquashPending { skipped: s(), frozen_descendants: f() };
+        assert_eq!(pending.remaining().collect::<Vec<_>>(), prs(&[8, 3, 5]));
+        assert_eq!(CascadePhase::Idle.remaining().count(), 0);
+    }
 }
