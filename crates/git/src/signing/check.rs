@@ -1,5 +1,6 @@
 //! Whether commits can be signed, tried out: one is made as in production, and git verifies it.
 
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ pub async fn verify(git: &Git, dir: &Path, commit: &Oid, signing: &Signing) -> R
         Signing::Gpg { .. } => {}
         Signing::Ssh { key_path } => {
             let file = allowed_signers(key_path)?;
-            let mut setting = std::ffi::OsString::from("gpg.ssh.allowedSignersFile=");
+            let mut setting = OsString::from("gpg.ssh.allowedSignersFile=");
             setting.push(file.path());
             command = command.setting(setting);
             signers = Some(file);
@@ -112,8 +113,13 @@ fn look(signing: &Signing) -> Result<(), Fault> {
 
 fn on_path(program: &'static str, package: &'static str) -> Result<(), Fault> {
     let path = std::env::var_os("PATH").unwrap_or_default();
+    if is_in(&path, program) { Ok(()) } else { Err(Fault::ProgramMissing { program, package }) }
+}
+
+/// Whether one of the folders that a PATH names has the program.
+fn is_in(path: &OsStr, program: &str) -> bool {
     let runs = |folder: PathBuf| rustix::fs::access(folder.join(program), rustix::fs::Access::EXEC_OK).is_ok();
-    if std::env::split_paths(&path).any(runs) { Ok(()) } else { Err(Fault::ProgramMissing { program, package }) }
+    std::env::split_paths(path).any(runs)
 }
 
 /// Reads the key file, if ssh-keygen would.
@@ -206,7 +212,23 @@ fn meaning(status: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::may_be;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::{is_in, may_be};
+
+    #[test]
+    fn a_program_is_found_where_it_can_be_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("gpg");
+        let path = std::env::join_paths(["/nonexistent".as_ref(), folder.path()]).unwrap();
+        assert!(!is_in(&path, "gpg"));
+        std::fs::write(&program, "").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(!is_in(&path, "gpg"));
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(is_in(&path, "gpg"));
+        assert!(!is_in("".as_ref(), "gpg"));
+    }
 
     #[test]
     fn a_key_is_recognised_by_the_end_of_its_fingerprint_or_of_its_primarys() {

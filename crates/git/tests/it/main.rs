@@ -1,4 +1,7 @@
 //! The git engine on real repositories.
 
+mod plain;
 mod proofs;
+mod properties;
+mod signing;
 mod support;
