@@ -10,9 +10,13 @@ pub mod error;
 pub mod merge;
 pub mod objects;
 pub mod oid;
+pub mod plan;
 pub mod proof;
+pub mod push;
 pub mod remote;
+pub mod repository;
 pub mod signing;
+pub mod stack;
 pub mod worktree;
 
 pub use command::Git;

@@ -172,12 +172,8 @@ impl Stack {
             })
             .await?;
         if let Some(head) = step.head() {
-            self.leave_at(&head.commit).await?;
+            self.repository.worktrees().move_head(&self.name, &head.commit).await?;
         }
         Ok(step)
-    }
-
-    async fn leave_at(&self, commit: &Oid) -> Result<(), Error> {
-        self.repository.worktrees().move_head(&self.name, commit).await
     }
 }

@@ -1,0 +1,88 @@
+//! The production engine upon the world's repository.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use git::repository::{Extent, Repository, Settings};
+use git::stack::Pull;
+use git::{Committer, Git, Remote, Signing, TokenSource};
+use merge_train_core::ids::{BranchName, PrNumber, RepoId};
+use merge_train_core::secret::Secret;
+
+use super::World;
+use super::server::{Server, TOKEN};
+
+pub struct Planted;
+
+#[async_trait]
+impl TokenSource for Planted {
+    async fn token(&self) -> Result<Option<Secret>, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Some(Secret::new(TOKEN)))
+    }
+}
+
+pub fn branch(name: &str) -> BranchName {
+    BranchName::parse(name).expect("a branch name")
+}
+
+pub fn pr(number: u64) -> PrNumber {
+    PrNumber::new(number)
+}
+
+pub fn pull(number: u64, name: &str) -> Pull {
+    Pull { number: pr(number), branch: branch(name) }
+}
+
+fn repo() -> RepoId {
+    RepoId::new("octocat", "hello").expect("a name")
+}
+
+fn settings(base: &Path, extent: Extent) -> Settings {
+    let committer =
+        Committer { name: "merge-train".into(), email: "merge-train@example.com".into(), signing: Signing::Off };
+    Settings { base: base.to_owned(), extent, committer }
+}
+
+impl World {
+    /// The folder that the clones are in.
+    pub fn clones(&self) -> std::path::PathBuf {
+        self.folder.path().join("clones")
+    }
+
+    /// A clone of the origin, over the file system.
+    pub fn repository(&self, extent: Extent) -> Arc<Repository> {
+        let remote = Remote::folder(&self.origin()).expect("an absolute path");
+        self.open(extent, remote)
+    }
+
+    /// A clone of the origin as `server` has it.
+    pub fn repository_on(&self, server: &Server, extent: Extent) -> Arc<Repository> {
+        self.open(extent, Remote::on_server(server.url(), &repo(), Arc::new(Planted)).expect("an address"))
+    }
+
+    fn open(&self, extent: Extent, remote: Remote) -> Arc<Repository> {
+        let settings = settings(&self.clones(), extent);
+        self.run(async {
+            let git = Git::find("git").await.expect("git is installed");
+            Repository::open(git, &settings, &repo(), remote).await.expect("a clone")
+        })
+    }
+
+    /// Serves the origin as `octocat/hello.git`, as a server does that allows what GitHub allows.
+    pub fn serve(&self) -> Server {
+        let root = self.folder.path().join("served");
+        std::fs::create_dir_all(root.join("octocat")).expect("a folder");
+        std::os::unix::fs::symlink(self.origin(), root.join("octocat/hello.git")).expect("a link");
+        for (key, value) in [("http.receivepack", "true"), ("uploadpack.allowFilter", "true")] {
+            self.configure(key, value);
+        }
+        self.configure("uploadpack.allowAnySHA1InWant", "true");
+        Server::start(&root)
+    }
+
+    /// Sets something in the configuration of the origin.
+    pub fn configure(&self, key: &str, value: &str) {
+        super::process::git(&self.origin(), &["config", key, value]);
+    }
+}
