@@ -27,17 +27,17 @@ pub struct GeneratedBranch {
 }
 
 impl GeneratedBranch {
-    /// As the world writes them.
-    pub fn chain(&self) -> Vec<(Vec<Change>, String)> {
-        self.commits.iter().map(|commit| (commit.changes.clone(), commit.message.clone())).collect()
-    }
-
     /// Does to a model of a tree what the branch does to a tree.
     pub fn apply(&self, contents: &mut Contents) {
         for commit in &self.commits {
             apply(contents, &commit.changes);
         }
     }
+}
+
+/// Commits as the world writes them.
+pub fn chain(commits: &[GeneratedCommit]) -> Vec<(Vec<Change>, String)> {
+    commits.iter().map(|commit| (commit.changes.clone(), commit.message.clone())).collect()
 }
 
 /// Files of every owner that are there before any branch.
