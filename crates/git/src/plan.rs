@@ -33,10 +33,18 @@ impl Stack {
             at.insert(member.pull.number, heads.of(&member.pull.wanted())?.clone());
         }
         let main = heads.of(&Wanted::Default(default.clone()))?.clone();
-        self.repository().healing(async || self.compute(members, default, &at, &main).await).await
+        let generation = self.repository().generation();
+        match self.plan_from(members, default, &at, &main).await {
+            Ok(plan) => Ok(plan),
+            Err(error) => {
+                self.repository().heal(generation, error).await?;
+                self.fetch(&wanted).await?;
+                self.plan_from(members, default, &at, &main).await
+            }
+        }
     }
 
-    async fn compute(
+    async fn plan_from(
         &self,
         members: &[Member],
         default: &BranchName,

@@ -46,15 +46,28 @@ pub struct Claim {
     pub known_before: Option<Oid>,
 }
 
+/// What a step does to a pull request's branch.
+#[derive(Clone, Copy, Debug)]
+enum Work<'a> {
+    Prepare(PrNumber),
+    Reconcile(&'a Squash),
+    CatchUp,
+    AddLate(PrNumber, &'a Squash),
+    UpdateRoot,
+}
+
 impl Stack {
     pub(crate) async fn open(
         repository: Arc<Repository>,
         name: Name,
         cancel: CancellationToken,
     ) -> Result<Self, Error> {
-        let stack = Self { repository, name, cancel };
-        stack.repository.healing(async || stack.repository.worktrees().ensure(&stack.name).await.map(drop)).await?;
-        Ok(stack)
+        let generation = repository.generation();
+        if let Err(error) = repository.worktrees().ensure(&name).await {
+            repository.heal(generation, error).await?;
+            repository.worktrees().ensure(&name).await?;
+        }
+        Ok(Self { repository, name, cancel })
     }
 
     pub fn repository(&self) -> &Arc<Repository> {
@@ -68,57 +81,29 @@ impl Stack {
 
     /// Fetches the wanted refs, all or none.
     pub async fn fetch(&self, wanted: &[Wanted]) -> Result<Heads, Error> {
-        let namespace = self.name.namespace();
-        self.repository.healing(async || self.repository.fetch(&namespace, wanted, &self.cancel).await).await
+        let (generation, namespace) = (self.repository.generation(), self.name.namespace());
+        match self.repository.fetch(&namespace, wanted, &self.cancel).await {
+            Ok(heads) => Ok(heads),
+            Err(error) => {
+                self.repository.heal(generation, error).await?;
+                self.repository.fetch(&namespace, wanted, &self.cancel).await
+            }
+        }
     }
 
     /// Merges the predecessor's head into `descendant`: before the predecessor is squashed.
     pub async fn prepare(&self, descendant: &Pull, predecessor: PrNumber, default: &BranchName) -> Result<Step, Error> {
-        let wanted = [descendant.wanted(), Wanted::Pull(predecessor)];
-        self.step(&wanted, async |heads| {
-            let branch = Branch { name: &descendant.branch, head: heads.of(&wanted[0])?, default };
-            self.objects().prepare(branch, predecessor, heads.of(&wanted[1])?).await
-        })
-        .await
-    }
-
-    /// Whether what GitHub calls a merge is a squash that descendants can be reconciled with.
-    pub async fn validate(&self, claim: &Claim, default: &BranchName) -> Result<Result<Squash, NotSquash>, Error> {
-        let wanted = [Wanted::Default(default.clone()), Wanted::Pull(claim.pull)];
-        self.repository
-            .healing(async || {
-                let heads = self.fetch(&wanted).await?;
-                let landing = Landing {
-                    pull: claim.pull,
-                    merge_commit: claim.merge_commit.clone(),
-                    pull_head: heads.of(&wanted[1])?.clone(),
-                    pull_commits: claim.commits,
-                    default_head: heads.of(&wanted[0])?.clone(),
-                    known_before: claim.known_before.clone(),
-                };
-                self.objects().validate_squash(&landing).await
-            })
-            .await
+        self.step(descendant, Work::Prepare(predecessor), default).await
     }
 
     /// Relates `descendant` to its predecessor's squash: after it, and before anything else is merged.
     pub async fn reconcile(&self, descendant: &Pull, squash: &Squash, default: &BranchName) -> Result<Step, Error> {
-        let wanted = [descendant.wanted(), Wanted::Default(default.clone())];
-        self.step(&wanted, async |heads| {
-            let branch = Branch { name: &descendant.branch, head: heads.of(&wanted[0])?, default };
-            self.objects().reconcile(branch, squash).await
-        })
-        .await
+        self.step(descendant, Work::Reconcile(squash), default).await
     }
 
     /// Merges what landed on the default branch after the squash into `descendant`.
     pub async fn catch_up(&self, descendant: &Pull, default: &BranchName) -> Result<Step, Error> {
-        let wanted = [descendant.wanted(), Wanted::Default(default.clone())];
-        self.step(&wanted, async |heads| {
-            let branch = Branch { name: &descendant.branch, head: heads.of(&wanted[0])?, default };
-            self.objects().catch_up(branch, heads.of(&wanted[1])?).await
-        })
-        .await
+        self.step(descendant, Work::CatchUp, default).await
     }
 
     /// All of it for a pull request whose predecessor had landed before it joined.
@@ -129,23 +114,24 @@ impl Stack {
         squash: &Squash,
         default: &BranchName,
     ) -> Result<Step, Error> {
-        let wanted = [late.wanted(), Wanted::Pull(predecessor), Wanted::Default(default.clone())];
-        self.step(&wanted, async |heads| {
-            let branch = Branch { name: &late.branch, head: heads.of(&wanted[0])?, default };
-            let (predecessor_head, default_head) = (heads.of(&wanted[1])?, heads.of(&wanted[2])?);
-            self.objects().add_late(branch, predecessor, predecessor_head, squash, default_head).await
-        })
-        .await
+        self.step(late, Work::AddLate(predecessor, squash), default).await
     }
 
     /// Merges the default branch into a root that is behind it.
     pub async fn update_root(&self, root: &Pull, default: &BranchName) -> Result<Step, Error> {
-        let wanted = [root.wanted(), Wanted::Default(default.clone())];
-        self.step(&wanted, async |heads| {
-            let branch = Branch { name: &root.branch, head: heads.of(&wanted[0])?, default };
-            self.objects().update_root(branch, heads.of(&wanted[1])?).await
-        })
-        .await
+        self.step(root, Work::UpdateRoot, default).await
+    }
+
+    /// Whether what GitHub calls a merge is a squash that descendants can be reconciled with.
+    pub async fn validate(&self, claim: &Claim, default: &BranchName) -> Result<Result<Squash, NotSquash>, Error> {
+        let generation = self.repository.generation();
+        match self.try_validate(claim, default).await {
+            Ok(verdict) => Ok(verdict),
+            Err(error) => {
+                self.repository.heal(generation, error).await?;
+                self.try_validate(claim, default).await
+            }
+        }
     }
 
     /// Pushes what a step came to.
@@ -159,21 +145,56 @@ impl Stack {
     }
 
     /// Fetches, computes, and leaves the worktree at the result, where a person can look at it.
-    async fn step(
-        &self,
-        wanted: &[Wanted],
-        compute: impl AsyncFn(&Heads) -> Result<Step, Error>,
-    ) -> Result<Step, Error> {
-        let step = self
-            .repository
-            .healing(async || {
-                let heads = self.fetch(wanted).await?;
-                compute(&heads).await
-            })
-            .await?;
+    async fn step(&self, pull: &Pull, work: Work<'_>, default: &BranchName) -> Result<Step, Error> {
+        let generation = self.repository.generation();
+        let step = match self.compute(pull, work, default).await {
+            Ok(step) => step,
+            Err(error) => {
+                self.repository.heal(generation, error).await?;
+                self.compute(pull, work, default).await?
+            }
+        };
         if let Some(head) = step.head() {
             self.repository.worktrees().move_head(&self.name, &head.commit).await?;
         }
         Ok(step)
+    }
+
+    async fn compute(&self, pull: &Pull, work: Work<'_>, default: &BranchName) -> Result<Step, Error> {
+        let mut wanted = vec![pull.wanted()];
+        let newest = Wanted::Default(default.clone());
+        if !matches!(work, Work::Prepare(_)) {
+            wanted.push(newest.clone());
+        }
+        if let Work::Prepare(predecessor) | Work::AddLate(predecessor, _) = work {
+            wanted.push(Wanted::Pull(predecessor));
+        }
+        let heads = self.fetch(&wanted).await?;
+        let branch = Branch { name: &pull.branch, head: heads.of(&wanted[0])?, default };
+        let objects = self.objects();
+        match work {
+            Work::Prepare(number) => objects.prepare(branch, number, heads.of(&Wanted::Pull(number))?).await,
+            Work::Reconcile(squash) => objects.reconcile(branch, squash).await,
+            Work::CatchUp => objects.catch_up(branch, heads.of(&newest)?).await,
+            Work::AddLate(number, squash) => {
+                let (predecessor, default) = (heads.of(&Wanted::Pull(number))?, heads.of(&newest)?);
+                objects.add_late(branch, number, predecessor, squash, default).await
+            }
+            Work::UpdateRoot => objects.update_root(branch, heads.of(&newest)?).await,
+        }
+    }
+
+    async fn try_validate(&self, claim: &Claim, default: &BranchName) -> Result<Result<Squash, NotSquash>, Error> {
+        let wanted = [Wanted::Default(default.clone()), Wanted::Pull(claim.pull)];
+        let heads = self.fetch(&wanted).await?;
+        let landing = Landing {
+            pull: claim.pull,
+            merge_commit: claim.merge_commit.clone(),
+            pull_head: heads.of(&wanted[1])?.clone(),
+            pull_commits: claim.commits,
+            default_head: heads.of(&wanted[0])?.clone(),
+            known_before: claim.known_before.clone(),
+        };
+        self.objects().validate_squash(&landing).await
     }
 }

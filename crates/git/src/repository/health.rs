@@ -23,17 +23,14 @@ pub(super) struct Watch {
 }
 
 impl Repository {
-    /// Does `work`; if it fails because the clone is damaged, makes the clone anew and does it once more.
-    pub(crate) async fn healing<T>(&self, work: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
-        let generation = self.generation();
-        match work().await {
-            Err(error) if is_unexplained(&error) && self.heal(generation).await? => work().await,
-            done => done,
-        }
+    /// For work that failed on the clone of `generation`: whether doing it once more makes sense, because there is another clone
+    /// now. If not, the error is what it is.
+    pub(crate) async fn heal(&self, generation: u64, error: Error) -> Result<(), Error> {
+        if is_unexplained(&error) && self.is_replaced(generation).await? { Ok(()) } else { Err(error) }
     }
 
-    /// Whether there is another clone now than the one of `generation`.
-    async fn heal(&self, generation: u64) -> Result<bool, Error> {
+    /// Whether there is another clone now than the one of `generation`; a damaged one is replaced for that.
+    async fn is_replaced(&self, generation: u64) -> Result<bool, Error> {
         let _one = self.health.renewed.lock().await;
         if self.generation() != generation {
             return Ok(true);

@@ -78,6 +78,26 @@ pub(super) fn remove_admin(admins: &Path, worktree: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The least that git takes for a repository, for a worktree to be made in. Its objects are another's.
+pub(super) fn staging(base: &Path) -> Result<tempfile::TempDir> {
+    let staging = tempfile::Builder::new().prefix(".staging-").tempdir_in(base)?;
+    fs::write(staging.path().join("HEAD"), "ref: refs/heads/none\n")?;
+    fs::create_dir(staging.path().join("refs"))?;
+    Ok(staging)
+}
+
+/// Moves the administrative folder of the worktree at `worktree`, which was made in `staging`, among those of the clone.
+pub(super) fn move_in(staging: &Path, admins: &Path, worktree: &Path) -> Result<()> {
+    let name = worktree.file_name().unwrap_or_default();
+    let admin = admins.join(name);
+    fs::create_dir_all(admins)?;
+    remove(&admin)?;
+    fs::rename(staging.join("worktrees").join(name), &admin)?;
+    let link = worktree.join(".git.new");
+    fs::write(&link, [b"gitdir: ", admin.as_os_str().as_bytes(), b"\n"].concat())?;
+    fs::rename(&link, worktree.join(".git"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,11 +92,18 @@ impl Place {
         Ok((is_clones && is_known).then_some(Sound { admin, head }))
     }
 
+    /// Makes the worktree apart from the clone and moves it in whole: whoever enumerates the clone's worktrees meanwhile, as
+    /// every fetch does, would stumble over one that is half made.
     async fn make_anew(&self, path: &Path) -> Result<(), Error> {
         self.remove(path).await?;
         let nothing = self.empty_commit().await?;
+        let base = self.clone.parent().unwrap_or(Path::new("/"));
+        let staging = folder::staging(base).map_err(Error::io("making a worktree"))?;
         let args = ["worktree", "add", "--quiet", "--no-checkout", "--detach", "--"];
-        self.git.on(&self.clone, args).arg(path).arg(nothing.as_str()).run().await.map(drop)
+        let command = self.git.on(staging.path(), args).env("GIT_OBJECT_DIRECTORY", self.clone.join("objects"));
+        command.arg(path).arg(nothing.as_str()).run().await?;
+        let (path, admins) = (path.to_owned(), self.clone.join("worktrees"));
+        on_disk("making a worktree", move || folder::move_in(staging.path(), &admins, &path)).await
     }
 
     /// A commit without files and without parents: where a HEAD can be before anything was fetched. Always the same.

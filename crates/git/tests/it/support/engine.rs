@@ -86,3 +86,12 @@ impl World {
         super::process::git(&self.origin(), &["config", key, value]);
     }
 }
+
+impl World {
+    /// The refs that the clone has left.
+    pub fn refs_of_clone(&self) -> Vec<String> {
+        let clone = self.clones().join("octocat-hello/clone");
+        let listed = super::process::git(&clone, &["for-each-ref", "--format=%(refname)"]);
+        String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
+    }
+}

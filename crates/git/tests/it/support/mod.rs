@@ -2,10 +2,12 @@
 //! GitHub, or somebody with git, can land them. None of it is made with the code under test.
 
 pub mod contents;
+pub mod engine;
 pub mod generate;
 pub mod history;
 pub mod landing;
 mod process;
+pub mod server;
 
 use std::cell::Cell;
 use std::future::Future;

@@ -94,7 +94,8 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response<
         faults.iter().find(|(end, _)| path.ends_with(end)).map(|(_, fault)| *fault)
     };
     let expected = format!("Basic {}", STANDARD.encode(format!("x-access-token:{TOKEN}")));
-    let authorized = request.headers().get(header::AUTHORIZATION).is_some_and(|found| found.as_bytes() == expected.as_bytes());
+    let authorized =
+        request.headers().get(header::AUTHORIZATION).is_some_and(|found| found.as_bytes() == expected.as_bytes());
     if !authorized {
         return Response::builder()
             .status(StatusCode::UNAUTHORIZED)
@@ -119,7 +120,8 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response<
 async fn back_end(root: &Path, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.expect("the whole request");
-    let text = |headers: &HeaderMap, name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
+    let text =
+        |headers: &HeaderMap, name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
     let mut child = tokio::process::Command::new("git")
         .arg("http-backend")
         .env_clear()
@@ -157,7 +159,9 @@ fn answer(output: &[u8]) -> Response<Body> {
     for line in head.split("\r\n") {
         let (name, value) = line.split_once(": ").expect("a header");
         response = match name {
-            "Status" => response.status(value.split(' ').next().and_then(|code| code.parse::<u16>().ok()).expect("a status")),
+            "Status" => {
+                response.status(value.split(' ').next().and_then(|code| code.parse::<u16>().ok()).expect("a status"))
+            }
             _ => response.header(name, value),
         };
     }

@@ -1,0 +1,6 @@
+//! The engine against a remote: fetching, pushing, planning, surviving.
+
+mod stacks;
+#[path = "../it/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "each test binary uses a part of the world")]
+mod support;
