@@ -55,7 +55,7 @@ impl Daemon {
         let text = format!(
             "[github]\napi_url = \"http://127.0.0.1:9/api/v3\"\ngraphql_url = \"http://127.0.0.1:9/graphql\"\n\
              git_url = \"http://127.0.0.1:9\"\ntoken = \"x\"\n\
-             [state]\nstate_dir = \"state\"\ncommit_group = {commit_group}\n[log]\nfilter = \"error\"\n\
+             [git]\nsigning = \"off\"\n[state]\nstate_dir = \"state\"\ncommit_group = {commit_group}\n[log]\nfilter = \"error\"\n\
              [server]\nbind_address = \"127.0.0.1:0\"\nwebhook_secret = \"{SECRET}\"\n"
         );
         std::fs::write(&config, text).expect("the configuration is written");

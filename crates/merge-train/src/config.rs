@@ -30,9 +30,9 @@ use std::path::Path;
 use serde::Deserialize;
 
 pub use environment::Environment;
+pub use merge_train_core::secret::Secret;
 pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
-pub use merge_train_core::secret::Secret;
 pub use sections::*;
 
 /// The file that is read when none is named.

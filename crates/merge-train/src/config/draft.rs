@@ -59,9 +59,7 @@ impl Draft {
             Err(problem) => Err(problem.clone()),
         };
         match outcome {
-            Ok(Value::String(path)) if entry.setting.kind == Kind::Path => {
-                Some(directory.join(path).to_string_lossy().into())
-            }
+            Ok(Value::String(path)) if entry.setting.kind == Kind::Path => Some(absolute(directory, &path)),
             Ok(value) => Some(value),
             Err(problem) => {
                 self.problems.push(problem);
@@ -94,6 +92,9 @@ impl Draft {
             let Some((variable, text)) = environment.setting(section, setting) else { continue };
             let place = Place::Variable(variable);
             match judge(section, setting, &Written::Bare(text.to_owned()), &place) {
+                Ok(Value::String(path)) if setting.kind == Kind::Path => {
+                    _ = self.values.insert((section.name, setting.key), (absolute(Path::new(""), &path), place));
+                }
                 Ok(value) => _ = self.values.insert((section.name, setting.key), (value, place)),
                 Err(problem) => self.problems.push(problem),
             }
@@ -159,6 +160,12 @@ impl Draft {
         }
         (Value::Object(root), places)
     }
+}
+
+/// A path as every process sees it, wherever it runs: git runs in the root folder.
+fn absolute(directory: &Path, path: &str) -> Value {
+    let path = directory.join(path);
+    std::path::absolute(&path).unwrap_or(path).to_string_lossy().into()
 }
 
 fn single_settings() -> impl Iterator<Item = (&'static Section, &'static Setting)> {

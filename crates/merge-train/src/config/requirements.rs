@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use git::Signing;
+use git::repository::Settings;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 
 use super::problem::{Error, Place, Problem, none_of};
@@ -16,6 +18,7 @@ pub struct ForServe {
     /// At least one; none is empty.
     pub webhook_secrets: Vec<Secret>,
     pub storage: Storage,
+    pub clones: Settings,
 }
 
 /// As whom GitHub is spoken to.
@@ -41,12 +44,24 @@ impl Config {
         let credentials = self.read_credentials().map_err(&mut keep).ok();
         let webhook_secrets = self.webhook_secrets().map_err(&mut keep).ok();
         let storage = self.find_storage().map_err(&mut keep).ok();
+        let signing = self.find_signing().map_err(&mut keep).ok();
         none_of(problems)?;
         Ok(ForServe {
             credentials: credentials.expect("it is a problem otherwise"),
             webhook_secrets: webhook_secrets.expect("it is a problem otherwise"),
             storage: storage.expect("it is a problem otherwise"),
+            clones: self.git.clones(signing.expect("it is a problem otherwise")),
         })
+    }
+
+    /// As whom GitHub is spoken to. Reads the app's key.
+    pub fn credentials(&self) -> Result<Credentials, Error> {
+        self.read_credentials().map_err(|problem| Error::Invalid(vec![problem]))
+    }
+
+    /// How commits are signed: never unsigned because nobody said anything.
+    pub fn signing(&self) -> Result<Signing, Error> {
+        self.find_signing().map_err(|problem| Error::Invalid(vec![problem]))
     }
 
     /// Where state is kept. Makes the directory if it is not there.
@@ -78,6 +93,14 @@ impl Config {
             return Err(Problem::new(Place::Nowhere, text));
         }
         Ok(self.server.webhook_secret.clone())
+    }
+
+    fn find_signing(&self) -> Result<Signing, Problem> {
+        self.git.signing().ok_or_else(|| {
+            let text = "nothing says how commits are signed; set git.signing_key_id (and git.gpg_home) to sign with GPG, \
+                        git.ssh_key_path to sign with an SSH key, or git.signing = \"off\" to leave them unsigned";
+            Problem::new(Place::Nowhere, text)
+        })
     }
 
     fn find_storage(&self) -> Result<Storage, Problem> {

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use git::repository::{Extent, Settings};
+use git::{Committer, Signing};
 use merge_train_core::ids::{Invalid, TenantId};
 use serde::Deserialize;
 
@@ -28,6 +30,7 @@ pub struct Github {
 #[serde(deny_unknown_fields)]
 pub struct Git {
     pub clone_base_dir: PathBuf,
+    clone: CloneKind,
     signing: Option<SigningKind>,
     signing_key_id: Option<String>,
     gpg_home: Option<PathBuf>,
@@ -38,32 +41,43 @@ pub struct Git {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
+enum CloneKind {
+    Partial,
+    Full,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum SigningKind {
     Gpg,
     Ssh,
     Off,
 }
 
-/// How commits are signed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Signing {
-    Gpg { key_id: String, home: Option<PathBuf> },
-    Ssh { key_path: PathBuf },
-    Off,
-}
-
 impl Git {
-    /// What the four settings about signing come to. That the key belongs to the kind was checked when they were read.
-    pub fn signing(&self) -> Signing {
+    /// Where clones are and how they are made, with commits signed as `signing` says.
+    pub fn clones(&self, signing: Signing) -> Settings {
+        Settings {
+            base: self.clone_base_dir.clone(),
+            extent: match self.clone {
+                CloneKind::Partial => Extent::Partial,
+                CloneKind::Full => Extent::Full,
+            },
+            committer: Committer { name: self.user_name.clone(), email: self.user_email.clone(), signing },
+        }
+    }
+
+    /// What the four settings about signing come to; none if they say nothing. That the key belongs to the kind was checked
+    /// when they were read.
+    pub fn signing(&self) -> Option<Signing> {
         let gpg = || self.signing_key_id.clone().map(|key_id| Signing::Gpg { key_id, home: self.gpg_home.clone() });
         let ssh = || self.ssh_key_path.clone().map(|key_path| Signing::Ssh { key_path });
         match self.signing {
             Some(SigningKind::Gpg) => gpg(),
             Some(SigningKind::Ssh) => ssh(),
-            Some(SigningKind::Off) => None,
+            Some(SigningKind::Off) => Some(Signing::Off),
             None => gpg().or_else(ssh),
         }
-        .unwrap_or(Signing::Off)
     }
 }
 

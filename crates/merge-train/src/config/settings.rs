@@ -117,10 +117,11 @@ pub static SECTIONS: &[Section] = &[
     ] },
     Section { name: "git", rows: Rows::One, doc: "The clones, and who signs the commits made in them.", settings: &[
         set("clone_base_dir", Kind::Path, "Where the bare clones live. Everything in it can be fetched again.").default("/var/lib/merge-train/repos"),
-        set("signing", Kind::Choice(&["gpg", "ssh", "off"]), "How commits are signed. Unset: `gpg` with a `signing_key_id`, `ssh` with an `ssh_key_path`, otherwise `off`."),
+        set("clone", Kind::Choice(&["partial", "full"]), "How much of a repository is cloned. `partial`: all commits and the names of all files; what is in a file is fetched when a merge needs it, where the server allows that. `full`: everything at once; larger, and merges need no network.").default("partial"),
+        set("signing", Kind::Choice(&["gpg", "ssh", "off"]), "How commits are signed. Unset: `gpg` with a `signing_key_id`, `ssh` with an `ssh_key_path`. With neither key `serve` does not start: commits are unsigned only where `off` says so."),
         set("signing_key_id", Kind::Text, "The id of the GPG key that signs."),
         set("gpg_home", Kind::Path, "GnuPG's home directory, which holds that key."),
-        set("ssh_key_path", Kind::Path, "The SSH key that signs."),
+        set("ssh_key_path", Kind::Path, "The SSH key that signs: its private half, without a passphrase."),
         set("user_name", Kind::Text, "The committer's name.").default("merge-train"),
         set("user_email", Kind::Text, "The committer's address.").default("merge-train@localhost"),
     ] },

@@ -7,6 +7,9 @@ mod overrides;
 
 use std::path::Path;
 
+use git::Signing;
+use git::repository::Extent;
+
 use super::*;
 
 /// The configuration of a file with this text, or the problems it is refused for, a line each.
@@ -31,7 +34,8 @@ fn an_empty_file_gives_the_defaults() {
     assert_eq!(config.behavior.max_stack_size, 50);
     assert_eq!(config.housekeeping.max_prs_in_snapshot, 1000);
     assert_eq!(config.log.format, LogFormat::Auto);
-    assert_eq!(config.git.signing(), Signing::Off);
+    assert_eq!(config.git.signing(), None);
+    assert_eq!(config.git.clones(Signing::Off).extent, Extent::Partial);
     assert!(config.server.webhook_secret.is_empty() && config.api_keys.is_empty() && config.warnings.is_empty());
 }
 
@@ -61,7 +65,7 @@ fn the_file_of_the_specification_is_accepted() {
     let config = parse(text, &Environment::from([("WEBHOOK_SECRET", "s3cret")])).expect("it is the specification's");
     assert_eq!(config.server.webhook_secret, [Secret::new("s3cret")]);
     let home = Some("/etc/merge-train/gnupg".into());
-    assert_eq!(config.git.signing(), Signing::Gpg { key_id: "ABCD1234".into(), home });
+    assert_eq!(config.git.signing(), Some(Signing::Gpg { key_id: "ABCD1234".into(), home }));
 }
 
 #[test]
@@ -87,6 +91,23 @@ fn paths_in_a_file_are_seen_from_its_directory() {
     let config = Config::load(Some(&file), &Environment::default()).expect("it has no mistakes");
     assert_eq!(config.state.state_dir, folder.path().join("state"));
     assert_eq!(config.git.clone_base_dir, Path::new("/repos"));
+}
+
+#[test]
+fn every_path_is_absolute_wherever_it_was_written() {
+    let environment = Environment::from([("MERGE_TRAIN_STATE_DIR", "state")]);
+    let config = parse("[git]\nssh_key_path = 'key'\nclone_base_dir = '../repos'", &environment).expect("no mistakes");
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(config.git.signing(), Some(Signing::Ssh { key_path: here.join("key") }));
+    assert_eq!(config.git.clone_base_dir, here.join("../repos"));
+    assert_eq!(config.state.state_dir, here.join("state"));
+}
+
+#[test]
+fn clones_are_partial_unless_said_otherwise() {
+    let extent = |text: &str| accepted(text).git.clones(Signing::Off).extent;
+    assert_eq!(extent("[git]\nclone = 'partial'"), Extent::Partial);
+    assert_eq!(extent("[git]\nclone = 'full'"), Extent::Full);
 }
 
 #[test]

@@ -13,8 +13,8 @@ fn in_folder(text: &str) -> (tempfile::TempDir, Config) {
 }
 
 #[test]
-fn a_token_and_a_webhook_secret_are_enough_to_serve() {
-    let (folder, config) = in_folder("[github]\ntoken = 't'\n[server]\nwebhook_secret = 's'");
+fn a_token_a_webhook_secret_and_a_word_on_signing_are_enough_to_serve() {
+    let (folder, config) = in_folder("[github]\ntoken = 't'\n[server]\nwebhook_secret = 's'\n[git]\nsigning = 'off'");
     let ready = config.check_for_serve().expect("nothing is missing");
     assert_eq!(ready.credentials, Credentials::Token(Secret::new("t")));
     assert_eq!(ready.webhook_secrets, [Secret::new("s")]);
@@ -33,16 +33,31 @@ fn state_alone_is_enough_to_find_the_state() {
 fn all_that_serve_lacks_is_told_at_once() {
     let told = accepted("[state]\nstate_dir = '/proc/none'").check_for_serve().expect_err("all is missing").to_string();
     let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 3, "{told}");
+    assert_eq!(lines.len(), 4, "{told}");
     assert!(lines[0].starts_with("merge-train.toml:2:13: state.state_dir: /proc/none cannot be written ("), "{told}");
     assert!(lines[0].contains("MERGE_TRAIN_STATE_DIR"), "{told}");
     assert!(lines[1].starts_with("configuration: nobody to be on GitHub; set github.app_id"), "{told}");
-    assert!(lines[2].starts_with("configuration: server.webhook_secret is missing"), "{told}");
+    assert!(lines[2].starts_with("configuration: nothing says how commits are signed"), "{told}");
+    assert!(lines[3].starts_with("configuration: server.webhook_secret is missing"), "{told}");
+}
+
+#[test]
+fn commits_are_unsigned_only_by_an_explicit_setting() {
+    let signing = |git: &str| accepted(&format!("[git]\n{git}")).signing().map_err(|error| error.to_string());
+    let told = signing("").expect_err("nobody said anything");
+    for way in ["git.signing_key_id", "git.ssh_key_path", "git.signing = \"off\""] {
+        assert!(told.contains(way), "{told}");
+    }
+    assert_eq!(signing("signing = 'off'"), Ok(Signing::Off));
+    assert_eq!(signing("signing_key_id = 'A'"), Ok(Signing::Gpg { key_id: "A".into(), home: None }));
+    assert_eq!(signing("ssh_key_path = '/k'"), Ok(Signing::Ssh { key_path: "/k".into() }));
+    // A key that lies there unused is no reason to sign.
+    assert_eq!(signing("signing = 'off'\nsigning_key_id = 'A'"), Ok(Signing::Off));
 }
 
 #[tokio::test]
 async fn an_app_is_asked_for_a_private_key_that_can_sign() {
-    let app = "[server]\nwebhook_secret = 's'\n[github]\napp_id = 7\ninstallation_id = 8\nprivate_key_path = 'app.pem'";
+    let app = "[git]\nsigning = 'off'\n[server]\nwebhook_secret = 's'\n[github]\napp_id = 7\ninstallation_id = 8\nprivate_key_path = 'app.pem'";
     let (folder, config) = in_folder(app);
     let path = folder.path().join("app.pem");
     let told = |config: &Config| config.check_for_serve().expect_err("no key").to_string();

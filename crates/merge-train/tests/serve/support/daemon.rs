@@ -20,6 +20,7 @@ pub struct Setup {
     dir: PathBuf,
     database: Database,
     github: String,
+    signing: String,
     secrets: Vec<String>,
     more: String,
     /// What the process is started through, such as a shell that sets limits.
@@ -34,6 +35,7 @@ impl Setup {
             database: Database::Sqlite,
             github: "[github]\napi_url = \"http://127.0.0.1:9/api/v3\"\ngraphql_url = \"http://127.0.0.1:9/graphql\"\ntoken = \"x\"\n"
                 .to_owned(),
+            signing: "signing = \"off\"".to_owned(),
             secrets: vec![SECRET.to_owned()],
             more: String::new(),
             through: Vec::new(),
@@ -48,6 +50,12 @@ impl Setup {
     /// The `[github]` section.
     pub fn github(mut self, section: String) -> Self {
         self.github = section;
+        self
+    }
+
+    /// What `[git]` says of signing.
+    pub fn signing(mut self, settings: &str) -> Self {
+        self.signing = settings.to_owned();
         self
     }
 
@@ -71,6 +79,11 @@ impl Setup {
         self.dir.join("state")
     }
 
+    /// Where clones are made.
+    pub fn clones(&self) -> PathBuf {
+        self.dir.join("repos")
+    }
+
     pub fn config(&self) -> PathBuf {
         self.dir.join("merge-train.toml")
     }
@@ -91,8 +104,8 @@ impl Setup {
             Database::Postgres(url) => format!("database_url = \"{url}\""),
         };
         let text = format!(
-            "{}\n[state]\n{state}\n[server]\nbind_address = \"127.0.0.1:0\"\nwebhook_secret = {:?}\n{}\n{keys}",
-            self.github, self.secrets, self.more
+            "{}\n[git]\nclone_base_dir = \"repos\"\n{}\n[state]\n{state}\n[server]\nbind_address = \"127.0.0.1:0\"\nwebhook_secret = {:?}\n{}\n{keys}",
+            self.github, self.signing, self.secrets, self.more
         );
         std::fs::write(self.config(), text).expect("the configuration is written");
     }
