@@ -61,9 +61,9 @@ impl Repository {
             .await?;
         let said = match command.until(cancel).run_allowing(&[0, 1]).await {
             Ok(output) if output.code == 0 => return Ok(Pushed::Landed),
-            Ok(output) => Said::Refusal(porcelain::refusal(&output.text(), &output.stderr)),
-            Err(Error::Failed { stderr, .. }) => Said::Failure(stderr),
-            Err(error @ Error::Deadline { .. }) => Said::Failure(error.to_string()),
+            Ok(output) => Said { refusal: porcelain::refusal(&output.text(), &output.stderr), stderr: output.stderr },
+            Err(Error::Failed { stderr, .. }) => Said { refusal: None, stderr },
+            Err(error @ Error::Deadline { .. }) => Said { refusal: None, stderr: error.to_string() },
             Err(error) => return Err(error),
         };
         self.judge(branch, advance, said, cancel).await
@@ -88,11 +88,8 @@ impl Repository {
             (None, _) => Pushed::BranchGone,
             (Some(head), _) if head == *to => Pushed::Landed,
             (Some(head), _) if head != *from => Pushed::ForeignAdvance { head },
-            (Some(_), Said::Refusal(Some(reason))) => Pushed::Rejected { reason },
-            (Some(_), Said::Refusal(None)) => {
-                Pushed::Transient { reason: "the branch moved, and moved back".to_owned() }
-            }
-            (Some(_), Said::Failure(stderr)) => match self.remote_fault(&stderr) {
+            (Some(_), Said { refusal: Some(reason), .. }) => Pushed::Rejected { reason },
+            (Some(_), Said { refusal: None, stderr }) => match self.remote_fault(&stderr) {
                 Error::Denied { message, .. } => Pushed::Rejected { reason: message },
                 _ => Pushed::Transient { reason: stderr },
             },
@@ -101,9 +98,8 @@ impl Repository {
 }
 
 /// What git said about a push that did not succeed.
-enum Said {
-    /// The server was spoken to, and refused; the reason, if it was the server's own and not a lost race.
-    Refusal(Option<String>),
-    /// The exchange broke off.
-    Failure(String),
+struct Said {
+    /// The server's own reason, if it was spoken to and refused.
+    refusal: Option<String>,
+    stderr: String,
 }

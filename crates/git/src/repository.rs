@@ -122,6 +122,11 @@ impl Repository {
         }
     }
 
+    /// How many git processes were started for it and for all that share its git.
+    pub fn processes(&self) -> u64 {
+        self.git.started()
+    }
+
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }

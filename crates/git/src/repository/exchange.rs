@@ -98,7 +98,8 @@ impl Repository {
 
     /// What the remote says of the wanted refs, without fetching anything.
     async fn advertised(&self, wanted: &[Wanted], cancel: &CancellationToken) -> Result<BTreeMap<String, Oid>, Error> {
-        let command = self.git().on(&self.clone_dir(), ["ls-remote", "--quiet", "--refs", "origin"]);
+        // By its address: this must tell of the remote also when the clone is damaged.
+        let command = self.git().anywhere(["ls-remote", "--quiet", "--refs", "--", self.remote().url()]);
         let command = command.args(wanted.iter().map(Wanted::remote_ref)).speaking_with(self.remote()).await?;
         match command.until(cancel).run().await {
             Ok(output) => parse_refs(&output.text(), '\t').ok_or_else(|| output.unexpected()),

@@ -1,6 +1,7 @@
 //! Housekeeping, beside the work and not in its way.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
@@ -19,8 +20,12 @@ impl Repository {
     /// younger than two weeks stays, so that work under way never loses an object.
     pub async fn tidy(&self, cancel: &CancellationToken) -> Result<(), Error> {
         let clone = self.clone_dir();
-        let tasks =
-            ["commit-graph", "loose-objects", "incremental-repack", "pack-refs"].map(|task| format!("--task={task}"));
+        let tasks: &[&str] = match has_packs(&clone) {
+            true => &["commit-graph", "loose-objects", "incremental-repack", "pack-refs"],
+            // Git fails to index no packs.
+            false => &["commit-graph", "loose-objects", "pack-refs"],
+        };
+        let tasks = tasks.iter().map(|task| format!("--task={task}"));
         let maintenance = self.git.on(&clone, ["maintenance", "run", "--quiet"]).args(tasks);
         maintenance.deadline(DEADLINE).until(cancel).run().await?;
         let stamp = clone.join(COLLECTED);
@@ -33,4 +38,9 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+fn has_packs(clone: &Path) -> bool {
+    let mut entries = fs::read_dir(clone.join("objects/pack")).into_iter().flatten().flatten();
+    entries.any(|entry| entry.path().extension().is_some_and(|extension| extension == "pack"))
 }

@@ -90,8 +90,48 @@ impl World {
 impl World {
     /// The refs that the clone has left.
     pub fn refs_of_clone(&self) -> Vec<String> {
-        let clone = self.clones().join("octocat-hello/clone");
+        let clone = self.clone_dir();
         let listed = super::process::git(&clone, &["for-each-ref", "--format=%(refname)"]);
         String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
+    }
+}
+
+impl World {
+    fn clone_dir(&self) -> std::path::PathBuf {
+        self.clones().join("octocat-hello/clone")
+    }
+
+    /// Whether the clone has the object, without asking the server for it.
+    pub fn clone_has(&self, object: &git::Oid) -> bool {
+        self.objects_of_clone().iter().any(|line| line.starts_with(object.as_str()))
+    }
+
+    /// How many files' contents the clone has.
+    pub fn blobs_of_clone(&self) -> usize {
+        self.objects_of_clone().iter().filter(|line| line.contains(" blob ")).count()
+    }
+
+    fn objects_of_clone(&self) -> Vec<String> {
+        let args = ["cat-file", "--batch-check", "--batch-all-objects"];
+        let listed = super::process::git(&self.clone_dir(), &args);
+        String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
+    }
+
+    pub fn delete_ref(&self, name: &str) {
+        super::process::git(&self.origin(), &["update-ref", "-d", name]);
+    }
+
+    pub fn has_ref(&self, name: &str) -> bool {
+        !super::process::git(&self.origin(), &["for-each-ref", name]).is_empty()
+    }
+
+    /// Gives the origin a hook, as a server has them.
+    pub fn add_hook(&self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = self.origin().join("hooks");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join(name);
+        std::fs::write(&path, script).expect("a hook");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("an executable hook");
     }
 }
