@@ -1,7 +1,10 @@
 //! The git engine on real repositories.
 
+mod equality;
 mod plain;
 mod proofs;
 mod properties;
 mod signing;
+#[allow(dead_code, unused_imports, reason = "each test binary uses a part of the world")]
 mod support;
+mod worktrees;

@@ -7,12 +7,14 @@ use git::Oid;
 use super::{World, oid, process};
 
 /// What `git merge` in a checkout came to.
-pub struct CheckoutMerge {
-    pub clean: bool,
-    /// Of a clean merge.
-    pub tree: Option<Oid>,
-    /// Of one in conflict: mode, object, stage and path of each entry, as `git ls-files -u` lists them, sorted.
-    pub unmerged: Vec<String>,
+#[derive(Debug)]
+pub enum CheckoutMerge {
+    /// With this tree.
+    Clean(Oid),
+    /// Mode, object, stage and path of each entry, as `git ls-files -u` lists them, sorted.
+    Conflict(Vec<String>),
+    /// Git fell over a conflict of its own making: it cannot write an index with a nameless object.
+    Broken,
 }
 
 impl World {
@@ -53,29 +55,47 @@ impl World {
 
     /// Merges two commits with files, and says what became of it.
     pub fn merge_in_checkout(&self, ours: &Oid, theirs: &Oid) -> CheckoutMerge {
+        self.empty_checkout();
         self.on_checkout(&["checkout", "-qf", "--detach", ours.as_str()]);
-        self.on_checkout(&["clean", "-ffdxq"]);
         let Output { status, stdout, stderr } = process::run_at(
+            &self.program,
             &self.checkout(),
             &["-c", "submodule.recurse=false", "merge", "--no-ff", "--no-edit", theirs.as_str()],
             self.tick(),
         );
         let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
-        let mut unmerged = Vec::new();
-        if !status.success() {
-            assert_eq!(status.code(), Some(1), "git merge could not even try: {text}");
-            let listed = String::from_utf8(self.on_checkout(&["ls-files", "-u", "-z"])).expect("paths are UTF-8");
-            unmerged = listed.split_terminator('\0').map(str::to_owned).collect();
-            unmerged.sort();
+        match status.code() {
+            Some(0) => CheckoutMerge::Clean(oid(&self.on_checkout(&["rev-parse", "HEAD^{tree}"]))),
+            Some(1) => {
+                let listed = String::from_utf8(self.on_checkout(&["ls-files", "-u", "-z"])).expect("paths are UTF-8");
+                let mut unmerged: Vec<String> = listed.split_terminator('\0').map(str::to_owned).collect();
+                unmerged.sort();
+                CheckoutMerge::Conflict(unmerged)
+            }
+            _ if text.contains("cache entry has null sha1") => CheckoutMerge::Broken,
+            _ => panic!("git merge could not even try: {text}"),
         }
-        let tree = status.success().then(|| oid(&self.on_checkout(&["rev-parse", "HEAD^{tree}"])));
-        CheckoutMerge { clean: status.success(), tree, unmerged }
     }
 
     /// Runs git in a checkout of `main` as it is now.
     fn on_main(&self, args: &[&str]) {
         self.on_checkout(&["checkout", "-qf", "-B", "main", self.main().as_str()]);
         self.on_checkout(args);
+    }
+
+    /// Leaves no file behind: one whose line endings were another commit's attributes' would pass for changed.
+    fn empty_checkout(&self) {
+        let entries = std::fs::read_dir(self.checkout()).expect("the checkout").map(|entry| entry.expect("an entry"));
+        for entry in entries.filter(|entry| entry.file_name() != ".git") {
+            let is_folder = entry.file_type().expect("a type").is_dir();
+            let removed =
+                if is_folder { std::fs::remove_dir_all(entry.path()) } else { std::fs::remove_file(entry.path()) };
+            removed.expect("it can be removed");
+        }
+        let index = self.origin().join("worktrees/checkout/index");
+        if index.exists() {
+            std::fs::remove_file(index).expect("the index can be removed");
+        }
     }
 
     fn on_checkout(&self, args: &[&str]) -> Vec<u8> {

@@ -24,6 +24,8 @@ pub use history::{Change, Draft, Parent};
 /// A bare repository, `origin.git`, that plays GitHub's; its checkout; and the production object store upon it.
 pub struct World {
     folder: TempDir,
+    /// The git that the production code runs on, and that merges in the checkout.
+    program: PathBuf,
     runtime: tokio::runtime::Runtime,
     objects: Objects,
     /// Seconds since the epoch; every commit gets its own.
@@ -46,7 +48,8 @@ impl World {
         let objects = Objects::new(git, &origin, bot(), CancellationToken::new());
         let clock = Cell::new(1_700_000_000);
         let placeholder = Oid::parse("0".repeat(40)).expect("a null name");
-        let mut world = Self { folder, runtime, objects, clock, base: placeholder };
+        let program = program.to_owned();
+        let mut world = Self { folder, program, runtime, objects, clock, base: placeholder };
         process::git(
             world.folder.path(),
             &["init", "-q", "--bare", "--template=", "--initial-branch=main", "origin.git"],

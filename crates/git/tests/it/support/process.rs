@@ -16,13 +16,13 @@ pub fn git_reading(folder: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
 
 /// The same, at a time of the world's clock.
 pub fn git_at(folder: &Path, args: &[&str], seconds: i64) -> Vec<u8> {
-    succeeded(args, run_at(folder, args, seconds))
+    succeeded(args, run_at(Path::new("git"), folder, args, seconds))
 }
 
-/// Runs git at a time of the world's clock; whether it succeeds is the question.
-pub fn run_at(folder: &Path, args: &[&str], seconds: i64) -> Output {
+/// Runs a git at a time of the world's clock; whether it succeeds is the question.
+pub fn run_at(program: &Path, folder: &Path, args: &[&str], seconds: i64) -> Output {
     let date = format!("{seconds} +0000");
-    run(folder, args, &[("GIT_AUTHOR_DATE", &date), ("GIT_COMMITTER_DATE", &date)], b"")
+    start(program, folder, args, &[("GIT_AUTHOR_DATE", &date), ("GIT_COMMITTER_DATE", &date)], b"")
 }
 
 /// Major and minor.
