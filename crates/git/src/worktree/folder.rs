@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 /// What makes a worktree's administrative folder one; everything else there is work under way.
 const LASTING: [&str; 6] = ["HEAD", "commondir", "gitdir", "logs", "refs", "reftable"];
 
+/// Worktrees on their way in, and on their way out.
+const STAGING: &str = ".staging-";
+const LEAVING: &str = ".leaving-";
+
 /// Removes whatever is at `path`. A symbolic link goes, what it leads to stays.
 pub(super) fn remove(path: &Path) -> Result<()> {
     let removed = match fs::symlink_metadata(path) {
@@ -58,9 +62,10 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || (one.file_name() == other.file_name() && folder(one).is_some_and(|it| folder(other) == Some(it)))
 }
 
-/// Removes the administrative folders, in the clone's `worktrees`, of the worktree at `worktree`: by what they say, and one of
-/// its name that says nothing.
-pub(super) fn remove_admin(admins: &Path, worktree: &Path) -> Result<()> {
+/// Removes the administrative folders of the worktree at `worktree` from `admins`, the clone's: by what they say, and one of its
+/// name that says nothing. Each is moved out whole before it is taken apart: git enumerates them at every fetch, and stumbles
+/// over one that is half gone.
+pub(super) fn remove_admin(base: &Path, admins: &Path, worktree: &Path) -> Result<()> {
     let entries = match fs::read_dir(admins) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -72,15 +77,21 @@ pub(super) fn remove_admin(admins: &Path, worktree: &Path) -> Result<()> {
             None => admin.file_name() == worktree.file_name(),
         };
         if is_its {
-            remove(&admin)?;
+            let aside = tempfile::Builder::new().prefix(LEAVING).tempdir_in(base)?;
+            fs::rename(&admin, aside.path().join("admin"))?;
         }
     }
     Ok(())
 }
 
+/// Whether it is something that was being made or removed when the process ended.
+pub(super) fn is_in_between(name: &OsStr) -> bool {
+    [STAGING, LEAVING].iter().any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
+}
+
 /// The least that git takes for a repository, for a worktree to be made in. Its objects are another's.
 pub(super) fn staging(base: &Path) -> Result<tempfile::TempDir> {
-    let staging = tempfile::Builder::new().prefix(".staging-").tempdir_in(base)?;
+    let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(base)?;
     fs::write(staging.path().join("HEAD"), "ref: refs/heads/none\n")?;
     fs::create_dir(staging.path().join("refs"))?;
     Ok(staging)
@@ -131,7 +142,7 @@ mod tests {
         add("stack-51", Some(at("stack-5")));
         add("stack-52", Some(at("stack-52")));
         add("stack-6", None);
-        remove_admin(&admins, &worktrees.join("stack-5")).unwrap();
+        remove_admin(folder.path(), &admins, &worktrees.join("stack-5")).unwrap();
         let mut left: Vec<_> = fs::read_dir(&admins).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["stack-52", "stack-6"]);

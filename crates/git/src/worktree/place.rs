@@ -15,6 +15,7 @@ const FATAL: i32 = 128;
 #[derive(Debug)]
 pub(super) struct Place {
     pub git: Git,
+    pub base: PathBuf,
     pub clone: PathBuf,
     pub worktrees: PathBuf,
 }
@@ -27,7 +28,7 @@ struct Sound {
 
 impl Place {
     pub fn new(base: &Path, git: Git) -> Self {
-        Self { git, clone: base.join("clone"), worktrees: base.join("worktrees") }
+        Self { git, base: base.to_owned(), clone: base.join("clone"), worktrees: base.join("worktrees") }
     }
 
     pub fn path(&self, name: &Name) -> PathBuf {
@@ -97,8 +98,7 @@ impl Place {
     async fn make_anew(&self, path: &Path) -> Result<(), Error> {
         self.remove(path).await?;
         let nothing = self.empty_commit().await?;
-        let base = self.clone.parent().unwrap_or(Path::new("/"));
-        let staging = folder::staging(base).map_err(Error::io("making a worktree"))?;
+        let staging = folder::staging(&self.base).map_err(Error::io("making a worktree"))?;
         let args = ["worktree", "add", "--quiet", "--no-checkout", "--detach", "--"];
         let command = self.git.on(staging.path(), args).env("GIT_OBJECT_DIRECTORY", self.clone.join("objects"));
         command.arg(path).arg(nothing.as_str()).run().await?;
@@ -124,16 +124,12 @@ impl Place {
         self.git.on(&path.join(".git"), args).run().await.map(drop)
     }
 
-    /// Removes a worktree by git as far as git can, and what is left of it by hand.
+    /// Removes a worktree, whatever of it is there. By hand: git removes no worktree that is damaged, and takes a sound one apart
+    /// under the eyes of everyone who enumerates them.
     async fn remove(&self, path: &Path) -> Result<(), Error> {
-        if self.clone.join("HEAD").exists() && path.symlink_metadata().is_ok() {
-            // Twice forced: also one that somebody locked. Git's refusal is no news, the rest goes all the same.
-            let command = self.git.on(&self.clone, ["worktree", "remove", "--force", "--force", "--"]).arg(path);
-            command.run_allowing(&[0, FATAL]).await?;
-        }
-        let (path, admins) = (path.to_owned(), self.clone.join("worktrees"));
+        let (base, admins, path) = (self.base.clone(), self.clone.join("worktrees"), path.to_owned());
         let doing = format!("removing the worktree {}", path.display());
-        on_disk(doing, move || folder::remove(&path).and_then(|()| folder::remove_admin(&admins, &path))).await
+        on_disk(doing, move || folder::remove_admin(&base, &admins, &path).and_then(|()| folder::remove(&path))).await
     }
 
     /// The refs at or below `namespace`.

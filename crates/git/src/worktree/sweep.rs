@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use merge_train_core::ids::PrNumber;
 
+use super::folder;
 use super::name::{ALL_REFS, Name};
 use super::place::{Place, on_disk};
 use crate::Error;
@@ -23,8 +24,7 @@ impl Place {
         let found = on_disk("looking for worktrees", move || dated(&worktrees)).await?;
         let mut removed = Vec::new();
         for (name, modified) in found {
-            // What lies in the future was not made by a clock that can be trusted.
-            let age = now.duration_since(modified).unwrap_or(Duration::MAX);
+            let age = age(modified, now, max_age);
             if is_active(&name) || age <= max_age {
                 continue;
             }
@@ -39,6 +39,8 @@ impl Place {
                 }
             }
         }
+        let base = self.base.clone();
+        on_disk("removing half-made worktrees", move || sweep_in_between(&base, now, max_age)).await?;
         if self.clone.join("HEAD").exists() {
             self.git.on(&self.clone, ["worktree", "prune"]).run().await?;
             self.sweep_refs(is_active).await?;
@@ -56,6 +58,32 @@ impl Place {
             tracing::info!(refs = refs.len(), "removing refs that no worktree owns");
         }
         self.delete_refs(&refs).await
+    }
+}
+
+/// Removes what was on its way in or out when the process ended.
+fn sweep_in_between(base: &Path, now: SystemTime, max_age: Duration) -> std::io::Result<()> {
+    let entries = match std::fs::read_dir(base) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let is_old = || Ok::<_, std::io::Error>(age(entry.metadata()?.modified()?, now, max_age) > max_age);
+        if folder::is_in_between(&entry.file_name()) && is_old()? {
+            folder::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// How old something is. What was changed since somebody looked at the clock is new; what lies further in the future than
+/// anything may be in the past was not dated by a clock that can be trusted, and counts as old.
+fn age(modified: SystemTime, now: SystemTime, max_age: Duration) -> Duration {
+    match now.duration_since(modified) {
+        Ok(age) => age,
+        Err(ahead) if ahead.duration() <= max_age => Duration::ZERO,
+        Err(_) => Duration::MAX,
     }
 }
 

@@ -13,6 +13,8 @@ pub fn run(program: &str, folder: &Path, args: &[&str], env: &[(&str, &str)]) ->
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .envs([("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8"), ("GIT_EDITOR", "true"), ("GIT_TERMINAL_PROMPT", "0")])
         .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")])
+        .envs([("GIT_AUTHOR_NAME", "somebody"), ("GIT_AUTHOR_EMAIL", "somebody@example.com")])
+        .envs([("GIT_COMMITTER_NAME", "somebody"), ("GIT_COMMITTER_EMAIL", "somebody@example.com")])
         .envs(env.iter().copied())
         .stdin(Stdio::null())
         .output()
@@ -21,7 +23,7 @@ pub fn run(program: &str, folder: &Path, args: &[&str], env: &[(&str, &str)]) ->
 
 /// Runs git, which must succeed, and returns what it printed, trimmed.
 pub fn git(folder: &Path, args: &[&str]) -> String {
-    let output = run("git", folder, args, &[("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@example.com")]);
+    let output = run("git", folder, args, &[]);
     assert!(output.status.success(), "git {args:?}: {}", text(&output));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
