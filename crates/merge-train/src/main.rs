@@ -1,8 +1,11 @@
 //! The `merge-train` program.
 
+mod account;
 mod clock;
+mod clones;
 mod config;
 mod demo;
+mod doctor;
 mod driver;
 mod serve;
 mod server;
@@ -10,6 +13,7 @@ mod sim;
 mod state;
 mod storage;
 mod telemetry;
+mod upkeep;
 
 use std::process::ExitCode;
 
@@ -27,6 +31,10 @@ struct Cli {
 enum Command {
     /// Start a simulated GitHub with a stack of pull requests to look at.
     Demo(demo::Args),
+    /// Try out what the daemon depends on: configuration, git, signing, disk, database, GitHub.
+    ///
+    /// Changes nothing. Exit code 0 if nothing failed, 1 otherwise.
+    Doctor(doctor::Args),
     /// Run the daemon.
     Serve(serve::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
@@ -37,14 +45,20 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Demo(args) => demo::run(args).await,
-        Command::Serve(args) => serve::run(args).await,
-        Command::Sim(args) => sim::run(args).await,
-        Command::State(args) => state::run(args).await,
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(usage) => return explain(&usage),
+    };
+    let done = |()| ExitCode::SUCCESS;
+    let outcome = match command {
+        Command::Demo(args) => demo::run(args).await.map(done),
+        Command::Doctor(args) => doctor::run(args).await,
+        Command::Serve(args) => serve::run(args).await.map(done),
+        Command::Sim(args) => sim::run(args).await.map(done),
+        Command::State(args) => state::run(args).await.map(done),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // Causes, not a backtrace: whoever reads this runs the program, and did not write it.
             eprintln!("error: {error}");
@@ -52,4 +66,11 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Help, or what is wrong with the arguments. That is an error like any other: 2 is what `plan` exits with when it has an
+/// answer that nobody likes.
+fn explain(usage: &clap::Error) -> ExitCode {
+    let _ = usage.print();
+    if usage.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

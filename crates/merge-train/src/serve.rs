@@ -13,10 +13,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Credentials, Environment, ForServe};
+use crate::clones::{self, Clones};
+use crate::config::{Config, Environment, ForServe};
 use crate::driver::{self, Driver};
 use crate::server::{self, App, Budget, Health};
-use crate::{storage, telemetry};
+use crate::upkeep::Upkeep;
+use crate::{account, storage, telemetry};
 
 const MIB: usize = 1 << 20;
 
@@ -37,9 +39,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let metrics = telemetry::metrics::install()?;
     let stopping = CancellationToken::new();
 
+    let git = git::Git::find(clones::PROGRAM).await.context("merge-train does not work without git")?;
     let owner = this_process();
     let store = storage::open(&config, &needs.storage, &owner).await?;
-    let github = github_client(&config, &needs)?;
+    let github = account::client(&config, &needs.credentials)?;
+    let clones = Clones::new(git, needs.clones.clone(), config.github.git_url.clone(), github.clone());
     let outside = Arc::new(driver::Github::new(github.clone()));
     let driver = Driver::new(store.clone(), outside, driver_options(&config, owner));
     let health = Arc::new(Health::new(stopping.clone()));
@@ -65,16 +69,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         let (health, store) = (health.clone(), store.clone());
         async move { health.watch(store.as_ref()).await }
     });
-    let upkeep = tokio::spawn({
-        let metrics = metrics.clone();
-        async move {
-            let mut due = tokio::time::interval(telemetry::metrics::UPKEEP_INTERVAL);
-            loop {
-                due.tick().await;
-                metrics.run_upkeep();
-            }
-        }
-    });
+    let upkeep = tokio::spawn(
+        Upkeep { store: store.clone(), clones, worktree_max_age: worktree_max_age(&config) }.run(stopping.clone()),
+    );
+    let counting = tokio::spawn(telemetry::metrics::run_upkeep(metrics));
     let drive = tokio::spawn({
         let driver = driver.clone();
         async move { driver.run().await }
@@ -93,8 +91,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     stopping.cancel();
     let _ = tokio::time::timeout_at(deadline, serving).await;
     driver.stop(deadline.saturating_duration_since(Instant::now())).await;
-    let _ = tokio::time::timeout(Duration::from_secs(1), async { (watch.await, drive.await) }).await;
-    upkeep.abort();
+    let _ = tokio::time::timeout(Duration::from_secs(1), async { (watch.await, drive.await, upkeep.await) }).await;
+    counting.abort();
     store.close().await;
     tracing::info!("all is stored; goodbye");
     Ok(())
@@ -109,21 +107,6 @@ fn this_process() -> Owner {
 fn secrets(needs: &ForServe) -> anyhow::Result<github::webhook::Secrets> {
     let secrets = needs.webhook_secrets.iter().map(|secret| secret.expose().to_owned()).collect();
     Ok(github::webhook::Secrets::new(secrets)?)
-}
-
-fn github_client(config: &Config, needs: &ForServe) -> anyhow::Result<github::Client> {
-    let auth = match &needs.credentials {
-        Credentials::App { app_id, private_key_pem, installation_id } => github::Auth::App {
-            app_id: *app_id,
-            private_key_pem: private_key_pem.clone(),
-            installation_id: installation_id.map(merge_train_core::ids::InstallationId::new),
-        },
-        Credentials::Token(token) => github::Auth::Token(token.clone()),
-    };
-    let mut client = github::Config::new(auth);
-    client.api_url.clone_from(&config.github.api_url);
-    client.graphql_url.clone_from(&config.github.graphql_url);
-    Ok(github::Client::new(&client)?)
 }
 
 fn driver_options(config: &Config, owner: Owner) -> driver::Options {
@@ -147,6 +130,10 @@ fn driver_options(config: &Config, owner: Owner) -> driver::Options {
             body_grace: minutes(keeping.spool_grace_mins),
         },
     }
+}
+
+fn worktree_max_age(config: &Config) -> Duration {
+    Duration::from_secs(config.housekeeping.worktree_max_age_hours.saturating_mul(60 * 60))
 }
 
 /// Waits for whoever wants the daemon to end.

@@ -50,7 +50,7 @@ metrics! {
 }
 
 /// How often [`PrometheusHandle::run_upkeep`] must be called, lest histograms nobody scrapes grow.
-pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// An acknowledgement is a commit to disk: from a tenth of a millisecond to the ten seconds after which GitHub gives up.
 const ACK_BUCKETS: &[f64] =
@@ -63,6 +63,15 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
     let handle = builder()?.install_recorder()?;
     describe();
     Ok(handle)
+}
+
+/// Calls it, for as long as the task lives.
+pub async fn run_upkeep(handle: PrometheusHandle) {
+    let mut due = tokio::time::interval(UPKEEP_INTERVAL);
+    loop {
+        due.tick().await;
+        handle.run_upkeep();
+    }
 }
 
 fn builder() -> Result<PrometheusBuilder, BuildError> {

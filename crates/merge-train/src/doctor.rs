@@ -1,0 +1,167 @@
+//! `merge-train doctor`: tries out what the daemon depends on, and says how to mend what does not work.
+//!
+//! **Invariant:** it changes nothing: no directory, no database, nothing at GitHub. A daemon may be at work meanwhile.
+
+mod configuration;
+mod database;
+mod disk;
+mod git;
+mod github;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::config::{Config, Environment};
+use crate::telemetry;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    /// The daemon works, with a drawback that somebody should know of.
+    Warning,
+    /// The daemon does not start, or does not do its work.
+    Failed,
+}
+
+/// What one check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Finding {
+    check: &'static str,
+    result: Verdict,
+    found: String,
+    /// What to do about it.
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, result: Verdict::Ok, found: found.into(), fix: None }
+    }
+
+    fn warning(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, result: Verdict::Warning, found: found.into(), fix: Some(fix.into()) }
+    }
+
+    fn failed(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { check, result: Verdict::Failed, found: found.into(), fix: Some(fix.into()) }
+    }
+}
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+struct Report {
+    checks: Vec<Finding>,
+    failed: usize,
+    warnings: usize,
+}
+
+impl Report {
+    fn new(checks: Vec<Finding>) -> Self {
+        let count = |verdict| checks.iter().filter(|finding| finding.result == verdict).count();
+        Self { failed: count(Verdict::Failed), warnings: count(Verdict::Warning), checks }
+    }
+}
+
+/// Exits with 1 if anything failed.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    telemetry::init_plain();
+    let report = Report::new(examine(&args).await);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{}", told(&report));
+    }
+    Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn examine(args: &Args) -> Vec<Finding> {
+    let loaded = Config::load(args.config.as_deref(), &Environment::of_process());
+    let mut findings = vec![configuration::readable(args.config.as_deref(), &loaded)];
+    let (found, git) = git::version().await;
+    findings.push(found);
+    // What the configuration does not say cannot be tried.
+    let Ok(config) = loaded else { return findings };
+    findings.push(git::signing(&config, git.as_ref()).await);
+    findings.push(disk::clones(&config));
+    findings.push(database::opens(&config).await);
+    findings.push(github::answers(&config).await);
+    findings.push(configuration::webhook_secret(&config));
+    findings
+}
+
+/// The report for a person: a line for each check, what to do below it.
+fn told(report: &Report) -> String {
+    const VERDICTS: usize = "warning".len();
+    let names = report.checks.iter().map(|finding| finding.check.len()).max().unwrap_or_default();
+    let margin = format!("\n{:width$}", "", width = VERDICTS + names + 4);
+    let mut text = String::new();
+    for finding in &report.checks {
+        let verdict = match finding.result {
+            Verdict::Ok => "ok",
+            Verdict::Warning => "warning",
+            Verdict::Failed => "failed",
+        };
+        let found = finding.found.replace('\n', &margin);
+        let _ = writeln!(text, "{verdict:VERDICTS$}  {:names$}  {found}", finding.check);
+        if let Some(fix) = &finding.fix {
+            let _ = writeln!(text, "{}  → {}", &margin[1..margin.len() - 2], fix.replace('\n', &margin));
+        }
+    }
+    let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
+    let _ = match (report.failed, report.warnings) {
+        (0, 0) => writeln!(text, "\nAll is well."),
+        (0, warnings) => writeln!(text, "\nIt works, with {}.", count(warnings, "warning", "warnings")),
+        (failed, warnings) => {
+            let warnings = count(warnings, "warning", "warnings");
+            writeln!(
+                text,
+                "\n{} and {warnings}: mend what failed before `merge-train serve`.",
+                count(failed, "failure", "failures")
+            )
+        }
+    };
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_reads_as_a_column_of_verdicts_with_the_fix_below() {
+        let report = Report::new(vec![
+            Finding::ok("git", "2.47.3"),
+            Finding::warning("signing", "off", "sign"),
+            Finding::failed("configuration", "one\ntwo", "mend it"),
+        ]);
+        let expected = "\
+ok       git            2.47.3
+warning  signing        off
+                        → sign
+failed   configuration  one
+                        two
+                        → mend it
+
+1 failure and 1 warning: mend what failed before `merge-train serve`.
+";
+        assert_eq!(told(&report), expected);
+        assert!(told(&Report::new(vec![Finding::ok("git", "x")])).ends_with("\nAll is well.\n"));
+        let warned = Report::new(vec![Finding::warning("a", "b", "c"), Finding::warning("d", "e", "f")]);
+        assert!(told(&warned).ends_with("\nIt works, with 2 warnings.\n"));
+    }
+}

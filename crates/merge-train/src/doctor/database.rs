@@ -1,0 +1,77 @@
+//! The database that the configuration names.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use store::Owner;
+
+use super::{Finding, disk};
+use crate::config::{Config, Storage};
+use crate::storage;
+
+const CHECK: &str = "database";
+/// What the daemon locks in its state directory, and writes its name into.
+const LOCK: &str = "lock";
+
+pub async fn opens(config: &Config) -> Finding {
+    match &config.state.database_url {
+        Some(url) => match look(&Storage::Postgres(url.clone())).await {
+            Ok(found) => Finding::ok(CHECK, format!("PostgreSQL, {found}")),
+            Err(error) => {
+                let fix = "check state.database_url, that the server runs and that it lets this machine in";
+                Finding::failed(CHECK, format!("{error:#}"), fix)
+            }
+        },
+        None => embedded(&config.state.state_dir).await,
+    }
+}
+
+async fn embedded(directory: &Path) -> Finding {
+    let shown = directory.display();
+    if let Err(error) = disk::writable(directory) {
+        let fix =
+            "set state.state_dir or MERGE_TRAIN_STATE_DIR to a directory that can be written, on a disk that lasts";
+        return Finding::failed(CHECK, format!("{shown} cannot be written: {error}"), fix);
+    }
+    match look(&Storage::Directory(directory.to_owned())).await {
+        Ok(found) => {
+            let used = holder(directory).map(|holder| format!(", in use by a running daemon: {holder}"));
+            Finding::ok(CHECK, format!("SQLite in {shown}, {found}{}", used.unwrap_or_default()))
+        }
+        Err(error) if is_absent(&error) => {
+            Finding::ok(CHECK, format!("none in {shown} yet; `merge-train serve` makes it"))
+        }
+        Err(error) => {
+            let fix = "let the user who runs merge-train own the directory; if the database is damaged, import the last \
+                       `merge-train state export` into a new one";
+            Finding::failed(CHECK, format!("{error:#}"), fix)
+        }
+    }
+}
+
+/// Opens it as `merge-train state inspect` does, which is no hindrance to a daemon.
+async fn look(storage: &Storage) -> anyhow::Result<String> {
+    let owner = Owner(format!("merge-train doctor, process {}", std::process::id()));
+    let store = storage::open_to_read(storage, &owner).await?;
+    let streams = store.streams(None).await;
+    store.close().await;
+    let count = streams?.len();
+    Ok(format!("{count} {}", if count == 1 { "stream" } else { "streams" }))
+}
+
+fn is_absent(error: &anyhow::Error) -> bool {
+    let file = error.downcast_ref::<store::Error>();
+    matches!(file, Some(store::Error::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// Which daemon holds the directory, if one does. The lock is tried shared, and let go of at once.
+fn holder(directory: &Path) -> Option<String> {
+    let path = directory.join(LOCK);
+    let file = File::open(&path).ok()?;
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Some(std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned()),
+        _ => None,
+    }
+}

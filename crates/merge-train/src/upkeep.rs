@@ -1,0 +1,76 @@
+//! Keeping the clones in order: what a crash left behind goes, what lies about is packed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use merge_train_core::ids::{PrNumber, RepoId, StreamId};
+use store::{Since, Store};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::clones::Clones;
+use crate::driver;
+
+/// How often; the first time is at start.
+const INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// The work, to be done beside everything else.
+pub struct Upkeep {
+    pub store: Arc<dyn Store>,
+    pub clones: Clones,
+    /// Worktrees of no active train go when they are older.
+    pub worktree_max_age: Duration,
+}
+
+impl Upkeep {
+    /// Goes on until `stopping`, which also ends what is under way.
+    pub async fn run(self, stopping: CancellationToken) {
+        let mut due = tokio::time::interval(INTERVAL);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                _ = due.tick() => self.round(&stopping).await,
+            }
+        }
+    }
+
+    /// One clone after the other: packing is work for the disk, and others wait for that too.
+    async fn round(&self, stopping: &CancellationToken) {
+        let streams = match self.store.streams(None).await {
+            Ok(streams) => streams,
+            Err(error) => return tracing::warn!(%error, "the clones are not looked after: nobody knows whose they are"),
+        };
+        for info in streams {
+            let StreamId::Repo(repo) = &info.stream else { continue };
+            if stopping.is_cancelled() {
+                return;
+            }
+            if !self.clones.has(repo) {
+                continue;
+            }
+            match self.look_after(repo, &info.stream, stopping).await {
+                Ok(()) => tracing::debug!(%repo, "the clone is in order"),
+                Err(_) if stopping.is_cancelled() => return,
+                Err(error) => {
+                    tracing::warn!(%repo, error = format!("{error:#}"), "the clone could not be looked after");
+                }
+            }
+        }
+    }
+
+    async fn look_after(&self, repo: &RepoId, stream: &StreamId, stopping: &CancellationToken) -> anyhow::Result<()> {
+        let loaded = self.store.load(stream, Since::Newest).await?;
+        let state = driver::replay(stream, loaded)?;
+        let active: BTreeSet<PrNumber> = state.active_trains().keys().copied().collect();
+        let clone = self.clones.open(repo).await?;
+        let swept = clone.worktrees().sweep(&active, self.worktree_max_age, SystemTime::now()).await;
+        let removed = swept.context("sweeping its worktrees")?;
+        if !removed.is_empty() {
+            tracing::info!(%repo, ?removed, "removed the worktrees of stacks that are no more");
+        }
+        clone.tidy(stopping).await.context("packing it")
+    }
+}
