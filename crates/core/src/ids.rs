@@ -143,7 +143,8 @@ text! {
         (1..=255).contains(&text.len())
             && !text.starts_with(['-', '/', '.'])
             && !text.ends_with(['/', '.'])
-            && !text.contains("..") && !text.contains("//") && !text.contains("@{")
+            && !text.contains("..") && !text.contains("//") && !text.contains("@{") && !text.contains("/.")
+            && text != "@" && !text.split('/').any(|part| part.ends_with(".lock"))
             && !text.contains(|c: char| c.is_control() || " ~^:?*[\\".contains(c))
     }
 }
@@ -300,7 +301,10 @@ mod tests {
         for text in ["..", "a/..", "../b", "a/b/c", "a", "/b", "a/", "a/.", "a b/c", "a/b\n"] {
             assert!(text.parse::<RepoId>().is_err(), "{text:?}");
         }
-        for text in ["", "-x", "a..b", "a b", "a\u{7}", "/a", "a/", "a~1", "x@{1}"] {
+        for text in [
+            "", "-x", "a..b", "a b", "a\u{7}", "/a", "a/", "a~1", "x@{1}", "@", ".a", "a/.b", "a.lock", "a.lock/b",
+            "a:b", "a\\b",
+        ] {
             assert!(BranchName::parse(text).is_err(), "{text:?}");
         }
         for text in ["feature/one", "tobi's-branch", "release-1.0", "ünïcode"] {

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
@@ -100,6 +100,13 @@ async fn end(child: &mut Child, group: Option<Pid>) {
     if polite.is_err() {
         let _ = child.wait().await;
     }
+    // Whoever called it off may rely on it: nothing of it runs when this returns.
+    let gone = async {
+        while test_kill_process_group(group).is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let _ = tokio::time::timeout(GRACE, gone).await;
 }
 
 struct Captured {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use merge_train_core::ids::{BranchName, PrNumber};
 use tokio_util::sync::CancellationToken;
 
-use super::{Extent, Repository};
+use super::{Extent, Repository, folder};
 use crate::{Error, Oid};
 
 /// A ref of the remote that some work needs.
@@ -64,6 +64,7 @@ impl Repository {
         wanted: &[Wanted],
         cancel: &CancellationToken,
     ) -> Result<Heads, Error> {
+        folder::configure(&self.clone_dir(), self.remote(), self.extent())?;
         let specs: String = wanted
             .iter()
             .map(|wanted| format!("+{}:{namespace}/{}\n", wanted.remote_ref(), wanted.local_name()))

@@ -51,11 +51,19 @@ pub(super) async fn ensure(git: &Git, folder: &Path, remote: &Remote, extent: Ex
     if !clone.join("HEAD").is_file() || !clone.join("objects").is_dir() {
         make(git, folder).await?;
     }
+    configure(&clone, remote, extent)
+}
+
+/// Puts the configuration right if anybody has touched it. Cheap enough to be done before each piece of work.
+pub(super) fn configure(clone: &Path, remote: &Remote, extent: Extent) -> Result<(), Error> {
     let doing = || format!("configuring the clone in {}", clone.display());
     let wanted = configuration(remote, extent);
     let path = clone.join("config");
-    if fs::read_to_string(&path).ok().as_deref() != Some(wanted.as_str()) {
-        write_whole(&path, &wanted).map_err(Error::io(doing()))?;
+    match fs::read_to_string(&path) {
+        Ok(found) if found == wanted => {}
+        // The clone is gone, or not whole: what works on it finds that out.
+        Err(_) if !clone.join("HEAD").exists() => return Ok(()),
+        _ => write_whole(&path, &wanted).map_err(Error::io(doing()))?,
     }
     for planted in ["info/attributes", "info/grafts", "config.worktree"] {
         remove_if_there(&clone.join(planted)).map_err(Error::io(doing()))?;

@@ -32,7 +32,7 @@ impl Repository {
         let last = fs::metadata(&stamp).and_then(|found| found.modified());
         let age = last.map_or(Duration::MAX, |last| SystemTime::now().duration_since(last).unwrap_or_default());
         if age > COLLECTION_INTERVAL {
-            let collection = self.git.on(&clone, ["gc", "--quiet", "--no-detach", "--prune=2.weeks.ago"]);
+            let collection = self.git.on(&clone, ["gc", "--quiet", "--prune=2.weeks.ago"]);
             collection.deadline(DEADLINE).until(cancel).run().await?;
             fs::write(&stamp, "").map_err(Error::io("noting when the clone was tidied"))?;
         }

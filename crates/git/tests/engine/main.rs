@@ -1,6 +1,8 @@
 //! The engine against a remote: fetching, pushing, planning, surviving.
 
 mod clones;
+mod hostile;
+mod plans;
 mod pushes;
 mod stacks;
 #[path = "../it/support/mod.rs"]

@@ -135,3 +135,21 @@ impl World {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("an executable hook");
     }
 }
+
+impl World {
+    /// Every ref of the origin that GitHub would show.
+    pub fn all_refs(&self) -> String {
+        let listed = super::process::git(&self.origin(), &["for-each-ref", "refs/heads", "refs/pull", "refs/tags"]);
+        String::from_utf8_lossy(&listed).into_owned()
+    }
+
+    /// Whether git allows the name.
+    pub fn is_ref(&self, name: &str) -> bool {
+        super::process::run_at(Path::new("git"), &self.origin(), &["check-ref-format", name], 1).status.success()
+    }
+
+    /// Plain git, in any folder; whether it succeeds is not the question.
+    pub fn run_git_in(&self, folder: &Path, args: &[&str]) {
+        super::process::run_at(Path::new("git"), folder, args, 1);
+    }
+}
