@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod doctor;
 mod driver;
+mod plan;
 mod serve;
 mod server;
 mod sim;
@@ -35,6 +36,12 @@ enum Command {
     ///
     /// Changes nothing. Exit code 0 if nothing failed, 1 otherwise.
     Doctor(doctor::Args),
+    /// Say what landing a stack of pull requests would do: every push, squash and retarget, and every conflict.
+    ///
+    /// Nothing is changed, at GitHub or anywhere else. The plan is for the whole stack that the pull request is part of.
+    ///
+    /// Exit code 0: it would land. 2: it would not, because of a conflict, or because a start would be refused. 1: an error.
+    Plan(plan::Args),
     /// Run the daemon.
     Serve(serve::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
@@ -53,6 +60,7 @@ async fn main() -> ExitCode {
     let outcome = match command {
         Command::Demo(args) => demo::run(args).await.map(done),
         Command::Doctor(args) => doctor::run(args).await,
+        Command::Plan(args) => plan::run(args).await,
         Command::Serve(args) => serve::run(args).await.map(done),
         Command::Sim(args) => sim::run(args).await.map(done),
         Command::State(args) => state::run(args).await.map(done),

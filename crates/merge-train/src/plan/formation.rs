@@ -1,0 +1,196 @@
+//! Which pull requests form a stack: what each stands on, down to the default branch, and what stands on those.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use git::plan::Member;
+use git::stack::Pull;
+use merge_train_core::command::{self, Command};
+use merge_train_core::facts::{HeadRepo, PullFacts, PullState, RepoFacts};
+use merge_train_core::ids::{BranchName, PrNumber};
+
+/// A stack, from the pull request at its bottom.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Formation {
+    /// The root first, and each before what stands on it.
+    pub members: Vec<Member>,
+    /// Why a start would be refused.
+    pub refusals: Vec<String>,
+    /// What is worth knowing besides.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no stack to land.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoStack {
+    #[error("GitHub does not list #{0} among the open pull requests any more")]
+    Gone(PrNumber),
+    #[error("#{0} comes from a fork, where merge-train cannot push; open it from a branch of the repository itself")]
+    Fork(PrNumber),
+    #[error(
+        "#{pull} is based on `{base}`, which is neither the default branch `{default}` nor the branch of an open pull \
+         request{hint}; retarget #{pull}, or open a pull request for `{base}`"
+    )]
+    MissingLink { pull: PrNumber, base: BranchName, default: BranchName, hint: String },
+    #[error("{} stand on each other in a circle; retarget one of them to `{default}`", list(pulls))]
+    Cycle { pulls: Vec<PrNumber>, default: BranchName },
+    #[error(
+        "#{pull} is based on `{base}`, which is the branch of {}; its author can say which with a comment: \
+         `@merge-train predecessor #{}`",
+        list(candidates),
+        candidates[0]
+    )]
+    Ambiguous { pull: PrNumber, base: BranchName, candidates: Vec<PrNumber> },
+}
+
+/// The stack that `number` is part of.
+pub fn form(facts: &RepoFacts, number: PrNumber) -> Result<Formation, NoStack> {
+    let open = Open { facts };
+    let pull = open.any(number).ok_or(NoStack::Gone(number))?;
+    if pull.head_repo == HeadRepo::Fork {
+        return Err(NoStack::Fork(number));
+    }
+    let root = open.root_below(pull)?;
+    let mut formation = Formation::default();
+    open.gather(root, None, &mut formation);
+    Ok(formation)
+}
+
+/// The open pull requests, and what they say of each other.
+struct Open<'a> {
+    facts: &'a RepoFacts,
+}
+
+impl<'a> Open<'a> {
+    /// An open one, whether merge-train has any business with it or not.
+    fn any(&self, number: PrNumber) -> Option<&'a PullFacts> {
+        self.all().find(|pull| pull.number == number)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a PullFacts> + use<'a> {
+        self.facts.pulls.iter().filter(|pull| pull.state == PullState::Open)
+    }
+
+    fn root_below(&self, pull: &'a PullFacts) -> Result<&'a PullFacts, NoStack> {
+        let mut path = vec![pull.number];
+        let mut at = pull;
+        while let Some(below) = self.predecessor(at)? {
+            if let Some(met) = path.iter().position(|number| *number == below.number) {
+                let default = self.facts.default_branch.clone();
+                return Err(NoStack::Cycle { pulls: path.split_off(met), default });
+            }
+            path.push(below.number);
+            at = below;
+        }
+        Ok(at)
+    }
+
+    /// The pull request whose branch is this one's base; none for one that is based on the default branch.
+    fn predecessor(&self, pull: &PullFacts) -> Result<Option<&'a PullFacts>, NoStack> {
+        if pull.base_ref == self.facts.default_branch {
+            return Ok(None);
+        }
+        let ours = self.all().filter(|other| other.head_repo == HeadRepo::Same);
+        let candidates: Vec<&PullFacts> = ours.filter(|other| other.head_ref == pull.base_ref).collect();
+        let declared = self.declared(pull);
+        match candidates.as_slice() {
+            [] => Err(self.missing_link(pull)),
+            [only] => Ok(Some(only)),
+            several => match several.iter().find(|other| Some(other.number) == declared) {
+                Some(meant) => Ok(Some(meant)),
+                None => Err(NoStack::Ambiguous {
+                    pull: pull.number,
+                    base: pull.base_ref.clone(),
+                    candidates: several.iter().map(|other| other.number).collect(),
+                }),
+            },
+        }
+    }
+
+    fn missing_link(&self, pull: &PullFacts) -> NoStack {
+        let candidates = self.facts.pulls.iter().filter(|other| other.head_ref == pull.base_ref);
+        let hint = candidates.map(|other| match (&other.state, other.head_repo) {
+            (PullState::Merged { .. }, _) => format!(" (#{}, whose branch it was, is merged)", other.number),
+            (PullState::Closed { .. }, _) => format!(" (#{}, whose branch it was, is closed)", other.number),
+            (PullState::Open, _) => format!(" (#{} has a branch of that name in a fork)", other.number),
+        });
+        NoStack::MissingLink {
+            pull: pull.number,
+            base: pull.base_ref.clone(),
+            default: self.facts.default_branch.clone(),
+            hint: hint.last().unwrap_or_default(),
+        }
+    }
+
+    /// What its author declared it to stand on. The first declaration counts.
+    fn declared(&self, pull: &PullFacts) -> Option<PrNumber> {
+        let own = self.facts.comments.iter().filter(|said| said.pr == pull.number && said.author == pull.author);
+        own.filter_map(|said| match command::parse(&said.body) {
+            Some(Command::Predecessor(number)) if number != pull.number => Some(number),
+            _ => None,
+        })
+        .next()
+    }
+
+    /// Adds a pull request and all that stands on it. What leads down to the root never leads in a circle.
+    fn gather(&self, pull: &'a PullFacts, predecessor: Option<&PullFacts>, formation: &mut Formation) {
+        self.compare_with_declaration(pull, predecessor, formation);
+        if pull.draft {
+            formation
+                .notes
+                .push(format!("#{} is a draft: a train waits there until it is ready for review.", pull.number));
+        }
+        formation.members.push(Member {
+            pull: Pull { number: pull.number, branch: pull.head_ref.clone() },
+            predecessor: predecessor.map(|below| below.number),
+            base: pull.base_ref.clone(),
+        });
+        let above: BTreeSet<PrNumber> =
+            self.all().filter(|other| other.base_ref == pull.head_ref).map(|other| other.number).collect();
+        for other in above.into_iter().filter_map(|number| self.any(number)) {
+            match self.predecessor(other) {
+                _ if other.head_repo == HeadRepo::Fork => {
+                    formation.notes.push(format!(
+                        "#{} stands on #{} but comes from a fork: it is left alone.",
+                        other.number, pull.number
+                    ));
+                }
+                Ok(Some(below)) if below.number == pull.number => self.gather(other, Some(pull), formation),
+                Ok(_) => {}
+                Err(unclear) => formation.notes.push(format!("#{} is left out: {unclear}.", other.number)),
+            }
+        }
+    }
+
+    fn compare_with_declaration(&self, pull: &PullFacts, predecessor: Option<&PullFacts>, formation: &mut Formation) {
+        let number = pull.number;
+        match (self.declared(pull), predecessor) {
+            (None, Some(below)) => formation.notes.push(format!(
+                "#{number} does not say yet what it stands on: its author must comment `@merge-train predecessor #{}`.",
+                below.number
+            )),
+            (Some(declared), Some(below)) if declared == below.number => {}
+            // A predecessor that has landed is no predecessor any more.
+            (Some(declared), _) => {
+                if let Some(other) = self.any(declared) {
+                    formation.refusals.push(format!(
+                        "PR #{number} declares predecessor #{declared}, but its base branch '{}' doesn't match #{declared}'s \
+                         head branch '{}'",
+                        pull.base_ref, other.head_ref
+                    ));
+                }
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+fn list(pulls: &[PrNumber]) -> String {
+    let numbers: Vec<String> = pulls.iter().map(|number| format!("#{number}")).collect();
+    match numbers.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => numbers.concat(),
+    }
+}
