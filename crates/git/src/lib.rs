@@ -7,6 +7,7 @@
 pub mod cascade;
 pub mod command;
 pub mod error;
+pub mod gateway;
 pub mod merge;
 pub mod objects;
 pub mod oid;

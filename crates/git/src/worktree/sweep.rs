@@ -35,7 +35,7 @@ impl Place {
                 (Ok(()), Name::Plan(_)) => {}
                 // One that cannot go must not keep the others.
                 (Err(error), _) => {
-                    tracing::warn!(path = %path.display(), %error, "a stale worktree could not be removed")
+                    tracing::warn!(path = %path.display(), %error, "a stale worktree could not be removed");
                 }
             }
         }
