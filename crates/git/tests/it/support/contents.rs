@@ -27,6 +27,11 @@ impl World {
         };
         entries.into_iter().map(read).collect()
     }
+
+    /// The bytes of one file, by its object.
+    pub fn blob(&self, object: &str) -> Vec<u8> {
+        process::git(&self.origin(), &["cat-file", "blob", object])
+    }
 }
 
 /// Does to a model of a tree what the changes do to a tree, as far as files written and deleted go.

@@ -13,7 +13,7 @@ pub enum CheckoutMerge {
     Clean(Oid),
     /// Mode, object, stage and path of each entry, as `git ls-files -u` lists them, sorted.
     Conflict(Vec<String>),
-    /// Git fell over a conflict of its own making: it cannot write an index with a nameless object.
+    /// Git itself fell over a conflict of its own making.
     Broken,
 }
 
@@ -72,7 +72,7 @@ impl World {
                 unmerged.sort();
                 CheckoutMerge::Conflict(unmerged)
             }
-            _ if text.contains("cache entry has null sha1") => CheckoutMerge::Broken,
+            _ if text.contains("cache entry has null sha1") || text.contains("BUG: merge-ort") => CheckoutMerge::Broken,
             _ => panic!("git merge could not even try: {text}"),
         }
     }
@@ -92,9 +92,12 @@ impl World {
                 if is_folder { std::fs::remove_dir_all(entry.path()) } else { std::fs::remove_file(entry.path()) };
             removed.expect("it can be removed");
         }
-        let index = self.origin().join("worktrees/checkout/index");
-        if index.exists() {
-            std::fs::remove_file(index).expect("the index can be removed");
+        // A git that fell over leaves its lock.
+        for name in ["index", "index.lock"] {
+            let path = self.origin().join("worktrees/checkout").join(name);
+            if path.exists() {
+                std::fs::remove_file(path).expect("it can be removed");
+            }
         }
     }
 
