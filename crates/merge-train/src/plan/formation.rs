@@ -111,7 +111,7 @@ impl<'a> Open<'a> {
 
     fn missing_link(&self, pull: &PullFacts) -> NoStack {
         let candidates = self.facts.pulls.iter().filter(|other| other.head_ref == pull.base_ref);
-        let hint = candidates.map(|other| match (&other.state, other.head_repo) {
+        let mut hint = candidates.map(|other| match (&other.state, other.head_repo) {
             (PullState::Merged { .. }, _) => format!(" (#{}, whose branch it was, is merged)", other.number),
             (PullState::Closed { .. }, _) => format!(" (#{}, whose branch it was, is closed)", other.number),
             (PullState::Open, _) => format!(" (#{} has a branch of that name in a fork)", other.number),
@@ -120,7 +120,7 @@ impl<'a> Open<'a> {
             pull: pull.number,
             base: pull.base_ref.clone(),
             default: self.facts.default_branch.clone(),
-            hint: hint.last().unwrap_or_default(),
+            hint: hint.next_back().unwrap_or_default(),
         }
     }
 

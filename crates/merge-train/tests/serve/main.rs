@@ -1,9 +1,12 @@
-//! `merge-train serve` as a process: what it takes in, what it survives, what it says.
+//! The program as a process: what the daemon takes in, survives and says, and what the commands beside it do.
 
+mod doctor;
 mod idempotency;
 mod kill;
 mod outage;
+mod plan;
 mod simulator;
 mod state;
 mod support;
 mod surface;
+mod upkeep;

@@ -4,14 +4,18 @@ mod daemon;
 mod database;
 mod log;
 mod sender;
+mod world;
 
 use std::future::Future;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use daemon::{Daemon, KEY, SECRET, Setup};
 pub use database::Database;
 pub use log::Log;
 pub use sender::{Sender, comment, pull_request, sign};
+pub use world::{REPO, World};
 
 /// Long enough for a machine under load; nothing waits this long unless something is wrong.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,6 +31,16 @@ pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: 
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+}
+
+/// A folder for the PATH with a git in it that says it is of this version, and can do nothing else.
+pub fn fake_git(dir: &Path, version: &str) -> PathBuf {
+    let folder = dir.join(format!("git-{version}"));
+    std::fs::create_dir(&folder).expect("a folder");
+    let program = folder.join("git");
+    std::fs::write(&program, format!("#!/bin/sh\necho git version {version}\n")).expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    folder
 }
 
 pub fn http() -> reqwest::Client {
