@@ -1,6 +1,7 @@
 //! `merge-train demo`: a simulated GitHub with a repository, a stack of three pull requests, CI that runs and a
 //! conversation, made through the same API a bot would use.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let api = Api::new(&running.description())?;
     seed(&api).await.context("the demo's repository could not be made")?;
     let red = wait_for_ci(&api).await?;
+    let config = data.path().join("merge-train.toml");
+    fs::write(&config, configuration(&running.description())).context("no room for the demo's configuration")?;
+    let program = std::env::current_exe().map_or("merge-train".into(), |path| path.display().to_string());
     println!("A GitHub of your own is running, with a stack of three pull requests in {REPO}.\n");
     println!("  Look:     {}", running.urls().web(format!("/{REPO}")));
     println!("  Join in:  comment on {}", running.urls().web(format!("/{REPO}/pull/1")));
@@ -46,6 +50,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         running.urls().api(format!("/repos/{REPO}/pulls"))
     );
     println!("  git:      git clone {}", running.urls().web(format!("/{REPO}.git")));
+    println!("  Plan:     {program} plan --config {} '{REPO}#1'", config.display());
     println!("  Tokens:   {}", data.path().join("sim.json").display());
     if !args.once {
         println!("\nCtrl-C stops it and removes its data.");
@@ -53,6 +58,14 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     running.stop().await;
     Ok(())
+}
+
+/// What a merge-train needs to know of this GitHub.
+fn configuration(description: &Value) -> String {
+    format!(
+        "[github]\napi_url = {}\ngraphql_url = {}\ngit_url = {}\ntoken = {}\n[git]\nclone_base_dir = \"repos\"\n",
+        description["api_url"], description["graphql_url"], description["git_url"], description["users"][0]["token"]
+    )
 }
 
 /// The files a pull request of the stack changes, on a branch cut from the one before.
@@ -97,8 +110,8 @@ async fn seed(api: &Api) -> anyhow::Result<()> {
     let reviewer = api.control("POST", "/users", json!({ "login": REVIEWER })).await?;
     let reviewer = api.with_token(reviewer["token"].as_str().context("a new user has a token")?);
     let (_, name) = REPO.split_once('/').context("owner/name")?;
-    let repo =
-        json!({ "name": name, "auto_init": true, "description": "Greets ships.", "delete_branch_on_merge": true });
+    let repo = json!({ "name": name, "auto_init": true, "description": "Greets ships.", "delete_branch_on_merge": true,
+                "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
     api.call("POST", "/user/repos", repo).await?;
     let ci = json!({ "name": "CI", "checks": [
         { "name": "test", "command": "for t in tests/*.sh; do echo \"$t\"; sh \"$t\" || exit 1; done" },
@@ -107,7 +120,7 @@ async fn seed(api: &Api) -> anyhow::Result<()> {
     put_file(api, "main", "greet.sh", "#!/bin/sh\necho \"Ahoy, $1!\"\n").await?;
     put_file(api, "main", "tests/greet.sh", "test \"$(sh greet.sh Anna)\" = 'Ahoy, Anna!'\n").await?;
     let mut base = "main";
-    for layer in STACK {
+    for (number, layer) in (1..).zip(STACK) {
         let tip = api.call("GET", &format!("/repos/{REPO}/git/ref/heads/{base}"), Value::Null).await?;
         let new = json!({ "ref": format!("refs/heads/{}", layer.branch), "sha": tip["object"]["sha"] });
         api.call("POST", &format!("/repos/{REPO}/git/refs"), new).await?;
@@ -116,6 +129,10 @@ async fn seed(api: &Api) -> anyhow::Result<()> {
         }
         let pull = json!({ "title": layer.title, "body": layer.body, "head": layer.branch, "base": base });
         api.call("POST", &format!("/repos/{REPO}/pulls"), pull).await?;
+        if number > 1 {
+            let declaration = json!({ "body": format!("@merge-train predecessor #{}", number - 1) });
+            api.call("POST", &format!("/repos/{REPO}/issues/{number}/comments"), declaration).await?;
+        }
         base = layer.branch;
     }
     api.control("PUT", &format!("/repos/{REPO}/ci?run=heads"), ci).await?;
