@@ -6,7 +6,7 @@ mod frozen;
 
 use git::Oid;
 use git::cascade::{Branch, Step};
-use git::proof::{LandedProof, Landing, Squash};
+use git::proof::{LandedProof, Landing, PatchId, Squash};
 use merge_train_core::ids::{BranchName, PrNumber};
 use proptest::prelude::*;
 
@@ -61,6 +61,11 @@ impl Pull {
         self.take(step)
     }
 
+    /// What it changes, as a pull request into `base`.
+    fn patch_id(&self, world: &World, base: &Oid) -> Option<PatchId> {
+        world.run(world.objects().patch_id(base, &self.head)).expect("git answers")
+    }
+
     /// GitHub squashes it; what landed is a squash with the right tree.
     fn land(&self, world: &World) -> Result<Squash, TestCaseError> {
         let before = world.main();
@@ -71,7 +76,7 @@ impl Pull {
             pull_head: self.head.clone(),
             pull_commits: None,
             default_head: world.main(),
-            known_before: None,
+            known_before: Some(before.clone()),
         };
         let squash = world.run(world.objects().validate_squash(&landing)).expect("git answers");
         let squash = squash.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;

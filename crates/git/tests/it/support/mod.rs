@@ -94,15 +94,18 @@ impl World {
 
     /// What `main` of GitHub is.
     pub fn main(&self) -> Oid {
-        self.rev_parse("refs/heads/main")
+        oid(&std::fs::read(self.origin().join("refs/heads/main")).expect("main is a loose ref: nobody packs refs here"))
     }
 
     pub fn set_pull_ref(&self, number: u64, head: &Oid) {
         self.set_ref(&format!("refs/pull/{number}/head"), head);
     }
 
+    /// Moves a ref, or makes it: a file, as long as refs are loose.
     pub fn set_ref(&self, name: &str, to: &Oid) {
-        process::git(&self.origin(), &["update-ref", name, to.as_str()]);
+        let path = self.origin().join(name);
+        std::fs::create_dir_all(path.parent().expect("refs are in folders")).expect("a folder for the ref");
+        std::fs::write(path, format!("{to}\n")).expect("the ref is written");
     }
 
     pub fn rev_parse(&self, name: &str) -> Oid {
