@@ -1,6 +1,7 @@
 //! The git engine on real repositories.
 
 mod equality;
+mod gateway;
 mod plain;
 mod proofs;
 mod properties;
