@@ -185,6 +185,19 @@ fn what_landed_between_the_reading_of_main_and_the_merge_is_told_from_a_rebase()
 }
 
 #[test]
+fn a_rebase_is_known_by_any_of_its_commits_when_main_before_it_is_known() {
+    let world = World::new();
+    let head = branch(&world, world.base(), &["a", "b"]);
+    let first = world.rev_parse(&format!("{head}^"));
+    // In the middle stands a commit that nobody would know again, as after an edit in the rebase.
+    world.rebase_merge(&first);
+    others_land(&world, "edited");
+    let landed = world.rebase_merge(&head);
+    let known = Landing { known_before: Some(world.base().clone()), ..landing(&world, &landed, &head) };
+    assert!(matches!(verdict(&world, &known), Err(NotSquash::Rebase { .. })));
+}
+
+#[test]
 fn a_head_of_main_that_was_read_after_the_merge_tells_nothing() {
     let world = World::new();
     let head = branch(&world, world.base(), &["a", "b"]);
