@@ -1,10 +1,13 @@
 //! "Your diff did not change", or that it did.
 
+use std::path::Path;
+
 use git::Error;
 use git::proof::PatchId;
 
 use super::*;
 use crate::support::history::Mode;
+use crate::support::older_git;
 
 fn patch_id(world: &World, base: &Oid, head: &Oid) -> Option<PatchId> {
     world.run(world.objects().patch_id(base, head)).expect("git answers")
@@ -35,6 +38,12 @@ fn a_diff_that_moved_is_the_same_diff() {
 
 #[test]
 fn a_diff_that_changed_is_another_diff() {
+    for program in [Some(Path::new("git")), older_git()].into_iter().flatten() {
+        assert_changes_are_told_apart(program);
+    }
+}
+
+fn assert_changes_are_told_apart(program: &Path) {
     let files = |f: &[u8], binary: &[u8], mode: Mode| {
         vec![
             Change::write("f", f),
@@ -42,7 +51,7 @@ fn a_diff_that_changed_is_another_diff() {
             Change::Write { path: "script".into(), bytes: b"true\n".to_vec(), mode },
         ]
     };
-    let world = World::with_base(&files(b"if a:\n  b\n", b"\0base", Mode::Plain));
+    let world = World::of_git(program, &files(b"if a:\n  b\n", b"\0base", Mode::Plain));
     let id = |changes: &[Change]| patch_id(&world, world.base(), &world.commit(&[world.base()], changes, "Change"));
     let ids = [
         id(&files(b"if a:\n  b\n  c\n", b"\0base", Mode::Plain)),
