@@ -81,9 +81,16 @@ impl Objects {
         let Branch { name, default, .. } = descendant;
         let message = format!("Merge {default} (pre-squash) into {name} (merge-train)");
         let merged = self.step(descendant, squash.parent(), Merging::BeforeSquash, &message).await?;
-        let Some(head) = merged.head() else { return Ok(merged) };
+        let head = match merged {
+            Step::Conflict(_) => return Ok(merged),
+            Step::Unchanged(head) if self.is_ancestor(squash.commit(), &head.commit).await? => {
+                return Ok(Step::Unchanged(head));
+            }
+            Step::Unchanged(head) => head,
+            Step::Advance(Advance { to, tree, .. }) => Head { commit: to, tree },
+        };
         let message = format!("Relate {name} with squash commit (merge-train)");
-        let related = self.merge_ours(&head, squash.commit(), &message).await?;
+        let related = self.relate(&head, squash.commit(), &message).await?;
         Ok(descendant.moved_to(related))
     }
 

@@ -59,11 +59,9 @@ impl Objects {
         }
     }
 
-    /// Makes `theirs` part of the history of `ours` without taking anything from it, as `git merge --strategy=ours` does.
-    pub async fn merge_ours(&self, ours: &Head, theirs: &Oid, message: &str) -> Result<Head, Error> {
-        if self.relation(&ours.commit, theirs).await? == Relation::Contained {
-            return Ok(ours.clone());
-        }
+    /// Makes `theirs` part of the history of `ours` without taking anything from it, as `git merge --strategy=ours` does. It must
+    /// not be part of it already.
+    pub async fn relate(&self, ours: &Head, theirs: &Oid, message: &str) -> Result<Head, Error> {
         let commit = self.write_commit(&ours.tree, &[&ours.commit, theirs], message).await?;
         Ok(Head { commit, tree: ours.tree.clone() })
     }

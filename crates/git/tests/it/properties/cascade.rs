@@ -21,10 +21,11 @@ fn descendant_content_preserved_after_cascade() {
         let fork = fork.get(&commits);
         let first = Pull::new(1, commits.last().expect("a commit").clone());
         let head = world.chain(fork, &generate::chain(&descendant.commits)).pop().expect("a commit");
-        let mut second = Pull::new(2, head);
+        let mut second = Pull::new(2, head.clone());
 
         others_land(&world, &early);
         second.prepare(&world, &first)?;
+        let diff = second.patch_id(&world, &first.head);
         let mut expected = base_contents();
         predecessor.apply(&mut expected);
         descendant.apply(&mut expected);
@@ -35,12 +36,34 @@ fn descendant_content_preserved_after_cascade() {
         others_land(&world, &late);
         second.reconcile(&world, &squash)?;
         second.catch_up(&world)?;
+        prop_assert_eq!(second.patch_id(&world, &world.main()), diff, "the diff changed");
+        assert_late_addition_ends_alike(&world, &first, &squash, head, &second)?;
         second.land(&world)?;
 
         let intervening = GeneratedBranch { commits: [early, middle, late].concat() };
         intervening.apply(&mut expected);
         assert_same(&world.tree_contents(&world.main()), &expected)?;
     });
+}
+
+/// Had the second pull request come after the first had landed, it would be no different.
+fn assert_late_addition_ends_alike(
+    world: &World,
+    first: &Pull,
+    squash: &Squash,
+    head: Oid,
+    second: &Pull,
+) -> Result<(), TestCaseError> {
+    let mut late = Pull::new(3, head);
+    let default_head = world.main();
+    let step = world.objects().add_late(late.branch(), first.number, &first.head, squash, &default_head);
+    late.take(world.run(step))?;
+    let tree = |pull: &Pull| world.rev_parse(&format!("{}^{{tree}}", pull.head));
+    prop_assert_eq!(tree(&late), tree(second));
+    for ancestor in [squash.commit(), &first.head, &default_head] {
+        prop_assert!(world.run(world.objects().is_ancestor(ancestor, &late.head)).expect("git answers"));
+    }
+    Ok(())
 }
 
 /// When during the landing of one pull request somebody else's commit arrives on `main`.
@@ -132,8 +155,7 @@ fn land_in_the_wrong_order(
     others_land(world, late);
     let squash = first.land(world)?;
     let tree = world.rev_parse(&format!("{head}^{{tree}}"));
-    let head =
-        world.run(objects.merge_ours(&Head { commit: head, tree }, squash.commit(), "Relate")).expect("git answers");
+    let head = world.run(objects.relate(&Head { commit: head, tree }, squash.commit(), "Relate")).expect("git answers");
     let branch = Branch { head: &head.commit, ..second.branch() };
     let mut wrong = Pull::new(second.number.get(), head.commit.clone());
     wrong.take(world.run(objects.catch_up(branch, &world.main())))?;

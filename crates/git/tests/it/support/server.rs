@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -37,11 +38,12 @@ struct Shared {
     root: PathBuf,
     /// For requests whose path ends so.
     faults: Mutex<Vec<(&'static str, Fault)>>,
+    worked: Mutex<Duration>,
 }
 
 impl Server {
     pub fn start(root: &Path) -> Self {
-        let shared = Arc::new(Shared { root: root.to_owned(), faults: Mutex::default() });
+        let shared = Arc::new(Shared { root: root.to_owned(), faults: Mutex::default(), worked: Mutex::default() });
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a socket that does not block");
@@ -69,6 +71,11 @@ impl Server {
     /// Fails every request whose path ends with `path`, until told otherwise.
     pub fn fail(&self, path: &'static str, fault: Fault) {
         self.shared.faults.lock().expect("nobody panicked").push((path, fault));
+    }
+
+    /// How long git worked for it, so far.
+    pub fn worked(&self) -> Duration {
+        *self.shared.worked.lock().expect("nobody panicked")
     }
 
     pub fn mend(&self) {
@@ -109,25 +116,26 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response<
         }
         Some(Fault::Silence) => std::future::pending().await,
         Some(Fault::LostAnswer) => {
-            let _ = back_end(&shared.root, request).await;
+            let _ = back_end(&shared, request).await;
             Response::builder().status(502).body(Body::empty()).expect("an answer")
         }
-        None => back_end(&shared.root, request).await,
+        None => back_end(&shared, request).await,
     }
 }
 
 /// Git's own CGI program.
-async fn back_end(root: &Path, request: Request) -> Response<Body> {
+async fn back_end(shared: &Shared, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.expect("the whole request");
     let text =
         |headers: &HeaderMap, name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
+    let start = Instant::now();
     let mut child = tokio::process::Command::new("git")
         .arg("http-backend")
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .envs([("HOME", "/nonexistent"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")])
-        .env("GIT_PROJECT_ROOT", root)
+        .env("GIT_PROJECT_ROOT", &shared.root)
         .env("GIT_HTTP_EXPORT_ALL", "1")
         .env("REMOTE_USER", "somebody")
         .env("PATH_INFO", parts.uri.path())
@@ -149,6 +157,7 @@ async fn back_end(root: &Path, request: Request) -> Response<Body> {
         drop(stdin);
     };
     let (output, ()) = tokio::join!(child.wait_with_output(), feed);
+    *shared.worked.lock().expect("nobody panicked") += start.elapsed();
     answer(&output.expect("git ends").stdout)
 }
 
