@@ -110,7 +110,13 @@ impl Objects {
     /// is on the default branch now.
     pub async fn validate_squash(&self, landing: &Landing) -> Result<Result<Squash, NotSquash>, Error> {
         let pull = landing.pull;
-        let Commit { id: commit, tree, parents } = self.commit(&landing.merge_commit).await?;
+        let Commit { id: commit, tree, parents } = match self.commit(&landing.merge_commit).await {
+            // The default branch was fetched and this was not: it is none of its commits.
+            Err(Error::Failed { .. }) if self.commit(&landing.default_head).await.is_ok() => {
+                return Ok(Err(NotSquash::CommitElsewhere { pull, commit: landing.merge_commit.clone() }));
+            }
+            read => read?,
+        };
         let parent = match <[Oid; 1]>::try_from(parents) {
             Ok([parent]) => parent,
             Err(parents) if parents.is_empty() => return Ok(Err(NotSquash::NoParent { pull, commit })),

@@ -119,6 +119,18 @@ fn a_late_addition_ends_where_the_normal_way_would_have_ended() {
 }
 
 #[test]
+fn a_merge_commit_that_nobody_has_is_no_squash() {
+    let Story { world, .. } = story();
+    let nowhere = Oid::parse("1234567890".repeat(4)).expect("a name");
+    for extent in [Extent::Full, Extent::Partial] {
+        let stack = open(&world, extent);
+        let claim = Claim { pull: pr(1), merge_commit: nowhere.clone(), commits: None, known_before: None };
+        let refusal = world.run(stack.validate(&claim, &branch("main"))).expect("looked").expect_err("no squash");
+        assert!(matches!(refusal, git::proof::NotSquash::CommitElsewhere { .. }), "{refusal}");
+    }
+}
+
+#[test]
 fn a_root_that_is_behind_takes_in_the_default_branch() {
     let Story { world, .. } = story();
     let stack = open(&world, Extent::Full);
