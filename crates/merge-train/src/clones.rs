@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use git::repository::{Repository, Settings};
+use git::signing::{self, Check, Fault};
 use git::{Error, Git, Remote, TokenSource};
 use github::Secret;
 use merge_train_core::ids::RepoId;
@@ -28,6 +29,11 @@ impl Clones {
     /// Whether the repository has been cloned.
     pub fn has(&self, repo: &RepoId) -> bool {
         Repository::exists(&self.settings.base, repo)
+    }
+
+    /// Whether commits can be signed as the configuration wants it, tried out.
+    pub async fn try_signing(&self) -> Result<Check, Fault> {
+        signing::check(&self.git, &self.settings.committer).await
     }
 
     /// The repository's clone; an empty one is made if there is none.

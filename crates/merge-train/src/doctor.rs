@@ -1,6 +1,7 @@
 //! `merge-train doctor`: tries out what the daemon depends on, and says how to mend what does not work.
 //!
-//! **Invariant:** it changes nothing: no directory, no database, nothing at GitHub. A daemon may be at work meanwhile.
+//! **Invariant:** it changes nothing: no directory, no state, nothing at GitHub. A daemon may be at work meanwhile. (Whoever
+//! connects to PostgreSQL brings its schema up to date.)
 
 mod configuration;
 mod database;

@@ -126,7 +126,8 @@ async fn compute(
             }
         }
     });
-    let view = clones.open(&target.repo).await?.glance(cancel).await?;
+    let unusable = || format!("the clone of {} below git.clone_base_dir cannot be used", target.repo);
+    let view = clones.open(&target.repo).await.with_context(unusable)?.glance(cancel).await.with_context(unusable)?;
     let planned = view.plan(&formation.members, default).await;
     if let Err(error) = view.close().await {
         tracing::warn!(%error, "something of the plan is left behind; the daemon's housekeeping removes it");

@@ -1,4 +1,5 @@
-//! Keeping the clones in order: what a crash left behind goes, what lies about is packed.
+//! Keeping what trains need in order: the signing key is tried; in the clones, what a crash left behind goes, and what lies
+//! about is packed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,8 +33,17 @@ impl Upkeep {
         loop {
             tokio::select! {
                 () = stopping.cancelled() => return,
-                _ = due.tick() => self.round(&stopping).await,
+                _ = due.tick() => {}
             }
+            self.try_signing().await;
+            self.round(&stopping).await;
+        }
+    }
+
+    /// A key that has expired is told before a train needs it.
+    async fn try_signing(&self) {
+        if let Err(fault) = self.clones.try_signing().await {
+            tracing::error!(error = format!("{:#}", anyhow::Error::new(fault)), "commits cannot be signed");
         }
     }
 

@@ -30,18 +30,19 @@ pub async fn opens(config: &Config) -> Finding {
 
 async fn embedded(directory: &Path) -> Finding {
     let shown = directory.display();
-    if let Err(error) = disk::writable(directory) {
-        let fix =
-            "set state.state_dir or MERGE_TRAIN_STATE_DIR to a directory that can be written, on a disk that lasts";
-        return Finding::failed(CHECK, format!("{shown} cannot be written: {error}"), fix);
-    }
+    let place = "set state.state_dir or MERGE_TRAIN_STATE_DIR to a directory that can be written, on a disk that lasts and has \
+                 room";
+    let room = match disk::writable(directory) {
+        Ok(room) => room,
+        Err(error) => return Finding::failed(CHECK, format!("{shown} cannot be written: {error}"), place),
+    };
     match look(&Storage::Directory(directory.to_owned())).await {
         Ok(found) => {
             let used = holder(directory).map(|holder| format!(", in use by a running daemon: {holder}"));
-            Finding::ok(CHECK, format!("SQLite in {shown}, {found}{}", used.unwrap_or_default()))
+            room.judge(CHECK, &format!("SQLite in {shown}, {found}{}", used.unwrap_or_default()), place)
         }
         Err(error) if is_absent(&error) => {
-            Finding::ok(CHECK, format!("none in {shown} yet; `merge-train serve` makes it"))
+            room.judge(CHECK, &format!("none in {shown} yet, `merge-train serve` makes it"), place)
         }
         Err(error) => {
             let fix = "let the user who runs merge-train own the directory; if the database is damaged, import the last \

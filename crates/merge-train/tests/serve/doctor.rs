@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::support::{Setup, World, fake_git};
+use crate::support::{Database, Setup, World, fake_git};
 
 /// The exit code, and the checks by name.
 async fn examine(command: &mut Command) -> (i32, Value) {
@@ -155,7 +155,26 @@ async fn a_database_that_a_daemon_works_on_is_well() {
     let (_, report) = doctor(&setup).await;
     let database = check(&report, "database");
     assert_eq!(database["result"], "ok", "{database}");
-    assert!(text(&database["found"]).ends_with("0 streams"), "{database}");
+    let found = text(&database["found"]);
+    assert!(found.contains("0 streams, ") && found.ends_with(" free") && !found.contains("in use"), "{database}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_for_the_database_is_asked() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let setup = Setup::new(dir.path()).database(Database::postgres().await);
+    let (_, report) = doctor(&setup).await;
+    let database = check(&report, "database");
+    assert_eq!((&database["result"], &database["found"]), (&json!("ok"), &json!("PostgreSQL, 0 streams")));
+    let nowhere = Database::Postgres("postgres://nobody:hush@127.0.0.1:9/none".to_owned());
+    let (code, report) = doctor(&setup.database(nowhere)).await;
+    let database = check(&report, "database");
+    assert_eq!((code, &database["result"]), (1, &json!("failed")), "{database}");
+    assert!(
+        text(&database["found"]).contains("state.database_url: the database cannot be used")
+            && !report.to_string().contains("hush"),
+        "{database}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

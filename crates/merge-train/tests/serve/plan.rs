@@ -171,6 +171,15 @@ async fn what_a_start_would_refuse_is_told_beforehand() {
         format!("A start would be refused: {REPO} must allow squash merging and nothing else: merge commit allowed");
     assert!(told.contains(&refusal), "{told}");
     assert!(told.contains("squash #1 into `main`"), "the plan is told all the same: {told}");
+
+    world.open_pull("two", "one").await;
+    let strict = world.setup.clone().more("[behavior]\nmax_stack_size = 1\n");
+    let output = strict.command(&["plan", "--json", &format!("{REPO}#{one}")]).output().await.expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let outlook: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let refusals = outlook["refusals"].as_array().expect("a list");
+    assert_eq!(refusals.len(), 2, "{outlook}");
+    assert_eq!(refusals[1], "2 pull requests are more than behavior.max_stack_size, which is 1");
     world.sim.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! The clones, looked after by a daemon that has just started.
+//! The clones and the signing key, looked after by a daemon that has just started.
 
 use std::fs::FileTimes;
 use std::path::{Path, PathBuf};
@@ -80,6 +80,19 @@ async fn a_clone_that_cannot_be_looked_after_is_told_and_keeps_nobody_from_start
     eventually("the trouble is told", || async {
         let log = daemon.log();
         log.lines().any(|line| line.contains("could not be looked after") && line.contains(REPO)).then_some(())
+    })
+    .await;
+    assert_eq!(daemon.get("/readyz").await.0, 200);
+    assert!(daemon.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_cannot_sign_is_told_and_webhooks_are_taken_in_all_the_same() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let daemon = Setup::new(dir.path()).signing("ssh_key_path = \"no-key\"").start().await;
+    eventually("the trouble is told", || async {
+        let log = daemon.log();
+        log.lines().any(|line| line.contains("commits cannot be signed") && line.contains("no-key")).then_some(())
     })
     .await;
     assert_eq!(daemon.get("/readyz").await.0, 200);
