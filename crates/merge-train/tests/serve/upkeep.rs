@@ -9,7 +9,7 @@ use git::{Committer, Git, Remote, Signing};
 use merge_train_core::ids::{PrNumber, RepoId};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Setup, eventually};
+use crate::support::{Daemon, Setup, eventually};
 
 const REPO: &str = "acme/widgets";
 
@@ -42,6 +42,10 @@ async fn with_worktrees(setup: &Setup, stacks: &[u64]) -> Vec<PathBuf> {
     paths
 }
 
+async fn ready(daemon: &Daemon) {
+    eventually("it is ready", || async { (daemon.get("/readyz").await.0 == 200).then_some(()) }).await;
+}
+
 fn last_changed(path: &Path, ago: Duration) {
     let folder = std::fs::File::open(path).expect("a folder");
     folder.set_times(FileTimes::new().set_modified(SystemTime::now() - ago)).expect("a time");
@@ -64,7 +68,7 @@ async fn old_worktrees_of_no_train_are_gone_after_a_start_and_the_others_stay() 
     eventually("the clone is tidied", || async { clone.join("collected").exists().then_some(()) }).await;
     assert!(!orphan.exists(), "{}", daemon.log());
     assert!(active.join(".git").exists() && young.join(".git").exists(), "{}", daemon.log());
-    assert_eq!(daemon.get("/readyz").await.0, 200);
+    ready(&daemon).await;
     assert!(daemon.stop().await.success());
 }
 
@@ -82,7 +86,7 @@ async fn a_clone_that_cannot_be_looked_after_is_told_and_keeps_nobody_from_start
         log.lines().any(|line| line.contains("could not be looked after") && line.contains(REPO)).then_some(())
     })
     .await;
-    assert_eq!(daemon.get("/readyz").await.0, 200);
+    ready(&daemon).await;
     assert!(daemon.stop().await.success());
 }
 
@@ -95,7 +99,7 @@ async fn a_key_that_cannot_sign_is_told_and_webhooks_are_taken_in_all_the_same()
         log.lines().any(|line| line.contains("commits cannot be signed") && line.contains("no-key")).then_some(())
     })
     .await;
-    assert_eq!(daemon.get("/readyz").await.0, 200);
+    ready(&daemon).await;
     assert!(daemon.stop().await.success());
 }
 
