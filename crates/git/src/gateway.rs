@@ -88,7 +88,7 @@ impl Gateway {
     }
 
     /// The pushes that the gateway took, in their order. They are on disk: a daemon that knows how many it has seen sees each of
-    /// the others, whatever crashed.
+    /// the others, whatever crashed. A fixer that meddles with the log hides its pushes from here, and not from [`Self::take`].
     pub async fn pushes(&self) -> Result<Vec<Push>, Error> {
         let (root, log) = (self.path(), Path::new("logs").join(self.branch_ref()));
         let text = tokio::task::spawn_blocking(move || intact::read(&root, &log)).await.map_err(join_error)??;

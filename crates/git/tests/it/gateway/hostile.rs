@@ -9,7 +9,7 @@ use merge_train_core::ids::BranchName;
 use tokio_util::sync::CancellationToken;
 
 use super::{Fixer, Site};
-use crate::plain;
+use crate::{plain, support};
 
 /// Every hook that any git process may run.
 const HOOKS: [&str; 12] = [
@@ -82,7 +82,9 @@ impl Trap {
             let section = section.split_once('.').map_or(section.to_owned(), |(one, two)| format!("{one} \"{two}\""));
             lines += &format!("[{section}]\n\t{key} = {program}\n");
         }
-        lines += &format!("[remote \"origin\"]\n\tpromisor = true\n\turl = ext::{program}\n\tuploadpack = {program}\n");
+        let here = repository.display();
+        lines += &format!("[remote \"origin\"]\n\tpromisor = true\n\turl = {here}\n\tuploadpack = {program}\n");
+        lines += &format!("[remote \"other\"]\n\tpromisor = true\n\turl = ext::{program}\n");
         lines += "[protocol]\n\tallow = always\n[protocol \"ext\"]\n\tallow = always\n[extensions]\n\tpartialClone = origin\n";
         lines += "[receive]\n\tprocReceiveRefs = refs/heads\n\tautogc = true\n\tdenyCurrentBranch = updateInstead\n";
         fs::write(repository.join("included"), &lines).unwrap();
@@ -127,17 +129,19 @@ async fn taking_runs_nothing_that_was_planted() {
 
 #[tokio::test]
 async fn taking_what_is_not_there_fetches_it_from_nowhere() {
-    let (site, fixer, trap, pushed) = trapped().await;
-    // The commit's file is missing: git would ask the remote that was planted.
-    let blob = fixer.git(&["rev-parse", "HEAD:one"]);
-    let _ = fs::remove_file(&trap.marker);
-    let objects = fixer.repository().join("objects");
-    let loose = objects.join(&blob[..2]).join(&blob[2..]);
-    fs::remove_file(&loose).expect("a push of one commit is not packed");
-    let taken = site.take(&fixer, &site.head).await;
-    assert!(matches!(taken, Err(Error::Git(git::Error::Failed { .. }))), "{taken:?}");
-    assert_eq!(trap.sprung(), None);
-    assert_eq!(site.taken(), [""; 0], "{pushed} is not taken");
+    // An older git would let a repository that is read from fetch what it lacks, as that repository says.
+    for program in [Path::new("git")].into_iter().chain(support::older_git()) {
+        let (mut site, fixer, trap, pushed) = trapped().await;
+        site.git = git::Git::find(program).await.unwrap();
+        let blob = fixer.git(&["rev-parse", "HEAD:one"]);
+        let _ = fs::remove_file(&trap.marker);
+        let loose = fixer.repository().join("objects").join(&blob[..2]).join(&blob[2..]);
+        fs::remove_file(&loose).expect("a push of one commit is not packed");
+        let taken = site.take(&fixer, &site.head).await;
+        assert!(matches!(taken, Err(Error::Git(git::Error::Failed { .. }))), "{taken:?}");
+        assert_eq!(trap.sprung(), None);
+        assert_eq!(site.taken(), [""; 0], "{pushed} is not taken");
+    }
 }
 
 #[tokio::test]
