@@ -54,7 +54,7 @@ impl Memory {
         self.record(Event::PrObserved {
             pr: pull.number,
             head_ref: pull.branch.clone(),
-            head_sha: Sha::try_from(&pull.head).expect("a SHA"),
+            head_sha: Sha::from(&pull.head),
             base_ref: base.clone(),
             draft: false,
             head_repo: HeadRepo::Same,
@@ -69,7 +69,7 @@ impl Memory {
     }
 
     fn enter(&mut self, phase: CascadePhase, squash: Option<&Squash>) {
-        let last_squash_sha = squash.map(|squash| Sha::try_from(squash.commit()).expect("a SHA"));
+        let last_squash_sha = squash.map(|squash| Sha::from(squash.commit()));
         let (train_root, current_pr) = (ROOT, ROOT);
         self.record(Event::PhaseTransition { train_root, current_pr, predecessor_pr: None, last_squash_sha, phase });
     }
