@@ -90,9 +90,9 @@ impl Plan {
         let squashes = self.count(|step| matches!(step, PlannedStep::Squash { .. }));
         let retargets = self.count(|step| matches!(step, PlannedStep::Retarget { .. }));
         let pushes = self.count(|step| matches!(step, PlannedStep::Push { .. }));
-        write!(
+        writeln!(
             f,
-            "Landing this stack takes {}, {}, and {}; CI would start {}.\n",
+            "Landing this stack takes {}, {}, and {}; CI would start {}.",
             times(squashes, "squash", "squashes"),
             times(pushes, "push", "pushes"),
             times(retargets, "retarget", "retargets"),

@@ -85,7 +85,7 @@ impl Git {
         let output = git.anywhere(["version"]).run().await?;
         git.version = Version::parse(&output.text()).ok_or_else(|| output.unexpected())?;
         if git.version < Version::OLDEST {
-            return Err(Error::TooOld { found: git.version.to_string(), needed: "2.38" });
+            return Err(Error::TooOld { found: git.version.to_string(), needed: "2.39" });
         }
         Ok(git)
     }

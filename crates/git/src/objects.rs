@@ -65,14 +65,6 @@ impl Objects {
         &self.git
     }
 
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    pub(crate) fn committer(&self) -> &Committer {
-        &self.committer
-    }
-
     /// A command on the store. In a partial clone it may fetch, and is given what that takes.
     pub(crate) async fn command<I, S>(&self, args: I) -> Result<Command, Error>
     where

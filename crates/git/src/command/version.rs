@@ -7,8 +7,8 @@ use std::fmt;
 pub struct Version(pub u32, pub u32, pub u32);
 
 impl Version {
-    /// The first whose `merge-tree` writes trees.
-    pub const OLDEST: Self = Self(2, 38, 0);
+    /// The first whose `merge-tree` writes trees and whose `patch-id` sees spaces.
+    pub const OLDEST: Self = Self(2, 39, 0);
     /// The first that reads attributes from a tree.
     const ATTR_SOURCE: Self = Self(2, 41, 0);
 

@@ -49,7 +49,8 @@ struct Message {
 /// The next message; none at the end of the output, and no answer at all if it is cut short.
 fn parse_message(fields: &mut impl Iterator<Item = String>) -> Option<Option<Message>> {
     let Some(count) = fields.next().filter(|field| !field.trim().is_empty()) else { return Some(None) };
-    let count: usize = count.trim().parse().ok()?;
+    // Some gits end with advice on submodules: prose, where a count would be.
+    let Ok(count) = count.trim().parse::<usize>() else { return Some(None) };
     let paths: Vec<String> = fields.take(count).collect();
     let (kind, text) = (fields.next()?, fields.next()?);
     (paths.len() == count).then_some(Some(Message { paths, kind, text }))
@@ -150,6 +151,18 @@ mod tests {
             ]
         );
         assert_eq!(files[2].message, "CONFLICT (content): Merge conflict in z");
+    }
+
+    #[test]
+    fn advice_after_the_last_message_is_not_read() {
+        let fields = [
+            vec![TREE.into(), entry(2, "module"), entry(3, "module"), String::new()],
+            message(&["module"], "CONFLICT (submodule not initialized)", "Failed to merge submodule module\n"),
+            vec!["Recursive merging with submodules currently only supports trivial cases.\n".into()],
+        ]
+        .concat();
+        let files = read(&fields).unwrap().files;
+        assert_eq!((files.len(), files[0].kind), (1, ConflictKind::Submodule));
     }
 
     #[test]

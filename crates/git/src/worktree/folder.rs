@@ -63,8 +63,8 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Removes the administrative folders of the worktree at `worktree` from `admins`, the clone's: by what they say, and one of its
-/// name that says nothing. Each is moved out whole before it is taken apart: git enumerates them at every fetch, and stumbles
-/// over one that is half gone.
+/// name that says nothing. Each is moved out whole before it is taken apart: git enumerates them at every fetch, and is not to
+/// see half of one.
 pub(super) fn remove_admin(base: &Path, admins: &Path, worktree: &Path) -> Result<()> {
     let entries = match fs::read_dir(admins) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

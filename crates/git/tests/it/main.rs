@@ -1,11 +1,17 @@
 //! The git engine on real repositories.
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
+mod clones;
 mod equality;
 mod gateway;
+mod hostile;
 mod plain;
+mod plans;
 mod proofs;
 mod properties;
+mod pushes;
 mod signing;
-#[allow(dead_code, unused_imports, reason = "each test binary uses a part of the world")]
+mod stacks;
 mod support;
+mod tokens;
 mod worktrees;

@@ -11,7 +11,7 @@ use crate::config::Config;
 pub async fn version() -> (Finding, Option<Git>) {
     const CHECK: &str = "git";
     let fix =
-        "install git 2.41 or newer, where the user who runs merge-train has it on the PATH (2.38 does at a pinch)";
+        "install git 2.41 or newer, where the user who runs merge-train has it on the PATH (2.39 does at a pinch)";
     match Git::find(PROGRAM).await {
         Ok(git) if git.version().reads_attributes_from_a_tree() => {
             (Finding::ok(CHECK, git.version().to_string()), Some(git))

@@ -127,7 +127,7 @@ async fn the_version_of_git_is_judged() {
     let dir = tempfile::tempdir().expect("a folder");
     let setup = Setup::new(dir.path());
     for (version, result, found) in [
-        ("2.37.7", "failed", "git 2.37.7 is too old; merge-train needs git 2.38 or newer"),
+        ("2.37.7", "failed", "git 2.37.7 is too old; merge-train needs git 2.39 or newer"),
         ("2.40.1", "warning", "2.40.1: of .gitattributes, merges heed the one in the root folder only"),
         ("2.41.0", "ok", "2.41.0"),
     ] {

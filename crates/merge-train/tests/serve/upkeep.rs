@@ -118,5 +118,5 @@ async fn a_daemon_without_a_git_that_can_merge_does_not_start() {
     assert!(told.contains("does not work without git") && told.contains("is it installed and on the PATH?"), "{told}");
     let old = crate::support::fake_git(dir.path(), "2.37.1");
     let told = started(&old).await;
-    assert!(told.contains("git 2.37.1 is too old; merge-train needs git 2.38 or newer"), "{told}");
+    assert!(told.contains("git 2.37.1 is too old; merge-train needs git 2.39 or newer"), "{told}");
 }

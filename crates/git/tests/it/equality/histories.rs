@@ -12,14 +12,13 @@ use crate::support::{Change, Draft, Parent, World};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
     Full,
-    /// Of a git older than 2.41: `.gitattributes` at the root alone, and no submodules.
+    /// Of a git older than 2.41: `.gitattributes` at the root alone.
     Older,
 }
 
 /// Two lines of work.
 #[derive(Clone, Debug)]
 pub struct History {
-    ability: Ability,
     /// What the base says of its files.
     attributes: Vec<Change>,
     ours: Vec<Deed>,
@@ -65,10 +64,10 @@ const RULES: [&str; 12] = [
     "blob merge=union -diff\n",
 ];
 
-pub fn base_files(ability: Ability) -> Vec<Change> {
+pub fn base_files() -> Vec<Change> {
     let text = |name: &str| (1..=14).map(|line| format!("{name}, line {line}\n")).collect::<String>();
     let file = |path: &str| Change::write(path, text(path));
-    let mut files = vec![
+    vec![
         file("one.txt"),
         file("src/two.txt"),
         file("src/three.txt"),
@@ -77,29 +76,22 @@ pub fn base_files(ability: Ability) -> Vec<Change> {
         Change::Write { path: "run.txt".into(), bytes: text("run").into(), mode: Mode::Executable },
         Change::write("blob", (0..=255_u8).collect::<Vec<_>>()),
         Change::Symlink { path: "link".into(), target: "one.txt".into() },
-    ];
-    if ability == Ability::Full {
-        files.push(Change::Submodule { path: "module".into(), commit: submodule_commit(0) });
-    }
-    files
+        Change::Submodule { path: "module".into(), commit: submodule_commit(0) },
+    ]
 }
 
 pub fn history(ability: Ability) -> impl Strategy<Value = History> {
     let deeds = || vec(deed(ability), 2..=5);
     let in_base = prop_oneof![2 => Just(vec![]), 3 => vec(attribute_rule(ability), 1..=2)];
     let crossed = prop_oneof![3 => Just(None), 1 => (deeds(), deeds()).prop_map(Some)];
-    (in_base, deeds(), deeds(), crossed).prop_map(move |(rules, ours, theirs, crossed)| {
+    (in_base, deeds(), deeds(), crossed).prop_map(|(rules, ours, theirs, crossed)| {
         let attributes = rules.iter().filter_map(|rule| rule.to_change(&Model::default())).collect();
-        History { ability, attributes, ours, theirs, crossed }
+        History { attributes, ours, theirs, crossed }
     })
 }
 
 fn deed(ability: Ability) -> impl Strategy<Value = Deed> {
     let number = || 0..64_usize;
-    let special = match ability {
-        Ability::Full => (1..4_u8).prop_map(|commit| Deed::Submodule { commit }).boxed(),
-        Ability::Older => attribute_rule(ability).boxed(),
-    };
     prop_oneof![
         8 => (number(), number(), 0..4_u8).prop_map(|(file, line, text)| Deed::ReplaceLine { file, line, text }),
         4 => (number(), number(), 0..4_u8).prop_map(|(file, line, text)| Deed::InsertLine { file, line, text }),
@@ -111,7 +103,7 @@ fn deed(ability: Ability) -> impl Strategy<Value = Deed> {
         2 => (number(), number()).prop_map(|(folder, name)| Deed::RenameFolder { folder, name }),
         1 => number().prop_map(|file| Deed::ChangeMode { file }),
         1 => (number(), 0..3_u8).prop_map(|(name, target)| Deed::Link { name, target }),
-        1 => special,
+        1 => (1..4_u8).prop_map(|commit| Deed::Submodule { commit }),
         1 => number().prop_map(|path| Deed::FolderInPlaceOfFile { path }),
         1 => attribute_rule(ability),
     ]
@@ -125,7 +117,7 @@ fn attribute_rule(ability: Ability) -> impl Strategy<Value = Deed> {
 impl History {
     /// Writes it; returns the two heads.
     pub fn write(&self, world: &World) -> (Oid, Oid) {
-        let mut model = Model::of(&base_files(self.ability));
+        let mut model = Model::of(&base_files());
         self.attributes.iter().for_each(|change| model.apply(change));
         let (mut ours, mut theirs) = (model.clone(), model);
         let upon = |parents: Vec<Parent>, changes: Vec<Change>| Draft { parents, changes, message: "Work".into() };

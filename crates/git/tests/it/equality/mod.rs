@@ -107,7 +107,7 @@ fn compare_many(world: &World, ability: Ability) {
 
 #[test]
 fn a_merge_without_a_checkout_is_the_merge_of_a_checkout() {
-    let world = World::with_base(&base_files(Ability::Full));
+    let world = World::with_base(&base_files());
     compare_many(&world, Ability::Full);
 }
 
@@ -117,6 +117,6 @@ fn a_git_that_reads_no_attributes_from_trees_merges_alike() {
         println!("there is no older git on this machine");
         return;
     };
-    let world = World::of_git(program, &base_files(Ability::Older));
+    let world = World::of_git(program, &base_files());
     compare_many(&world, Ability::Older);
 }

@@ -187,6 +187,7 @@ fn every_shape_of_merge_comes_out_alike_with_an_older_git() {
     };
     let world = World::of_git(program, &[]);
     assert_alike(&world, &shapes());
+    assert_alike(&world, &submodules());
     assert_alike(&world, &attributed());
 }
 

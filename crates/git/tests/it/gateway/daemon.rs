@@ -73,7 +73,7 @@ async fn a_daemon_that_starts_again_finds_the_gateway_and_its_pushes() {
     let site = Site::new().await;
     let pushed = site.create().await.push("one");
     let fixer = Fixer { gateway: Gateway::open(&site.git, &site.fixers(), &site.branch).unwrap() };
-    assert_eq!(fixer.reported().await, [pushed.clone()]);
+    assert_eq!(fixer.reported().await, std::slice::from_ref(&pushed));
     assert_eq!(site.take(&fixer, &site.head).await.unwrap(), Taken::Advanced(pushed));
 }
 
@@ -149,7 +149,7 @@ async fn news_of_the_base_and_of_the_branch_reach_the_fixer() {
     fixer.git(&["merge", "-q", "-m", "Merge", "origin/main"]);
     assert!(fixer.checkout().join("newer").exists());
     let pushed = fixer.push("one");
-    assert_eq!(fixer.reported().await, [pushed.clone()]);
+    assert_eq!(fixer.reported().await, std::slice::from_ref(&pushed));
     assert_eq!(site.take(&fixer, &branch).await.unwrap(), Taken::Advanced(pushed));
 }
 

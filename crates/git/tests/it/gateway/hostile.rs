@@ -195,7 +195,8 @@ async fn making_a_checkout_runs_nothing_that_the_clone_was_told_to_run() {
 #[tokio::test]
 async fn a_gateway_that_leads_elsewhere_is_refused() {
     let elsewhere = |fixer: &Fixer| fixer.repository().with_file_name("elsewhere.git");
-    let deeds: [(&str, fn(&Fixer, &Path)); 5] = [
+    type Deed = fn(&Fixer, &Path);
+    let deeds: [(&str, Deed); 5] = [
         ("gateway.git", |fixer, elsewhere| {
             fs::rename(fixer.repository(), elsewhere).unwrap();
             symlink(elsewhere, fixer.repository()).unwrap();

@@ -23,7 +23,7 @@ async fn branches_of_every_name_work() {
         let upstream = fixer.git(&["rev-parse", "--abbrev-ref", "HEAD@{upstream}"]);
         assert!(upstream.ends_with(name), "{name}: {upstream}");
         let pushed = fixer.push("one");
-        assert_eq!(fixer.reported().await, [pushed.clone()], "{name}");
+        assert_eq!(fixer.reported().await, std::slice::from_ref(&pushed), "{name}");
         assert_eq!(site.take(&fixer, &site.head).await.unwrap(), Taken::Advanced(pushed), "{name}");
         assert!(!fixer.try_git(&["push", "origin", "HEAD:refs/heads/else"]).status.success(), "{name}");
         for folder in [site.folder.path().to_owned(), fixer.checkout(), fixer.repository(), "/".into()] {
@@ -48,7 +48,7 @@ async fn repositories_of_the_newer_object_format_work() {
     let site = Site::with_branch("feature", &["init", "-q", "-b", "main", "--object-format=sha256"]).await;
     let fixer = site.create().await;
     let pushed = fixer.push("one");
-    assert_eq!(fixer.reported().await, [pushed.clone()]);
+    assert_eq!(fixer.reported().await, std::slice::from_ref(&pushed));
     assert_eq!(site.take(&fixer, &site.head).await.unwrap(), Taken::Advanced(pushed));
 }
 

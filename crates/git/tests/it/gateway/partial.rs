@@ -71,7 +71,7 @@ fn a_fixer_gets_what_it_needs_from_a_partial_clone_and_no_token() {
         assert!(fixer.git(&["diff", "origin/main...HEAD"]).contains("-past 10"));
         assert_eq!(fixer.git(&["log", "--oneline"]).lines().count(), 13);
         let pushed = fixer.push("one");
-        assert_eq!(fixer.reported().await, [pushed.clone()]);
+        assert_eq!(fixer.reported().await, std::slice::from_ref(&pushed));
         assert_eq!(fixer.gateway.take(&clone, &head, TAKEN).await.unwrap(), Taken::Advanced(pushed.clone()));
 
         let newer = world.commit(&[&main], &[Change::write("other", "newer")], "Newer");

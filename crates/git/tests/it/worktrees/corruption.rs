@@ -5,8 +5,10 @@ use std::os::unix::fs::symlink;
 
 use super::{Base, pr};
 
+type Deed = fn(&Base);
+
 /// Each does one kind of damage to the worktree of stack 1.
-const DAMAGE: [(&str, fn(&Base)); 12] = [
+const DAMAGE: [(&str, Deed); 12] = [
     ("the .git file is garbage", |base| fs::write(base.path(1).join(".git"), "\0garbage\n").unwrap()),
     ("the .git file is empty", |base| fs::write(base.path(1).join(".git"), "").unwrap()),
     ("the .git file is gone", |base| fs::remove_file(base.path(1).join(".git")).unwrap()),
