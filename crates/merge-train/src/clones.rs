@@ -1,6 +1,7 @@
 //! Where the daemon meets git: the clones that the configuration asks for, with GitHub's tokens.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use git::repository::{Repository, Settings};
@@ -8,6 +9,7 @@ use git::signing::{self, Check, Fault};
 use git::{Error, Git, Remote, TokenSource};
 use github::Secret;
 use merge_train_core::ids::RepoId;
+use tokio::sync::Mutex;
 
 /// The program, as it is found on the PATH.
 pub const PROGRAM: &str = "git";
@@ -19,11 +21,13 @@ pub struct Clones {
     /// What the addresses of repositories begin with.
     git_url: String,
     github: github::Client,
+    /// Those in use. Whoever works on a clone shares what keeps its work apart from that of others.
+    open: Mutex<BTreeMap<RepoId, Weak<Repository>>>,
 }
 
 impl Clones {
     pub fn new(git: Git, settings: Settings, git_url: String, github: github::Client) -> Self {
-        Self { git, settings, git_url, github }
+        Self { git, settings, git_url, github, open: Mutex::default() }
     }
 
     /// Whether the repository has been cloned.
@@ -38,9 +42,16 @@ impl Clones {
 
     /// The repository's clone; an empty one is made if there is none.
     pub async fn open(&self, repo: &RepoId) -> Result<Arc<Repository>, Error> {
+        let mut open = self.open.lock().await;
+        if let Some(repository) = open.get(repo).and_then(Weak::upgrade) {
+            return Ok(repository);
+        }
         let tokens = Arc::new(Tokens { github: self.github.clone(), repo: repo.clone() });
         let remote = Remote::on_server(&self.git_url, repo, tokens)?;
-        Repository::open(self.git.clone(), &self.settings, repo, remote).await
+        let repository = Repository::open(self.git.clone(), &self.settings, repo, remote).await?;
+        open.retain(|_, repository| repository.strong_count() > 0);
+        open.insert(repo.clone(), Arc::downgrade(&repository));
+        Ok(repository)
     }
 }
 
