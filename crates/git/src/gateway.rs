@@ -1,11 +1,12 @@
 //! Where a fixer works: a checkout of one pull request, whose `origin` is a repository on this machine, the gateway.
 //!
-//! The gateway takes pushes to that one branch, and only fast-forwards; the daemon alone talks to GitHub, so that no token is
-//! anywhere a fixer can look. It has objects of its own: what happens to it cannot harm the clone.
+//! The gateway takes pushes to that one branch, and only fast-forwards; the daemon alone talks to GitHub, so that no
+//! token is anywhere a fixer can look. It has objects of its own: what happens to it cannot harm the clone.
 //!
-//! **Invariant:** once a fixer has had the folder, nothing in it is believed. The gateway is read through `upload-pack`, git's
-//! door into repositories of others, and what came is checked in the clone: that it is sound, and that it is a fast-forward
-//! of what the daemon knows. The gateway's own rules are there to tell a fixer early, and politely.
+//! **Invariant:** once a fixer has had the folder, nothing in it is believed. The gateway is read through
+//! `upload-pack`, git's door into repositories of others, and what came is checked in the clone: that it is sound, and
+//! that it is a fast-forward of what the daemon knows. The gateway's own rules are there to tell a fixer early, and
+//! politely.
 
 mod config;
 mod intact;
@@ -52,7 +53,10 @@ pub enum Error {
     )]
     NotFastForward { branch: BranchName, known: Oid, found: Oid },
     /// What a fixer's own tools never do. The gateway has to be removed.
-    #[error("{} {what}: the fixer's repository was tampered with, and is not used any more. Remove the checkout", path.display())]
+    #[error(
+        "{} {what}: the fixer's repository was tampered with, and is not used any more. Remove the checkout",
+        path.display()
+    )]
     TamperedWith { path: PathBuf, what: &'static str },
     #[error(transparent)]
     Git(#[from] crate::Error),
@@ -87,8 +91,9 @@ impl Gateway {
         format!("refs/heads/{}", self.branch)
     }
 
-    /// The pushes that the gateway took, in their order. They are on disk: a daemon that knows how many it has seen sees each of
-    /// the others, whatever crashed. A fixer that meddles with the log hides its pushes from here, and not from [`Self::take`].
+    /// The pushes that the gateway took, in their order. They are on disk: a daemon that knows how many it has seen
+    /// sees each of the others, whatever crashed. A fixer that meddles with the log hides its pushes from here, and not
+    /// from [`Self::take`].
     pub async fn pushes(&self) -> Result<Vec<Push>, Error> {
         let (root, log) = (self.path(), Path::new("logs").join(self.branch_ref()));
         let text = tokio::task::spawn_blocking(move || intact::read(&root, &log)).await.map_err(join_error)??;

@@ -1,8 +1,8 @@
 //! A worktree for each stack: its private HEAD, its root for garbage collection, and the place where a person can look.
 //!
 //! Nothing is checked out in it, so it is made in milliseconds however large the repository is. Its refs are not the
-//! worktree's own (`refs/worktree/…`), which `git gc` of another worktree does not keep alive, but lie in the common store
-//! below [`Name::namespace`]; they go when the worktree goes.
+//! worktree's own (`refs/worktree/…`), which `git gc` of another worktree does not keep alive, but lie in the common
+//! store below [`Name::namespace`]; they go when the worktree goes.
 //!
 //! **Invariant:** what is begun here is completed, whoever stops waiting for it; and one thing at a time is done to the
 //! worktrees of a repository, since `git worktree add`, `remove` and `prune` trip over each other.
@@ -65,8 +65,8 @@ impl Worktrees {
         self.alone(async move |place| place.discard(&name).await).await
     }
 
-    /// The stack's root has landed and its descendants are roots now: the old worktree goes first, then the new ones are made.
-    /// Done again after a crash in the middle, it completes.
+    /// The stack's root has landed and its descendants are roots now: the old worktree goes first, then the new ones
+    /// are made. Done again after a crash in the middle, it completes.
     pub async fn fan_out(&self, old: PrNumber, new: &[PrNumber]) -> Result<Vec<PathBuf>, Error> {
         if new.contains(&old) {
             return Err(Error::Refused(format!("#{old} has landed, so that no stack can begin at it again")));
@@ -83,8 +83,8 @@ impl Worktrees {
         .await
     }
 
-    /// Leaves in the stack's worktree what it had when it was made, with the HEAD that it has now: no merge under way, no index,
-    /// no files. For after an abort or a restart. One that cannot be cleaned is made anew.
+    /// Leaves in the stack's worktree what it had when it was made, with the HEAD that it has now: no merge under way,
+    /// no index, no files. For after an abort or a restart. One that cannot be cleaned is made anew.
     pub async fn clean(&self, root: PrNumber) -> Result<PathBuf, Error> {
         self.alone(async move |place| place.clean(&Name::Stack(root)).await).await
     }
@@ -100,8 +100,9 @@ impl Worktrees {
         self.alone(async move |place| place.move_head(&name, &commit).await).await
     }
 
-    /// Removes what a crash left behind: worktrees of no active stack that are older than `max_age`, and refs of stacks that
-    /// have neither a worktree nor a train. Says which stacks' worktrees went. Folders of other names are left alone.
+    /// Removes what a crash left behind: worktrees of no active stack that are older than `max_age`, and refs of stacks
+    /// that have neither a worktree nor a train. Says which stacks' worktrees went. Folders of other names are left
+    /// alone.
     pub async fn sweep(
         &self,
         active: &BTreeSet<PrNumber>,

@@ -19,7 +19,7 @@ refuse() {
 }
 while read -r old new ref; do
     if [ "$ref" != "refs/heads/$branch" ]; then
-        refuse "this checkout may only push to the branch $branch, not to $ref. Run: git push origin HEAD:refs/heads/$branch"
+        refuse "this checkout may only push to the branch $branch, not to $ref: git push origin HEAD:refs/heads/$branch"
     fi
     case "$new" in
         *[!0]*) ;;
@@ -28,7 +28,7 @@ while read -r old new ref; do
     case "$old" in
         *[!0]*)
             git merge-base --is-ancestor "$old" "$new" ||
-                refuse "only fast-forwards are taken: build on what $branch has (git pull), and do not rewrite its commits" ;;
+                refuse "only fast-forwards are taken: build on what $branch has (git pull), and rewrite no commits" ;;
     esac
 done
 "#;

@@ -1,7 +1,7 @@
 //! Looking at, and removing, files that somebody else could have put there.
 //!
-//! A fixer may change them at any moment, also after they were looked at. What is refused here is what git could be led astray
-//! by without any race; what is taken from the gateway is proven elsewhere.
+//! A fixer may change them at any moment, also after they were looked at. What is refused here is what git could be led
+//! astray by without any race; what is taken from the gateway is proven elsewhere.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read as _};
@@ -38,6 +38,9 @@ pub(super) fn check(gateway: &Path) -> Result<(), Error> {
         for (path, kind) in entries(&folder)? {
             if kind.is_symlink() {
                 return Err(Error::TamperedWith { path, what: "is a symbolic link" });
+            }
+            if !kind.is_file() && !kind.is_dir() {
+                return Err(Error::TamperedWith { path, what: "is neither a file nor a folder" });
             }
             if kind.is_dir() && is_deep {
                 folders.push(path);
@@ -152,6 +155,21 @@ mod tests {
         }
     }
 
+    fn make_pipe(path: &Path) {
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_that_git_would_wait_for_is_found() {
+        for name in ["HEAD", "packed-refs", "refs/heads/feature"] {
+            let gateway = gateway();
+            make_pipe(&gateway.path().join(name));
+            let found = check(gateway.path());
+            assert!(matches!(found, Err(Error::TamperedWith { .. })), "{name}: {found:?}");
+        }
+    }
+
     #[test]
     fn what_names_another_repository_is_found() {
         for name in ASTRAY {
@@ -182,14 +200,7 @@ mod tests {
         symlink("/etc", gateway.path().join("logs/folder")).unwrap();
         assert!(matches!(read("logs/folder/passwd"), Err(Error::TamperedWith { .. })));
         assert!(matches!(read("logs"), Err(Error::TamperedWith { .. })));
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            gateway.path().join("logs/pipe"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RWXU,
-            0,
-        )
-        .unwrap();
+        make_pipe(&gateway.path().join("logs/pipe"));
         assert!(matches!(read("logs/pipe"), Err(Error::TamperedWith { what: "is no file", .. })));
     }
 

@@ -32,8 +32,8 @@ pub struct Order<'a> {
 }
 
 impl Gateway {
-    /// Makes the gateway and the checkout. What an attempt that was cut short left behind goes first; a checkout that a fixer
-    /// could have worked in does not.
+    /// Makes the gateway and the checkout. What an attempt that was cut short left behind goes first; a checkout that a
+    /// fixer could have worked in does not.
     pub async fn create(git: &Git, order: Order<'_>, cancel: &CancellationToken) -> Result<Self, Error> {
         order.validate()?;
         let gateway = Self { git: git.clone(), folder: order.folder.to_owned(), branch: order.branch.clone() };

@@ -1,4 +1,5 @@
-//! Bringing objects from the clone into a gateway, as a pack that the clone's git makes: no git runs in the gateway for it.
+//! Bringing objects from the clone into a gateway, as a pack that the clone's git makes: no git runs in the gateway for
+//! it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -73,8 +74,8 @@ impl Source<'_> {
         command.deadline(COPY_DEADLINE).until(cancel).run().await.map(drop)
     }
 
-    /// Lets a partial clone fetch the contents that a fixer needs: those of the tips, of where they parted, and of every commit
-    /// between. What lies before stays away.
+    /// Lets a partial clone fetch the contents that a fixer needs: those of the tips, of where they parted, and of
+    /// every commit between. What lies before stays away.
     async fn complete(
         &self,
         git: &Git,

@@ -12,8 +12,8 @@ const DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// Git's code for what it cannot do.
 const FATAL: i32 = 128;
 
-/// Run in the gateway by a shell, without the settings of the process that starts it: so that all is said here. No hook runs,
-/// nothing is asked of another repository, and nothing is fetched that the gateway claims to lack.
+/// Run in the gateway by a shell, without the settings of the process that starts it: so that all is said here. No hook
+/// runs, nothing is asked of another repository, and nothing is fetched that the gateway claims to lack.
 const UPLOAD_PACK: &str = "GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none git -c core.hooksPath=/dev/null \
                            -c core.fsmonitor=false -c core.alternateRefsCommand=true upload-pack";
 
@@ -27,8 +27,8 @@ pub enum Taken {
 }
 
 impl Gateway {
-    /// Brings the branch, as it is in the gateway now, into the clone, where `as_ref` then names it. Only what builds on
-    /// `known_head` is taken.
+    /// Brings the branch, as it is in the gateway now, into the clone, where `as_ref` then names it. Only what builds
+    /// on `known_head` is taken.
     pub async fn take(&self, into: &Path, known_head: &Oid, as_ref: &str) -> Result<Taken, Error> {
         if !as_ref.starts_with("refs/") {
             return Err(crate::Error::Refused(format!("{as_ref:?} is not the full name of a ref")).into());

@@ -3,56 +3,73 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is wrong with a signing key. Told apart by the state of files, exit codes and gpg's status lines, never by prose.
+/// What is wrong with a signing key. Told apart by the state of files, exit codes and gpg's status lines, not by prose.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     #[error("{program} is not on the PATH, so nothing can be signed. Install {package}, or set git.signing = \"off\"")]
     ProgramMissing { program: &'static str, package: &'static str },
-    #[error("the path of the signing key, {}, is not absolute. Give it from the root of the file system", .0.display())]
+    #[error("{} is not an absolute path. Give it from the root of the file system", .0.display())]
     PathNotAbsolute(PathBuf),
-    #[error("there is no signing key at {}. Make one with `ssh-keygen -t ed25519 -N '' -f {}`, or correct git.ssh_key_path", .0.display(), .0.display())]
+    #[error(
+        "there is no signing key at {path}. Make one with `ssh-keygen -t ed25519 -N '' -f {path}`, \
+         or correct git.ssh_key_path", path = .0.display()
+    )]
     KeyFileMissing(PathBuf),
-    #[error("the signing key {} cannot be read. Let the user who runs merge-train own it, with mode 0600", path.display())]
+    #[error("the signing key {} cannot be read. Let merge-train's user own it, with mode 0600", path.display())]
     KeyFileUnreadable {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("others can read the signing key {} (mode {mode:04o}), so ssh-keygen refuses it. Run `chmod 600 {}`", path.display(), path.display())]
+    #[error(
+        "others can read the signing key {path} (mode {mode:04o}), so that ssh-keygen refuses it. \
+         Run `chmod 600 {path}`", path = path.display()
+    )]
     KeyFileTooOpen { path: PathBuf, mode: u32 },
-    #[error("{} is not a private key of SSH. git.ssh_key_path must name the private half, not the .pub file", .0.display())]
+    #[error("{} is no private SSH key. git.ssh_key_path must name the private half, not the .pub file", .0.display())]
     NotAPrivateKey(PathBuf),
-    #[error("the public half of {} is not beside it. Run `ssh-keygen -y -f {} > {}.pub`", .0.display(), .0.display(), .0.display())]
+    #[error("the public half of {path} is not beside it. Run `ssh-keygen -y -f {path} > {path}.pub`", path = .0.display())]
     PublicHalfMissing(PathBuf),
-    #[error("GnuPG's home {} does not exist. Correct git.gpg_home, or import the key there with `gpg --homedir {} --import`", .0.display(), .0.display())]
+    #[error(
+        "GnuPG's home {path} does not exist. Correct git.gpg_home, \
+         or import the key there with `gpg --homedir {path} --import`", path = .0.display()
+    )]
     GpgHomeMissing(PathBuf),
-    #[error("GnuPG's home {} cannot be read. Let the user who runs merge-train own it, with mode 0700", path.display())]
+    #[error("GnuPG's home {} cannot be read. Let merge-train's user own it, with mode 0700", path.display())]
     GpgHomeUnreadable {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
     #[error(
-        "gpg has no secret key {key_id:?} in {home}. `gpg --homedir {home} --list-secret-keys` shows those it has; correct git.signing_key_id or import the key"
+        "gpg has no secret key {key_id:?} in {home}. `gpg --homedir {home} --list-secret-keys` shows those it has; \
+         correct git.signing_key_id or import the key"
     )]
     NoSecretKey { key_id: String, home: String },
     #[error(
-        "the key {key_id:?} cannot sign: it has expired, was revoked or is not for signing. Renew it, or name another in git.signing_key_id"
+        "the key {key_id:?} cannot sign: it has expired, was revoked or is not for signing. \
+         Renew it, or name another in git.signing_key_id"
     )]
     KeyUnusable { key_id: String },
     #[error(
-        "the signing key {0} wants a passphrase, and nobody is there to type it. Use a key without one, or let gpg-agent hold the passphrase"
+        "the signing key {0} wants a passphrase, and nobody is there to type it. \
+         Use a key without one, or let gpg-agent hold the passphrase"
     )]
     PassphraseNeeded(String),
     #[error(
-        "the key {configured:?} is configured, but {used} signed. Name the primary key in git.signing_key_id, or add a `!` to the subkey that is meant"
+        "the key {configured:?} is configured, but {used} signed. \
+         Name the primary key in git.signing_key_id, or add a `!` to the subkey that is meant"
     )]
     OtherKey { configured: String, used: String },
     #[error(
-        "a commit was signed, but its signature does not verify: git calls it {0}. Is the public half that of the key?"
+        "a commit was signed, but its signature does not verify: git calls it {0}. \
+         Is the public half that of the key?"
     )]
     NotVerified(&'static str),
-    #[error("signing took longer than {} s: the key may be waiting for somebody to type or touch something. Use a key that needs nobody", .0.as_secs())]
+    #[error(
+        "signing took longer than {} s: the key may be waiting for somebody to type or touch something. \
+         Use a key that needs nobody", .0.as_secs()
+    )]
     TooSlow(Duration),
     #[error("the commit could not be signed: {0}")]
     Refused(String),

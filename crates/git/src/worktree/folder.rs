@@ -62,9 +62,9 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || (one.file_name() == other.file_name() && folder(one).is_some_and(|it| folder(other) == Some(it)))
 }
 
-/// Removes the administrative folders of the worktree at `worktree` from `admins`, the clone's: by what they say, and one of its
-/// name that says nothing. Each is moved out whole before it is taken apart: git enumerates them at every fetch, and is not to
-/// see half of one.
+/// Removes the administrative folders of the worktree at `worktree` from `admins`, the clone's: by what they say, and
+/// one of its name that says nothing. Each is moved out whole before it is taken apart: git enumerates them at every
+/// fetch, and is not to see half of one.
 pub(super) fn remove_admin(base: &Path, admins: &Path, worktree: &Path) -> Result<()> {
     let entries = match fs::read_dir(admins) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -97,7 +97,8 @@ pub(super) fn staging(base: &Path) -> Result<tempfile::TempDir> {
     Ok(staging)
 }
 
-/// Moves the administrative folder of the worktree at `worktree`, which was made in `staging`, among those of the clone.
+/// Moves the administrative folder of the worktree at `worktree`, which was made in `staging`, among those of the
+/// clone.
 pub(super) fn move_in(staging: &Path, admins: &Path, worktree: &Path) -> Result<()> {
     let name = worktree.file_name().unwrap_or_default();
     let admin = admins.join(name);

@@ -73,7 +73,8 @@ impl Place {
         }
     }
 
-    /// What git says of the folder; none if it is no worktree of the clone, or one that `git worktree prune` would forget.
+    /// What git says of the folder; none if it is no worktree of the clone, or one that `git worktree prune` would
+    /// forget.
     async fn look(&self, path: &Path) -> Result<Option<Sound>, Error> {
         let args = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir", "HEAD^{commit}"];
         let output = self.git.on(&path.join(".git"), args).run_allowing(&[0, FATAL]).await?;
@@ -93,8 +94,8 @@ impl Place {
         Ok((is_clones && is_known).then_some(Sound { admin, head }))
     }
 
-    /// Makes the worktree apart from the clone and moves it in whole: whoever enumerates the clone's worktrees meanwhile, as
-    /// every fetch does, would stumble over one that is half made.
+    /// Makes the worktree apart from the clone and moves it in whole: whoever enumerates the clone's worktrees
+    /// meanwhile, as every fetch does, would stumble over one that is half made.
     async fn make_anew(&self, path: &Path) -> Result<(), Error> {
         self.remove(path).await?;
         let nothing = self.empty_commit().await?;
@@ -124,8 +125,8 @@ impl Place {
         self.git.on(&path.join(".git"), args).run().await.map(drop)
     }
 
-    /// Removes a worktree, whatever of it is there. By hand: git removes no worktree that is damaged, and takes a sound one apart
-    /// under the eyes of everyone who enumerates them.
+    /// Removes a worktree, whatever of it is there. By hand: git removes no worktree that is damaged, and takes a sound
+    /// one apart under the eyes of everyone who enumerates them.
     async fn remove(&self, path: &Path) -> Result<(), Error> {
         let (base, admins, path) = (self.base.clone(), self.clone.join("worktrees"), path.to_owned());
         let doing = format!("removing the worktree {}", path.display());

@@ -77,8 +77,8 @@ fn sweep_in_between(base: &Path, now: SystemTime, max_age: Duration) -> std::io:
     Ok(())
 }
 
-/// How old something is. What was changed since somebody looked at the clock is new; what lies further in the future than
-/// anything may be in the past was not dated by a clock that can be trusted, and counts as old.
+/// How old something is. What was changed since somebody looked at the clock is new; what lies further in the future
+/// than anything may be in the past was not dated by a clock that can be trusted, and counts as old.
 fn age(modified: SystemTime, now: SystemTime, max_age: Duration) -> Duration {
     match now.duration_since(modified) {
         Ok(age) => age,

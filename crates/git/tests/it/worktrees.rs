@@ -13,7 +13,7 @@ use git::{Error, Git, Oid};
 use merge_train_core::ids::PrNumber;
 use tempfile::TempDir;
 
-use crate::plain;
+use crate::{plain, support};
 
 fn pr(number: u64) -> PrNumber {
     PrNumber::new(number)
@@ -326,4 +326,18 @@ async fn a_view_of_a_plan_is_a_worktree_like_a_stacks() {
     base.worktrees.discard(&plan).await.unwrap();
     assert!(!path.exists());
     assert_eq!(base.refs(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_older_git_keeps_worktrees_as_well() {
+    let Some(older) = support::older_git() else { return };
+    let base = Base::of_git(older).await;
+    let commit = base.commit("one", &[]);
+    base.worktrees.for_stack(pr(1)).await.unwrap();
+    base.worktrees.set_head(pr(1), &commit).await.unwrap();
+    base.worktrees.clean(pr(1)).await.unwrap();
+    base.assert_pristine(1);
+    assert_eq!(base.head(1), commit);
+    base.worktrees.fan_out(pr(1), &[pr(2), pr(3)]).await.unwrap();
+    assert_eq!(base.known(), ["stack-2", "stack-3"]);
 }

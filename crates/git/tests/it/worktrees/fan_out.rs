@@ -19,8 +19,8 @@ use super::{Base, pr};
 use crate::support::World;
 use crate::support::generate::{GeneratedBranch, base_files, branch, chain};
 
-/// A git that writes down each `worktree add`, and whether the old worktree is there at that moment; and that dies at the add
-/// that it is told to die at.
+/// A git that writes down each `worktree add`, and whether the old worktree is there at that moment; and that dies at
+/// the add that it is told to die at.
 struct Witness {
     folder: TempDir,
 }
