@@ -19,10 +19,10 @@ pub use config::{Auth, Config, ConfigError, Timeouts};
 pub use error::{CallName, Class, Error, Executed};
 pub use governor::{BudgetStats, CallCounts, CircuitState, GovernorStats, Limits, Priority};
 pub use graphql::{MergeStates, ReviewThread, ThreadAuthor, ThreadComment};
+pub use merge_train_core::secret::Secret;
 pub use rest::{
     Annotation, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckRun, CheckSuite, CombinedStatus, Commit,
     Enforcement, GivenReaction, LogTail, MergeOutcome, MergeProgress, MergeTicket, NativeStack, Permission, Pull,
     Reaction, RepoSettings, RequiredChecks, RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status,
     SuiteOf,
 };
-pub use merge_train_core::secret::Secret;
