@@ -187,14 +187,12 @@ fn may_be(key_id: &str, fingerprints: [&str; 2]) -> bool {
 fn explain(signing: &Signing, error: Error) -> Fault {
     let Error::Signing(stderr) = error else { return error.into() };
     let Signing::Gpg { key_id, .. } = signing else { return Fault::Refused(stderr) };
+    let home = signing.gpg_home().unwrap_or_default().display().to_string();
     match gpg_status::reason(&stderr) {
-        Reason::NoSecretKey => Fault::NoSecretKey {
-            key_id: key_id.clone(),
-            home: signing.gpg_home().unwrap_or_default().display().to_string(),
-        },
+        Reason::NoSecretKey => Fault::NoSecretKey { key_id: key_id.clone(), home },
         Reason::UnusableKey => Fault::KeyUnusable { key_id: key_id.clone() },
         Reason::PassphraseNeeded => Fault::PassphraseNeeded(key_id.clone()),
-        Reason::Unknown => Fault::Refused(stderr),
+        Reason::Unknown => Fault::GpgRefused { key_id: key_id.clone(), home, said: stderr },
     }
 }
 

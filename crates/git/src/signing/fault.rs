@@ -71,6 +71,13 @@ pub enum Fault {
          Use a key that needs nobody", .0.as_secs()
     )]
     TooSlow(Duration),
+    /// A git older than 2.40 does not pass on what gpg says.
+    #[error(
+        "gpg did not sign with {key_id:?}: {said}. \
+         `echo | gpg --homedir {home} --local-user {key_id} --clearsign` shows why; \
+         `gpg --homedir {home} --list-secret-keys` shows the keys it has"
+    )]
+    GpgRefused { key_id: String, home: String, said: String },
     #[error("the commit could not be signed: {0}")]
     Refused(String),
     #[error("signing could not be tried")]

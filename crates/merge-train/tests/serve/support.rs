@@ -6,6 +6,7 @@ mod log;
 mod sender;
 mod world;
 
+use std::ffi::OsString;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,21 @@ pub fn fake_git(dir: &Path, version: &str) -> PathBuf {
     std::fs::write(&program, format!("#!/bin/sh\necho git version {version}\n")).expect("written");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a mode");
     folder
+}
+
+/// A PATH whose git calls itself current and is the machine's own: how old that is must not change what is tested.
+pub fn path_with_current_git(dir: &Path) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folder = dir.join("git-current");
+    if !folder.exists() {
+        std::fs::create_dir(&folder).expect("a folder");
+        let program = folder.join("git");
+        let real = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.exists()).expect("git");
+        let script = "#!/bin/sh\nfor last; do :; done\n[ \"$last\" = version ] && exec echo git version 2.47.0\n";
+        std::fs::write(&program, format!("{script}exec '{}' \"$@\"\n", real.display())).expect("written");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+    std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).expect("a PATH")
 }
 
 pub fn http() -> reqwest::Client {

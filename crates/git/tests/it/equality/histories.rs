@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::model::{Model, Node, submodule_commit};
 use crate::support::history::Mode;
-use crate::support::{Change, Draft, Parent, World};
+use crate::support::{Change, Draft, Parent, World, git_version};
 
 /// What the git under test can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,13 @@ pub enum Ability {
     Full,
     /// Of a git older than 2.41: `.gitattributes` at the root alone.
     Older,
+}
+
+impl Ability {
+    /// Of the git on the PATH.
+    pub fn here() -> Self {
+        if git_version() < (2, 41) { Self::Older } else { Self::Full }
+    }
 }
 
 /// Two lines of work.

@@ -108,7 +108,7 @@ fn compare_many(world: &World, ability: Ability) {
 #[test]
 fn a_merge_without_a_checkout_is_the_merge_of_a_checkout() {
     let world = World::with_base(&base_files());
-    compare_many(&world, Ability::Full);
+    compare_many(&world, Ability::here());
 }
 
 #[test]

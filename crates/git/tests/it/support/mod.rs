@@ -124,6 +124,11 @@ fn bot() -> Committer {
     Committer { name: "merge-train".into(), email: "merge-train@example.com".into(), signing: Signing::Off }
 }
 
+/// Major and minor of the git on the PATH.
+pub fn git_version() -> (u32, u32) {
+    process::version(Path::new("git"))
+}
+
 /// The git of the distribution, if it is another than the one on the PATH, and too old to read attributes from a tree.
 pub fn older_git() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<&'static Path>> = OnceLock::new();

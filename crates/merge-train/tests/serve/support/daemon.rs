@@ -75,6 +75,11 @@ impl Setup {
         self
     }
 
+    /// Where everything of it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     pub fn state_dir(&self) -> PathBuf {
         self.dir.join("state")
     }
