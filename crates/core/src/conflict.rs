@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::markdown::code_span;
+
 /// The most files that a comment names one by one.
 const NAMED_FILES: usize = 20;
 
@@ -100,21 +102,6 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A path as code. A path is anybody's text: it must neither end the code span nor the line.
-fn code_span(path: &str) -> String {
-    let path: String = path.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    let mut longest = 0;
-    let mut run = 0;
-    for c in path.chars() {
-        run = if c == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    let fence = "`".repeat(longest + 1);
-    // Markdown takes one space off at each end, so that the content may begin or end with a backtick.
-    let space = if path.starts_with('`') || path.ends_with('`') { " " } else { "" };
-    format!("{fence}{space}{path}{space}{fence}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,9 +131,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_cannot_break_out_of_its_code_span() {
-        assert_eq!(code_span("a`b"), "``a`b``");
-        assert_eq!(code_span("`a``"), "``` `a`` ```");
-        assert_eq!(code_span("a\n@merge-train stop"), "`a\u{fffd}@merge-train stop`");
+    fn a_path_cannot_break_out_of_its_line() {
+        let conflict = Conflict { files: vec![file("a`b\n- c", ConflictKind::Content)] };
+        assert_eq!(conflict.to_string(), "- ``a`b\u{fffd}- c``: both sides changed the same lines");
     }
 }

@@ -5,6 +5,7 @@ pub mod conflict;
 pub mod facts;
 pub mod ids;
 pub mod inbox;
+pub mod markdown;
 pub mod plan;
 pub mod repo;
 pub mod secret;
