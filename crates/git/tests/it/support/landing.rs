@@ -71,6 +71,8 @@ impl World {
                 unmerged.sort();
                 CheckoutMerge::Conflict(unmerged)
             }
+            // It died of an assertion of its own: `process_renames` has some.
+            None => CheckoutMerge::Broken,
             _ if text.contains("cache entry has null sha1") || text.contains("BUG: merge-ort") => CheckoutMerge::Broken,
             _ => panic!("git merge could not even try: {text}"),
         }
