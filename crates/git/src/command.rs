@@ -33,7 +33,7 @@ const CREDENTIAL_HELPER: &str =
     "!f() { test \"$1\" = get && printf 'username=x-access-token\\npassword=%s\\n' \"$MERGE_TRAIN_GIT_TOKEN\"; }; f";
 
 /// What of the daemon's environment concerns git: where programs are, how the network is reached.
-const INHERITED: [&str; 14] = [
+const INHERITED: [&str; 13] = [
     "PATH",
     "TMPDIR",
     "SSL_CERT_FILE",
@@ -47,7 +47,6 @@ const INHERITED: [&str; 14] = [
     "ALL_PROXY",
     "no_proxy",
     "NO_PROXY",
-    "SYSTEMROOT",
 ];
 
 /// Settings that hold for every process, over whatever a repository's own configuration says.
@@ -296,6 +295,16 @@ impl Output {
 
     pub fn unexpected(&self) -> Error {
         Error::Unexpected { command: self.command.clone(), output: self.text().chars().take(400).collect() }
+    }
+}
+
+/// A path among several in one variable: a colon would end it.
+pub(crate) fn among_paths(path: &Path) -> OsString {
+    let text = path.display().to_string();
+    if text.contains(':') {
+        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")).into()
+    } else {
+        path.into()
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::command::Command;
+use crate::command::{Command, among_paths};
 use crate::signing::Signing;
 use crate::{Error, Git, Oid, Remote};
 
@@ -75,7 +75,7 @@ impl Objects {
         if let Some(folder) = &self.aside {
             command = command
                 .env("GIT_OBJECT_DIRECTORY", folder)
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.dir.join("objects"));
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", among_paths(&self.dir.join("objects")));
         }
         match &self.promisor {
             Some(remote) => command.speaking_with(remote).await,
@@ -85,21 +85,9 @@ impl Objects {
 
     /// Reads a commit. It must be in the store.
     pub async fn commit(&self, id: &Oid) -> Result<Commit, Error> {
-        let all = self.commits(std::slice::from_ref(id)).await?;
-        all.into_iter().next().ok_or_else(|| Error::Refused(format!("commit {id} is not in the clone")))
-    }
-
-    /// Reads commits, in the order asked for, in one process. Each may be asked for once.
-    pub async fn commits(&self, ids: &[Oid]) -> Result<Vec<Commit>, Error> {
-        let names: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let output = self
-            .command(["rev-list", "--no-walk=unsorted", "--stdin", "--format=%H %T %P", "--no-commit-header"])
-            .await?
-            .stdin(names)
-            .run()
-            .await?;
-        let read: Option<Vec<Commit>> = output.text().lines().map(parse_commit).collect();
-        read.filter(|commits| commits.len() == ids.len()).ok_or_else(|| output.unexpected())
+        let args = ["rev-list", "--no-walk", "--no-commit-header", "--format=%H %T %P", id.as_str()];
+        let output = self.command(args).await?.run().await?;
+        output.text().lines().next().and_then(parse_commit).ok_or_else(|| output.unexpected())
     }
 
     /// Where two histories last met. Git picks one when there are several.

@@ -13,6 +13,7 @@ use merge_train_core::ids::{PrNumber, RepoId};
 use tokio_util::sync::CancellationToken;
 
 pub use exchange::{Heads, Wanted};
+pub(crate) use health::is_unexplained;
 
 use crate::stack::Stack;
 use crate::worktree::{Name, Worktrees};

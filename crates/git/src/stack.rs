@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cascade::{Advance, Branch, Step};
 use crate::proof::{Landing, NotSquash, Squash};
 use crate::push::Pushed;
-use crate::repository::{Heads, Repository, Wanted};
+use crate::repository::{Heads, Repository, Wanted, is_unexplained};
 use crate::worktree::Name;
 use crate::{Error, Objects, Oid};
 
@@ -82,12 +82,21 @@ impl Stack {
     /// Fetches the wanted refs, all or none.
     pub async fn fetch(&self, wanted: &[Wanted]) -> Result<Heads, Error> {
         let (generation, namespace) = (self.repository.generation(), self.name.namespace());
-        match self.repository.fetch(&namespace, wanted, &self.cancel).await {
-            Ok(heads) => Ok(heads),
-            Err(error) => {
-                self.repository.heal(generation, error).await?;
-                self.repository.fetch(&namespace, wanted, &self.cancel).await
-            }
+        let fetch = || self.repository.fetch(&namespace, wanted, &self.cancel);
+        let error = match fetch().await {
+            // Most of what has no explanation is a connection that broke off. Examining a large clone costs more than asking
+            // once more.
+            Err(error) if is_unexplained(&error) => match fetch().await {
+                Err(error) => error,
+                fetched => return fetched,
+            },
+            ended => return ended,
+        };
+        match self.repository.heal(generation, error).await {
+            Ok(()) => fetch().await,
+            // The clone is sound and the refs are there: it was the exchange.
+            Err(Error::Failed { stderr, .. }) => Err(self.repository.remote_fault(&stderr)),
+            Err(error) => Err(error),
         }
     }
 

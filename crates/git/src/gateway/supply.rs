@@ -1,7 +1,6 @@
 //! Bringing objects from the clone into a gateway, as a pack that the clone's git makes: no git runs in the gateway for
 //! it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::COPY_DEADLINE;
 use super::config::Completeness;
-use crate::command::Command;
+use crate::command::{Command, among_paths};
 use crate::{Error, Git, Oid, Remote};
 
 /// Where a gateway's objects come from.
@@ -68,7 +67,7 @@ impl Source<'_> {
         // Written there from the beginning: the clone may be on another file system.
         let command = command
             .env("GIT_OBJECT_DIRECTORY", folder)
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&self.clone.join("objects")))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", among_paths(&self.clone.join("objects")))
             .arg(folder.join("pack"))
             .stdin(revs);
         command.deadline(COPY_DEADLINE).until(cancel).run().await.map(drop)
@@ -135,14 +134,4 @@ fn move_in(apart: &TempDir, pack: &Path, completeness: Completeness) -> std::io:
         fs::rename(file.path(), target)?;
     }
     Ok(())
-}
-
-/// A path among several: a colon would end it.
-fn quoted(path: &Path) -> OsString {
-    let text = path.display().to_string();
-    if text.contains(':') {
-        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")).into()
-    } else {
-        path.into()
-    }
 }

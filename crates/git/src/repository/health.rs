@@ -17,9 +17,10 @@ const EXAMINATION_DEADLINE: Duration = Duration::from_secs(30 * 60);
 
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// One examination at a time; the time at which the clone was last made anew.
-    renewed: tokio::sync::Mutex<()>,
-    last: Mutex<Option<Instant>>,
+    /// One examination at a time.
+    examining: tokio::sync::Mutex<()>,
+    /// When the clone was last made anew.
+    renewed: Mutex<Option<Instant>>,
 }
 
 impl Repository {
@@ -31,14 +32,14 @@ impl Repository {
 
     /// Whether there is another clone now than the one of `generation`; a damaged one is replaced for that.
     async fn is_replaced(&self, generation: u64) -> Result<bool, Error> {
-        let _one = self.health.renewed.lock().await;
+        let _one = self.health.examining.lock().await;
         if self.generation() != generation {
             return Ok(true);
         }
         if self.is_sound().await? {
             return Ok(false);
         }
-        if self.health.last.lock().is_some_and(|last| last.elapsed() < SHORTEST_LIFE) {
+        if self.health.renewed.lock().is_some_and(|last| last.elapsed() < SHORTEST_LIFE) {
             let clone = self.clone_dir();
             return Err(Error::Refused(format!(
                 "the clone in {} is damaged for the second time within an hour; check the disk",
@@ -46,7 +47,7 @@ impl Repository {
             )));
         }
         self.renew().await?;
-        *self.health.last.lock() = Some(Instant::now());
+        *self.health.renewed.lock() = Some(Instant::now());
         Ok(true)
     }
 
@@ -94,15 +95,9 @@ impl Repository {
         self.generation.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
         Ok(())
     }
-
-    /// Makes the clone anew although nobody has found it damaged.
-    pub async fn discard_clone(&self) -> Result<(), Error> {
-        let _one = self.health.renewed.lock().await;
-        self.renew().await
-    }
 }
 
 /// Failures that git has no good reason for: what a remote or a conflict causes has an error of its own.
-fn is_unexplained(error: &Error) -> bool {
+pub(crate) fn is_unexplained(error: &Error) -> bool {
     matches!(error, Error::Failed { .. } | Error::Unexpected { .. })
 }

@@ -153,6 +153,24 @@ fn a_server_in_trouble_is_worth_another_try() {
 }
 
 #[test]
+fn a_fetch_that_breaks_off_is_worth_another_try_and_no_reason_to_doubt_the_clone() {
+    let pushing = pushing();
+    let marker = pushing.stack.repository().clone_dir().join("marker");
+    std::fs::write(&marker, "").unwrap();
+    let news = pushing.foreign(&pushing.world.main());
+    pushing.world.set_ref("refs/heads/main", &news);
+    let wanted = [Wanted::Default(branch("main"))];
+    // Where the refs are is told, and the objects do not come.
+    pushing.server.fail("/git-upload-pack?fetch", Fault::Status(502));
+    let broken = pushing.world.run(pushing.stack.fetch(&wanted)).unwrap_err();
+    assert!(broken.is_transient(), "{broken:?}");
+    pushing.server.mend();
+    let heads = pushing.world.run(pushing.stack.fetch(&wanted)).unwrap();
+    assert_eq!(heads.of(&wanted[0]).unwrap(), &news);
+    assert!(marker.exists(), "the clone is the one it was");
+}
+
+#[test]
 fn a_push_whose_answer_was_lost_has_landed() {
     let pushing = pushing();
     pushing.server.fail("/git-receive-pack", Fault::LostAnswer);

@@ -130,7 +130,7 @@ async fn taking_runs_nothing_that_was_planted() {
 #[tokio::test]
 async fn taking_what_is_not_there_fetches_it_from_nowhere() {
     // An older git would let a repository that is read from fetch what it lacks, as that repository says.
-    for program in [Path::new("git")].into_iter().chain(support::older_git()) {
+    for program in [Path::new("git"), support::older_git()] {
         let (mut site, fixer, trap, pushed) = trapped().await;
         site.git = git::Git::find(program).await.unwrap();
         let blob = fixer.git(&["rev-parse", "HEAD:one"]);

@@ -129,13 +129,12 @@ pub fn git_version() -> (u32, u32) {
     process::version(Path::new("git"))
 }
 
-/// The git of the distribution, if it is another than the one on the PATH, and too old to read attributes from a tree.
-pub fn older_git() -> Option<&'static Path> {
-    static FOUND: OnceLock<Option<&'static Path>> = OnceLock::new();
-    *FOUND.get_or_init(|| {
+/// The git of the distribution, if it is too old to read attributes from a tree; otherwise the one on the PATH.
+pub fn older_git() -> &'static Path {
+    static FOUND: OnceLock<&'static Path> = OnceLock::new();
+    FOUND.get_or_init(|| {
         let path = Path::new("/usr/bin/git");
-        let version = path.exists().then(|| process::version(path))?;
-        (version < (2, 41)).then_some(path)
+        if path.exists() && process::version(path) < (2, 41) { path } else { Path::new("git") }
     })
 }
 

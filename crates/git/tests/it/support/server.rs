@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,6 +16,9 @@ use tokio::io::AsyncWriteExt;
 
 /// The token that opens the server's repositories.
 pub const TOKEN: &str = "ghs_PlantedTokenThatMustNotBeSeen0123456789";
+
+/// How a request for objects says so.
+const FETCH: &[u8] = b"command=fetch";
 
 /// What the server does instead of answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +72,8 @@ impl Server {
         &self.url
     }
 
-    /// Fails every request whose path ends with `path`, until told otherwise.
+    /// Fails every request whose path ends with `path`, until told otherwise. That of one that asks for objects, and not only
+    /// where refs are, ends with `?fetch`.
     pub fn fail(&self, path: &'static str, fault: Fault) {
         self.shared.faults.lock().expect("nobody panicked").push((path, fault));
     }
@@ -96,14 +101,17 @@ impl Drop for Server {
 }
 
 async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response<Body> {
-    let path = request.uri().path().to_owned();
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.expect("the whole request");
+    let brings_objects = body.windows(FETCH.len()).any(|window| window == FETCH);
+    let path = format!("{}{}", parts.uri.path(), if brings_objects { "?fetch" } else { "" });
     let fault = {
         let faults = shared.faults.lock().expect("nobody panicked");
         faults.iter().find(|(end, _)| path.ends_with(end)).map(|(_, fault)| *fault)
     };
     let expected = format!("Basic {}", STANDARD.encode(format!("x-access-token:{TOKEN}")));
     let authorized =
-        request.headers().get(header::AUTHORIZATION).is_some_and(|found| found.as_bytes() == expected.as_bytes());
+        parts.headers.get(header::AUTHORIZATION).is_some_and(|found| found.as_bytes() == expected.as_bytes());
     if !authorized {
         return Response::builder()
             .status(StatusCode::UNAUTHORIZED)
@@ -117,17 +125,15 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response<
         }
         Some(Fault::Silence) => std::future::pending().await,
         Some(Fault::LostAnswer) => {
-            let _ = back_end(&shared, request).await;
+            let _ = back_end(&shared, &parts, &body).await;
             Response::builder().status(502).body(Body::empty()).expect("an answer")
         }
-        None => back_end(&shared, request).await,
+        None => back_end(&shared, &parts, &body).await,
     }
 }
 
 /// Git's own CGI program.
-async fn back_end(shared: &Shared, request: Request) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    let body = to_bytes(body, usize::MAX).await.expect("the whole request");
+async fn back_end(shared: &Shared, parts: &Parts, body: &[u8]) -> Response<Body> {
     let text =
         |headers: &HeaderMap, name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
     let start = Instant::now();
@@ -154,7 +160,7 @@ async fn back_end(shared: &Shared, request: Request) -> Response<Body> {
         .expect("git starts");
     let mut stdin = child.stdin.take().expect("standard input is piped");
     let feed = async move {
-        let _ = stdin.write_all(&body).await;
+        let _ = stdin.write_all(body).await;
         drop(stdin);
     };
     let (output, ()) = tokio::join!(child.wait_with_output(), feed);
