@@ -1,10 +1,10 @@
 //! The world outside, as the driver needs it: effects in, inputs out.
 
 use async_trait::async_trait;
-use github::{Class, Priority};
+use github::{Class, Priority, Reaction};
 use jiff::{SignedDuration, Timestamp};
-use merge_train_core::ids::RepoId;
-use merge_train_core::repo::{Effect, Failure, FailureKind, Input};
+use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::repo::{self, Effect, Failure, FailureKind, Input, Say, Tried};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -30,7 +30,7 @@ impl Github {
         Self { client }
     }
 
-    async fn read(&self, repo: &RepoId, effect: Effect, requested_at: Timestamp) -> Input {
+    async fn carry_out(&self, repo: &RepoId, effect: Effect, requested_at: Timestamp) -> Input {
         let repo = self.client.repo(repo);
         match effect {
             Effect::Survey => {
@@ -49,6 +49,11 @@ impl Github {
             Effect::ReadMergeStates { prs } => {
                 let result = repo.merge_states(&prs).await.map(|states| states.found).map_err(failure);
                 Input::MergeStates { prs, requested_at, result }
+            }
+            Effect::Say { note, pr, say, since, tried } => {
+                let mark = repo::mark(note, since);
+                let result = self::say(&repo, pr, say, &mark, tried).await.map_err(failure);
+                Input::Said { note, result }
             }
         }
     }
@@ -69,11 +74,11 @@ impl Outside for Github {
                 let reason = format!("{name} was cancelled");
                 (effect.failed(requested_at, Failure { reason, kind: FailureKind::Transient, retry_at: None }), "cancelled")
             }
-            input = self.read(repo, effect.clone(), requested_at) => {
+            input = self.carry_out(repo, effect.clone(), requested_at) => {
                 let result = match failure_of(&input) {
                     None => "ok",
                     Some(failure) => {
-                        tracing::warn!(%repo, effect = name, reason = failure.reason, "GitHub did not tell");
+                        tracing::warn!(%repo, effect = name, reason = failure.reason, "GitHub did not do or tell it");
                         "failed"
                     }
                 };
@@ -85,11 +90,25 @@ impl Outside for Github {
     }
 }
 
+/// Says it, unless a comment with its mark is there already.
+async fn say(repo: &github::Repo, pr: PrNumber, say: Say, mark: &str, tried: Tried) -> Result<(), github::Error> {
+    match say {
+        Say::Acknowledge { comment } => repo.react(comment, Reaction::ThumbsUp).await,
+        Say::Comment { body } => {
+            if tried == Tried::Perhaps && repo.comments(pr).await?.iter().any(|found| found.body.contains(mark)) {
+                return Ok(());
+            }
+            repo.create_comment(pr, &format!("{body}\n\n{mark}")).await.map(drop)
+        }
+    }
+}
+
 fn failure_of(input: &Input) -> Option<&Failure> {
     match input {
         Input::Surveyed { result: Err(failure), .. }
         | Input::Fetched { result: Err(failure), .. }
-        | Input::MergeStates { result: Err(failure), .. } => Some(failure),
+        | Input::MergeStates { result: Err(failure), .. }
+        | Input::Said { result: Err(failure), .. } => Some(failure),
         _ => None,
     }
 }
