@@ -13,6 +13,7 @@ mod outbox;
 mod prune;
 mod reads;
 mod snapshot;
+mod stack;
 mod state;
 
 use jiff::{SignedDuration, Timestamp};

@@ -5,11 +5,10 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use git::plan::Member;
-use git::stack::Pull;
 use merge_train_core::command::{self, Command};
 use merge_train_core::facts::{HeadRepo, PullFacts, PullState, RepoFacts};
 use merge_train_core::ids::{BranchName, PrNumber};
+use merge_train_core::plan::Member;
 
 /// A stack, from the pull request at its bottom.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -143,7 +142,8 @@ impl<'a> Open<'a> {
                 .push(format!("#{} is a draft: a train waits there until it is ready for review.", pull.number));
         }
         formation.members.push(Member {
-            pull: Pull { number: pull.number, branch: pull.head_ref.clone() },
+            pull: pull.number,
+            branch: pull.head_ref.clone(),
             predecessor: predecessor.map(|below| below.number),
             base: pull.base_ref.clone(),
         });
