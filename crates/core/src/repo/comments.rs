@@ -11,13 +11,7 @@ use crate::facts::{CommentChange, CommentFacts, HeadRepo, PullFacts};
 use crate::ids::PrNumber;
 
 /// A comment was created, edited or deleted.
-pub(super) fn heard(
-    state: &RepoState,
-    change: CommentChange,
-    comment: &CommentFacts,
-    now: Timestamp,
-    plan: &mut Plan,
-) {
+pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
     match state.prs.get(&comment.pr) {
         // The bot cannot push there, and has nothing to say.
         Some(pr) if pr.head_repo == HeadRepo::Fork => {}

@@ -10,40 +10,15 @@ use crate::ids::{BranchName, CommentId, PrNumber};
 /// Why a declaration does not count. Displayed, it is the comment that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
-    NotTheAuthor {
-        pr: PrNumber,
-    },
-    OfItself {
-        pr: PrNumber,
-    },
-    AlreadyDeclared {
-        comment: CommentId,
-        predecessor: PrNumber,
-    },
-    NoSuchPull {
-        predecessor: PrNumber,
-    },
-    InAFork {
-        predecessor: PrNumber,
-    },
-    Closed {
-        predecessor: PrNumber,
-    },
-    BaseMismatch {
-        pr: PrNumber,
-        predecessor: PrNumber,
-        base: BranchName,
-        head: BranchName,
-    },
-    NotInAStack {
-        predecessor: PrNumber,
-        base: BranchName,
-        default: BranchName,
-    },
-    Circle {
-        pr: PrNumber,
-        predecessor: PrNumber,
-    },
+    NotTheAuthor { pr: PrNumber },
+    OfItself { pr: PrNumber },
+    AlreadyDeclared { comment: CommentId, predecessor: PrNumber },
+    NoSuchPull { predecessor: PrNumber },
+    InAFork { predecessor: PrNumber },
+    Closed { predecessor: PrNumber },
+    BaseMismatch { pr: PrNumber, predecessor: PrNumber, base: BranchName, head: BranchName },
+    NotInAStack { predecessor: PrNumber, base: BranchName, default: BranchName },
+    Circle { pr: PrNumber, predecessor: PrNumber },
 }
 
 impl fmt::Display for Refusal {
@@ -59,7 +34,10 @@ impl fmt::Display for Refusal {
                  Edit that comment to change predecessors, or delete it first."
             ),
             Self::NoSuchPull { predecessor } => {
-                write!(f, "There is no pull request #{predecessor} in this repository. Check the number, and declare again.")
+                write!(
+                    f,
+                    "There is no pull request #{predecessor} in this repository. Check the number, and declare again."
+                )
             }
             Self::InAFork { predecessor } => write!(
                 f,

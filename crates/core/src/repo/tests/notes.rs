@@ -51,11 +51,23 @@ fn every_refusal_says_why_and_leaves_things_as_they_were() {
     let adrift = PullFacts { base_ref: branch("elsewhere"), ..pull(7) };
     let pulls = [pull(1), stacked(2, 1), pull(3), fork, closed, adrift, stacked(8, 7), stacked(9, 9)];
     for (on, predecessor, expected) in [
-        (3, 1, "PR #3 declares predecessor #1, but its base branch 'main' doesn't match #1's head branch 'feature-1'. The PR must be based on the predecessor's branch."),
+        (
+            3,
+            1,
+            "PR #3 declares predecessor #1, but its base branch 'main' doesn't match #1's head branch 'feature-1'. The PR must be based on the predecessor's branch.",
+        ),
         (2, 2, "PR #2 cannot be its own predecessor. Name the pull request that it is based on."),
-        (2, 5, "PR #5 comes from a fork, where merge-train cannot push, so nothing can be stacked on it. Open it from a branch of this repository."),
+        (
+            2,
+            5,
+            "PR #5 comes from a fork, where merge-train cannot push, so nothing can be stacked on it. Open it from a branch of this repository.",
+        ),
         (2, 6, "PR #6 was closed without being merged. Reopen it, or declare another predecessor."),
-        (8, 7, "PR #7 is based on 'elsewhere', not on 'main', and declares no predecessor itself. Declare what #7 stands on first, then declare this again."),
+        (
+            8,
+            7,
+            "PR #7 is based on 'elsewhere', not on 'main', and declares no predecessor itself. Declare what #7 stands on first, then declare this again.",
+        ),
     ] {
         let mut worker = Worker::ready(&pulls);
         let plan = declare(&mut worker, on, 50, predecessor);
