@@ -37,7 +37,9 @@ const NEWEST_VERSION: u32 = 1;
 /// A record that fits no comment. To post the comment without it would silently end the recovery from GitHub: the train
 /// is aborted instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the state of the train takes {bytes} bytes, and a status comment has room for less than {LARGEST_STATE_BYTES}")]
+#[error(
+    "the state of the train takes {bytes} bytes, and a status comment has room for less than {LARGEST_STATE_BYTES}"
+)]
 pub struct TooLarge {
     pub bytes: usize,
 }

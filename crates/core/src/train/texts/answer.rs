@@ -1,5 +1,6 @@
 //! Answers to commands.
 
+use crate::command::{Command, MOST_HEARD, Misuse, Verb};
 use crate::ids::PrNumber;
 use crate::markdown::code_span;
 use crate::plan::Plan;
@@ -22,10 +23,10 @@ impl Allowed {
     }
 }
 
-/// The command was given by somebody else. `command` is it without the mention: `stop --force`.
-pub fn not_authorized(command: &str, allowed: Allowed) -> String {
-    let command = code_span(&format!("@merge-train {command}"));
-    format!("Only {} can issue {command}, so nothing was done. Please ask them to issue it.", allowed.whom())
+/// The command was given by somebody else.
+pub fn not_authorized(command: &Command, allowed: Allowed) -> String {
+    let whom = allowed.whom();
+    format!("Only {whom} can issue `@merge-train {command}`, so nothing was done. Please ask them to issue it.")
 }
 
 /// Nothing is declared, and nothing started.
@@ -61,6 +62,14 @@ pub fn plan(plan: &Plan) -> String {
     format!("**Merge Train Plan** for PR #{}\n\n{plan}\n\n{next}", plan.root)
 }
 
+/// There is no plan for a pull request that does not lead down to the default branch.
+pub fn no_stack(pr: PrNumber) -> String {
+    format!(
+        "There is nothing to plan: PR #{pr} does not lead down to the default branch, neither by its base nor by \
+         declarations. Comment `@merge-train predecessor #N` with the pull request it is based on, then ask again."
+    )
+}
+
 /// Something was said to the bot that it does not understand. `help` is the list of what it does.
 pub fn unknown_command(text: &str, nearest: Option<&str>, help: &str) -> String {
     let guess = match nearest {
@@ -68,4 +77,17 @@ pub fn unknown_command(text: &str, nearest: Option<&str>, help: &str) -> String 
         None => String::new(),
     };
     format!("I do not know the command {}.{guess}\n\n{help}", code_span(text))
+}
+
+/// A command with words after it that it does not take.
+pub fn misused(verb: Verb, why: &Misuse) -> String {
+    format!("I cannot do `@merge-train {}`: {why}. Please type {}.", verb.name(), verb.usage())
+}
+
+/// More commands in one comment than are heard.
+pub fn too_many() -> String {
+    format!(
+        "This comment holds more than {MOST_HEARD} commands. The first {MOST_HEARD} were heard, and the rest was not read: \
+         please put them into another comment."
+    )
 }

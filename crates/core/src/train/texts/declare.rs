@@ -1,6 +1,6 @@
 //! What is wrong with a declaration of a predecessor, or became wrong with it.
 
-use super::{advise, branch, joined};
+use super::{advise, branch};
 use crate::ids::{BranchName, CommentId, PrNumber};
 
 /// The pull request is not based on what it declares as its predecessor.
@@ -50,45 +50,44 @@ pub fn manually_retargeted(default_branch: &BranchName, predecessor: PrNumber) -
     )
 }
 
-/// The number names no pull request that the bot could land.
-pub fn unknown_predecessor(pr: PrNumber, predecessor: PrNumber) -> String {
-    advise(
-        &format!(
-            "PR #{pr} declares predecessor #{predecessor}, but there is no pull request #{predecessor} in this repository \
-             whose branch lies in it too."
-        ),
-        "Edit the comment so that it names the pull request that this one is based on.",
+/// The number names no pull request.
+pub fn unknown_predecessor(predecessor: PrNumber) -> String {
+    format!("There is no pull request #{predecessor} in this repository. Check the number, and declare again.")
+}
+
+/// A pull request cannot stand on itself.
+pub fn its_own_predecessor(pr: PrNumber) -> String {
+    format!("PR #{pr} cannot be its own predecessor. Name the pull request that it is based on.")
+}
+
+/// The predecessor's branch is where the bot cannot push.
+pub fn forked_predecessor(predecessor: PrNumber) -> String {
+    format!(
+        "PR #{predecessor} comes from a fork, where merge-train cannot push, so nothing can be stacked on it. Open it from a \
+         branch of this repository."
     )
 }
 
 /// The predecessor was closed without being merged.
-pub fn closed_predecessor(pr: PrNumber, predecessor: PrNumber) -> String {
-    advise(
-        &format!("PR #{pr} declares predecessor #{predecessor}, but #{predecessor} was closed without being merged."),
-        &format!("Re-open #{predecessor}, or edit the comment so that it names another pull request."),
-    )
+pub fn closed_predecessor(predecessor: PrNumber) -> String {
+    format!("PR #{predecessor} was closed without being merged. Reopen it, or declare another predecessor.")
 }
 
 /// The predecessor is itself stacked on something that nobody declared.
-pub fn undeclared_predecessor(pr: PrNumber, predecessor: PrNumber, default_branch: &BranchName) -> String {
-    advise(
-        &format!(
-            "PR #{pr} declares predecessor #{predecessor}, but #{predecessor} neither targets {} nor has a predecessor \
-             declaration itself.",
-            branch(default_branch)
-        ),
-        &format!(
-            "Comment `@merge-train predecessor #N` on #{predecessor} first, with the pull request it is based on; then \
-             declare #{predecessor} here again."
-        ),
+pub fn undeclared_predecessor(predecessor: PrNumber, base: &BranchName, default_branch: &BranchName) -> String {
+    format!(
+        "PR #{predecessor} is based on {}, not on {}, and declares no predecessor itself. Declare what #{predecessor} \
+         stands on first, then declare this again.",
+        branch(base),
+        branch(default_branch)
     )
 }
 
-/// The declaration would close a ring. `ring` begins and ends with the same pull request.
-pub fn cycle(pr: PrNumber, predecessor: PrNumber, ring: &[PrNumber]) -> String {
-    advise(
-        &format!("PR #{pr} declares predecessor #{predecessor}, but that would make a cycle: {}.", joined(ring, " → ")),
-        "Edit the comment so that it names the pull request that this one is based on.",
+/// The declaration would close a ring.
+pub fn cycle(pr: PrNumber, predecessor: PrNumber) -> String {
+    format!(
+        "PR #{predecessor} stands on #{pr} already, directly or through others, so #{pr} cannot stand on it. Name the pull \
+         request that #{pr} is based on, or change the declaration of the other."
     )
 }
 

@@ -1,7 +1,7 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::*;
-use crate::command;
+use crate::command::{self, ClosePrs, Command, Said, Verb};
 use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
 use crate::ids::{CommentId, Sha};
 use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict};
@@ -77,10 +77,12 @@ fn declare_texts() -> Vec<Named> {
         ("declare_base_mismatch", declare::base_mismatch(pr(124), &base, pr(123), &head)),
         ("declare_retargeted_away", declare::retargeted_away(pr(124), &base, pr(123), &head)),
         ("declare_manually_retargeted", declare::manually_retargeted(&main(), pr(123))),
-        ("declare_unknown_predecessor", declare::unknown_predecessor(pr(124), pr(123))),
-        ("declare_closed_predecessor", declare::closed_predecessor(pr(124), pr(123))),
-        ("declare_undeclared_predecessor", declare::undeclared_predecessor(pr(124), pr(123), &main())),
-        ("declare_cycle", declare::cycle(pr(124), pr(123), &prs(&[124, 123, 124]))),
+        ("declare_unknown_predecessor", declare::unknown_predecessor(pr(123))),
+        ("declare_its_own_predecessor", declare::its_own_predecessor(pr(124))),
+        ("declare_forked_predecessor", declare::forked_predecessor(pr(123))),
+        ("declare_closed_predecessor", declare::closed_predecessor(pr(123))),
+        ("declare_undeclared_predecessor", declare::undeclared_predecessor(pr(123), &head, &main())),
+        ("declare_cycle", declare::cycle(pr(124), pr(123))),
         ("declare_already_declared", declare::already_declared(CommentId::new(9001), pr(123))),
         (
             "declare_edit_rejected",
@@ -148,18 +150,31 @@ fn notice_texts() -> Vec<Named> {
     ]
 }
 
+fn answered(comment: &str) -> String {
+    match command::parse_all(comment).as_slice() {
+        [Said::Unknown { text, nearest }] => {
+            answer::unknown_command(text.as_str(), nearest.map(Verb::name), &command::help())
+        }
+        [Said::Misused { verb, why }] => answer::misused(*verb, why),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn answer_texts() -> Vec<Named> {
     vec![
-        ("answer_only_the_author", answer::not_authorized("start", Allowed::Author)),
-        ("answer_only_maintainers", answer::not_authorized("stop", Allowed::AuthorOrMaintainer)),
-        ("answer_only_admins", answer::not_authorized("stop --force", Allowed::Admin)),
+        ("answer_only_the_author", answer::not_authorized(&Command::Start, Allowed::Author)),
+        ("answer_only_maintainers", answer::not_authorized(&Command::Stop, Allowed::AuthorOrMaintainer)),
+        ("answer_only_admins", answer::not_authorized(&Command::StopForce { close_prs: ClosePrs::No }, Allowed::Admin)),
         ("answer_not_in_a_train", answer::not_in_a_train(pr(124))),
         ("answer_nothing_to_stop", answer::nothing_to_stop(pr(124))),
         ("answer_nothing_to_retry", answer::nothing_to_retry(pr(124))),
         ("answer_plan", answer::plan(&plan())),
         ("answer_plan_that_conflicts", answer::plan(&plan_that_conflicts())),
-        ("answer_unknown_command", answer::unknown_command("dance", None, "(the list)")),
-        ("answer_nearly_a_command", answer::unknown_command("strat", Some("start"), "(the list)")),
+        ("answer_unknown_command", answered("@merge-train dance")),
+        ("answer_nearly_a_command", answered("@merge-train strat")),
+        ("answer_misused", answered("@merge-train predecessor #x")),
+        ("answer_too_many", answer::too_many()),
+        ("answer_no_stack", answer::no_stack(pr(124))),
     ]
 }
 
@@ -175,7 +190,9 @@ fn hostile_texts() -> Vec<Named> {
         ("hostile_base", halt::base_changed(pr(2), &branch, pr(1), &branch).comment()),
         ("hostile_trunk", halt::dirty(pr(2), &branch).comment()),
         ("hostile_skip", notice::skipped_branch_deleted(pr(2), &branch)),
-        ("hostile_command", answer::unknown_command(HOSTILE_ANSWER, Some(HOSTILE_ANSWER), "(the list)")),
+        ("hostile_stack", declare::undeclared_predecessor(pr(1), &branch, &branch)),
+        ("hostile_command", answered("@merge-train `<img>@everyone|--><!--``")),
+        ("hostile_word", answered("@merge-train start `<img>@everyone|--><!--``")),
     ]
 }
 
