@@ -164,14 +164,11 @@ impl<'a> Reader<'a> {
     /// A piece of the line, at `start` in the body.
     fn hear(&mut self, piece: &str, start: usize) {
         let is_aside = self.is_aside();
-        match &mut self.line {
-            // What a line begins with is text, or it is not for us.
-            Line::Fresh => self.line = Line::NotForUs,
-            Line::Addressed { from, said } if !is_aside => {
-                // The mention itself is shown as it was typed, so that it is as long in the piece as in the body.
-                said.push_str(piece.get(from.saturating_sub(start)..).unwrap_or_default());
-            }
-            Line::Addressed { .. } | Line::NotForUs => {}
+        if let Line::Addressed { from, said } = &mut self.line
+            && !is_aside
+        {
+            // The mention itself is shown as it was typed, so that it is as long in the piece as in the body.
+            said.push_str(piece.get(from.saturating_sub(start)..).unwrap_or_default());
         }
     }
 

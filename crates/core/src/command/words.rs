@@ -9,7 +9,7 @@ const LARGEST_NUMBER: u64 = i32::MAX as u64;
 /// One line, without the mention. A mention with nothing after it asks for help.
 pub(super) fn understand(line: &str) -> Said {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let bare: Vec<&str> = words.iter().map(|word| without_punctuation(word)).collect();
+    let bare: Vec<&str> = words.iter().map(|word| without_punctuation(word)).filter(|word| !word.is_empty()).collect();
     let Some((first, arguments)) = bare.split_first() else { return Said::Command(Command::Help) };
     let Some(verb) = Verb::named(first) else {
         return Said::Unknown { text: Typed::of(&words), nearest: Verb::nearest(first) };
@@ -71,8 +71,5 @@ fn flag(word: &str) -> String {
 
 /// People end sentences. A question mark is left: a question is no command.
 fn without_punctuation(word: &str) -> &str {
-    match word.trim_end_matches(['.', ',', ':', ';', '!']) {
-        "" => word,
-        bare => bare,
-    }
+    word.trim_end_matches(['.', ',', ':', ';', '!'])
 }
