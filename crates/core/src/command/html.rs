@@ -51,7 +51,7 @@ impl Html {
         }
     }
 
-    /// Reads a tag, whose `<` is gone, and gives what comes after its name or, if it is one of ours, after its end.
+    /// Reads a tag, whose `<` is gone, and gives what comes after it. What never ends or has no name is no tag.
     fn tag<'a>(&mut self, text: &'a str) -> &'a str {
         let start = text.strip_prefix('/').unwrap_or(text);
         let end_of_name = start.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(start.len());

@@ -1,4 +1,5 @@
-//! Which lines of a comment are addressed to the bot. What counts is what GitHub shows, not how it was typed.
+//! Which lines of a comment are addressed to the bot: those that begin with a mention, where GitHub shows them as the
+//! author's own words.
 
 use std::ops::Range;
 
