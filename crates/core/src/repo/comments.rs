@@ -6,9 +6,10 @@ use super::event::{Event, WantReason};
 use super::membership::{self, Refusal, Verdict};
 use super::state::{CachedPr, RepoState};
 use super::{Plan, Say, apply, outbox, reads};
-use crate::command::{self, Command};
+use crate::command::{self, Command, Said, Verb};
 use crate::facts::{CommentChange, CommentFacts, HeadRepo, PullFacts};
 use crate::ids::PrNumber;
+use crate::train::texts::answer;
 
 /// A comment was created, edited or deleted.
 pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
@@ -17,9 +18,8 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
         Some(pr) if pr.head_repo == HeadRepo::Fork => {}
         Some(pr) => {
             declared(state, pr, change, comment, now, plan);
-            let says_stop = command::parse(&comment.body).is_some_and(|command| command.is_stop());
-            if change == CommentChange::Created && says_stop && pr.author == Some(comment.author) {
-                plan.cancels.extend(state.train_of(comment.pr));
+            if change == CommentChange::Created {
+                asked(state, pr, comment, now, plan);
             }
         }
         None => {
@@ -31,6 +31,41 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
                 super::delivery::miss(state, comment.pr, plan);
             }
         }
+    }
+}
+
+/// Answers what a new comment asks, other than by declaring something.
+fn asked(state: &RepoState, pr: &CachedPr, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
+    for said in command::parse_all(&comment.body) {
+        let body = match said {
+            Said::Command(command) if command.is_stop() => {
+                if pr.author == Some(comment.author) {
+                    plan.cancels.extend(state.train_of(comment.pr));
+                }
+                continue;
+            }
+            Said::Command(Command::Plan) => {
+                outbox::owe(state, comment.pr, planned(state, comment.pr), now, plan);
+                continue;
+            }
+            Said::Command(Command::Help) => command::help(),
+            Said::Command(_) => continue,
+            Said::Misused { verb, why } => answer::misused(verb, &why),
+            Said::Unknown { text, nearest } => {
+                answer::unknown_command(text.as_str(), nearest.map(Verb::name), &command::help())
+            }
+            Said::TooMany => answer::too_many(),
+        };
+        outbox::owe(state, comment.pr, Say::Comment { body }, now, plan);
+    }
+}
+
+/// What landing the stack would do; or, where there is no stack, why not.
+fn planned(state: &RepoState, pr: PrNumber) -> Say {
+    let root = state.path_from_root(pr).and_then(|path| path.first().copied());
+    match (root, state.default_branch.clone()) {
+        (Some(root), Some(default)) => Say::Plan { members: state.stack_above(root), default },
+        _ => Say::Comment { body: answer::no_stack(pr) },
     }
 }
 

@@ -12,7 +12,8 @@ use super::event::Event;
 use super::reads;
 use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Plan};
-use crate::ids::{CommentId, PrNumber};
+use crate::ids::{BranchName, CommentId, PrNumber};
+use crate::plan::Member;
 
 /// A note's number in its repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,6 +28,8 @@ pub enum Say {
     Acknowledge { comment: CommentId },
     /// A comment in the conversation, Markdown.
     Comment { body: String },
+    /// A comment with what landing the stack would do, computed when it is said.
+    Plan { members: Vec<Member>, default: BranchName },
 }
 
 /// Whether a note can have been said already.

@@ -101,3 +101,46 @@ async fn a_killed_daemon_says_what_it_owes_when_it_is_back_and_says_it_once() {
     assert!(daemon.stop().await.success());
     world.sim.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_for_the_plan_gets_it_as_a_comment() {
+    let (world, daemon) = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    let two = world.open_pull("two", "one").await;
+    let declared = say(&world, two, &format!("@merge-train predecessor #{one}")).await;
+    eventually("the declaration is acknowledged", || async { (thumbs_up(&world, declared).await == 1).then_some(()) })
+        .await;
+    say(&world, two, "What would happen?\n\n@merge-train plan").await;
+    let told = eventually("the plan is there", || async { answers(&world, two).await.pop() }).await;
+    let expected = format!(
+        "**Merge Train Plan** for PR #{one}\n\nLanding this stack takes 2 squashes, 1 push, and 1 retarget; CI would start 1 \
+         time.\n\n1. squash #{one} into `main`\n2. push to `two` (#{two}): relate it to the squash of #{one}\n\
+         3. retarget #{two} from `one` to `main`\n4. squash #{two} into `main`\n"
+    );
+    assert!(told.starts_with(&expected), "{told}");
+    let adrift = world.open_pull("four", "two").await;
+    say(&world, adrift, "@merge-train plan").await;
+    let told = eventually("that there is no stack is told", || async { answers(&world, adrift).await.pop() }).await;
+    assert!(told.starts_with("There is nothing to plan"), "{told}");
+    assert!(daemon.stop().await.success());
+    world.sim.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_command_gets_the_list_of_those_that_are() {
+    let (world, daemon) = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    say(&world, one, "@merge-train help").await;
+    let help = eventually("the list is there", || async { answers(&world, one).await.pop() }).await;
+    assert!(help.contains("`@merge-train predecessor #123`"), "{help}");
+    say(&world, one, "`@merge-train dance`\n\n> @merge-train dance").await;
+    say(&world, one, "@merge-train dance").await;
+    let told = eventually("the answer is there", || async {
+        let told = answers(&world, one).await;
+        (told.len() == 2).then(|| told[1].clone())
+    })
+    .await;
+    assert!(told.starts_with("I do not know the command `dance`."), "{told}");
+    assert!(daemon.stop().await.success());
+    world.sim.stop().await;
+}
