@@ -129,6 +129,14 @@ pub fn parse(body: &str) -> Option<Command> {
     })
 }
 
+/// What a comment declares its pull request to stand on; the first such line counts.
+pub fn declared_predecessor(body: &str) -> Option<PrNumber> {
+    parse_all(body).into_iter().find_map(|said| match said {
+        Said::Command(Command::Predecessor(number)) => Some(number),
+        _ => None,
+    })
+}
+
 /// Whether any line of a comment halts a train.
 pub fn says_stop(body: &str) -> bool {
     parse_all(body).iter().any(|said| matches!(said, Said::Command(command) if command.is_stop()))

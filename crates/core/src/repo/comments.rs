@@ -9,7 +9,7 @@ use super::{Plan, Say, apply, outbox, reads};
 use crate::command::{self, Command, Said, Verb};
 use crate::facts::{CommentChange, CommentFacts, HeadRepo, PullFacts};
 use crate::ids::PrNumber;
-use crate::train::texts::answer;
+use crate::train::texts::{answer, declare};
 
 /// A comment was created, edited or deleted.
 pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
@@ -130,7 +130,7 @@ fn declared(
         return;
     }
     if pr.author != Some(comment.author) {
-        return refuse(state, comment, &Refusal::NotTheAuthor { pr: comment.pr }, now, plan);
+        return refuse(state, comment, &Refusal::NotTheAuthor { predecessor }, now, plan);
     }
     if let (Some(comment_id), Some(predecessor), false) = (pr.predecessor_comment, pr.predecessor, is_authoritative) {
         // The first declaration counts; a second one is refused, not silently preferred.
@@ -148,12 +148,17 @@ fn declared(
 }
 
 fn refuse(state: &RepoState, comment: &CommentFacts, refusal: &Refusal, now: Timestamp, plan: &mut Plan) {
-    outbox::owe(state, comment.pr, Say::Comment { body: refusal.to_string() }, now, plan);
+    let pr = state.prs.get(&comment.pr);
+    // An edit of what counts so far: that it still counts is worth saying.
+    let edited = pr.filter(|pr| pr.predecessor_comment == Some(comment.id)).and_then(|pr| pr.predecessor);
+    let body = match edited {
+        Some(remaining) => declare::edit_rejected(&refusal.told(), remaining),
+        None => refusal.told(),
+    };
+    outbox::owe(state, comment.pr, Say::Comment { body }, now, plan);
 }
 
+/// The first declaration in a comment.
 fn predecessor(comment: &CommentFacts) -> Option<PrNumber> {
-    match command::parse(&comment.body) {
-        Some(Command::Predecessor(number)) => Some(number),
-        _ => None,
-    }
+    command::declared_predecessor(&comment.body)
 }

@@ -1,16 +1,18 @@
 //! Whether a pull request stands on the one that its author declares.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use super::state::{CachedPr, PrState, RepoState};
+use crate::command::Command;
 use crate::facts::HeadRepo;
 use crate::ids::{BranchName, CommentId, PrNumber};
+use crate::train::texts::answer::{self, Allowed};
+use crate::train::texts::declare;
 
-/// Why a declaration does not count. Displayed, it is the comment that says so.
+/// Why a declaration does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
-    NotTheAuthor { pr: PrNumber },
+    NotTheAuthor { predecessor: PrNumber },
     OfItself { pr: PrNumber },
     AlreadyDeclared { comment: CommentId, predecessor: PrNumber },
     NoSuchPull { predecessor: PrNumber },
@@ -21,47 +23,23 @@ pub(super) enum Refusal {
     Circle { pr: PrNumber, predecessor: PrNumber },
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Refusal {
+    /// What the author is told.
+    pub fn told(&self) -> String {
         match self {
-            Self::NotTheAuthor { pr } => write!(f, "Only the author of #{pr} can say what it stands on."),
-            Self::OfItself { pr } => {
-                write!(f, "PR #{pr} cannot be its own predecessor. Name the pull request that it is based on.")
+            Self::NotTheAuthor { predecessor } => {
+                answer::not_authorized(&Command::Predecessor(*predecessor), Allowed::Author)
             }
-            Self::AlreadyDeclared { comment, predecessor } => write!(
-                f,
-                "PR already has predecessor declaration in comment #{comment} pointing to #{predecessor}. \
-                 Edit that comment to change predecessors, or delete it first."
-            ),
-            Self::NoSuchPull { predecessor } => {
-                write!(
-                    f,
-                    "There is no pull request #{predecessor} in this repository. Check the number, and declare again."
-                )
+            Self::OfItself { pr } => declare::its_own_predecessor(*pr),
+            Self::AlreadyDeclared { comment, predecessor } => declare::already_declared(*comment, *predecessor),
+            Self::NoSuchPull { predecessor } => declare::unknown_predecessor(*predecessor),
+            Self::InAFork { predecessor } => declare::forked_predecessor(*predecessor),
+            Self::Closed { predecessor } => declare::closed_predecessor(*predecessor),
+            Self::BaseMismatch { pr, predecessor, base, head } => declare::base_mismatch(*pr, base, *predecessor, head),
+            Self::NotInAStack { predecessor, base, default } => {
+                declare::undeclared_predecessor(*predecessor, base, default)
             }
-            Self::InAFork { predecessor } => write!(
-                f,
-                "PR #{predecessor} comes from a fork, where merge-train cannot push, so nothing can be stacked on it. \
-                 Open it from a branch of this repository."
-            ),
-            Self::Closed { predecessor } => write!(
-                f,
-                "PR #{predecessor} was closed without being merged. Reopen it, or declare another predecessor."
-            ),
-            Self::BaseMismatch { pr, predecessor, base, head } => write!(
-                f,
-                "PR #{pr} declares predecessor #{predecessor}, but its base branch '{base}' doesn't match \
-                 #{predecessor}'s head branch '{head}'. The PR must be based on the predecessor's branch."
-            ),
-            Self::NotInAStack { predecessor, base, default } => write!(
-                f,
-                "PR #{predecessor} is based on '{base}', not on '{default}', and declares no predecessor itself. \
-                 Declare what #{predecessor} stands on first, then declare this again."
-            ),
-            Self::Circle { pr, predecessor } => write!(
-                f,
-                "PR #{predecessor} stands on #{pr} already, directly or through others, so #{pr} cannot stand on it."
-            ),
+            Self::Circle { pr, predecessor } => declare::cycle(*pr, *predecessor),
         }
     }
 }

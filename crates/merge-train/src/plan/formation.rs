@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use merge_train_core::command::{self, Command};
+use merge_train_core::command;
 use merge_train_core::facts::{HeadRepo, PullFacts, PullState, RepoFacts};
 use merge_train_core::ids::{BranchName, PrNumber};
 use merge_train_core::plan::Member;
@@ -126,11 +126,7 @@ impl<'a> Open<'a> {
     /// What its author declared it to stand on. The first declaration counts.
     fn declared(&self, pull: &PullFacts) -> Option<PrNumber> {
         let own = self.facts.comments.iter().filter(|said| said.pr == pull.number && said.author == pull.author);
-        own.filter_map(|said| match command::parse(&said.body) {
-            Some(Command::Predecessor(number)) if number != pull.number => Some(number),
-            _ => None,
-        })
-        .next()
+        own.filter_map(|said| command::declared_predecessor(&said.body)).find(|number| *number != pull.number)
     }
 
     /// Adds a pull request and all that stands on it. What leads down to the root never leads in a circle.

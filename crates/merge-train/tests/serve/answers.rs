@@ -39,10 +39,10 @@ async fn a_declaration_gets_a_thumbs_up_or_the_reason_why_not() {
     let invalid = say(&world, three, &format!("@merge-train predecessor #{one}")).await;
     let told = eventually("the refusal is there", || async { answers(&world, three).await.pop() }).await;
     let expected = format!(
-        "PR #{three} declares predecessor #{one}, but its base branch 'main' doesn't match #{one}'s head branch 'one'. \
-         The PR must be based on the predecessor's branch.\n\n<!-- merge-train-note "
+        "PR #{three} declares predecessor #{one}, but its base branch `main` doesn't match #{one}'s head branch `one`. \
+         The PR must be based on the predecessor's branch.\n\n**What to do:** "
     );
-    assert!(told.starts_with(&expected), "{told}");
+    assert!(told.starts_with(&expected) && told.contains("\n\n<!-- merge-train-note "), "{told}");
     assert_eq!(thumbs_up(&world, invalid).await, 0);
     let nowhere = world.open_pull("four", "three").await;
     say(&world, nowhere, "@merge-train predecessor #4711").await;
