@@ -1,9 +1,29 @@
 //! What people say to the bot in a comment.
+//!
+//! A command is a line whose first word is `@merge-train`, where a person wrote it as a sentence of their own. What is
+//! shown as code, as a quotation, struck out or not at all is talk about commands.
+
+mod html;
+mod lines;
+mod typed;
+mod verb;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
 
 use crate::ids::PrNumber;
 
+pub use typed::Typed;
+pub use verb::{Verb, help};
+
 /// How a comment addresses the bot.
 const MENTION: &str = "@merge-train";
+
+/// The most that is heard of one comment: nobody needs more, and each may cost an answer.
+pub const MOST_HEARD: usize = 10;
 
 /// A command, as it was typed. Whether its author may give it is decided elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +32,10 @@ pub enum Command {
     Start,
     Stop,
     StopForce { close_prs: ClosePrs },
+    Plan,
+    Status,
+    Help,
+    Retry,
 }
 
 /// Whether a forced stop also closes the pull requests.
@@ -28,69 +52,98 @@ impl Command {
     }
 }
 
-/// The first command in a comment. A command is a line of its own; quotations and code are talk about commands.
+/// As it is typed, without the mention.
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Predecessor(number) => write!(f, "predecessor #{number}"),
+            Self::Start => f.write_str("start"),
+            Self::Stop => f.write_str("stop"),
+            Self::StopForce { close_prs: ClosePrs::No } => f.write_str("stop --force"),
+            Self::StopForce { close_prs: ClosePrs::Yes } => f.write_str("stop --force --close-prs"),
+            Self::Plan => f.write_str("plan"),
+            Self::Status => f.write_str("status"),
+            Self::Help => f.write_str("help"),
+            Self::Retry => f.write_str("retry"),
+        }
+    }
+}
+
+/// One line that was addressed to the bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    Command(Command),
+    /// A verb that exists, with words after it that it does not take. Nothing is done; [`Verb::usage`] is what to type.
+    Misused {
+        verb: Verb,
+        why: Misuse,
+    },
+    /// No command. `nearest` is the verb that may have been meant.
+    Unknown {
+        text: Typed,
+        nearest: Option<Verb>,
+    },
+    /// The comment holds more than [`MOST_HEARD`] lines for the bot. Always the last; what follows was not read.
+    TooMany,
+}
+
+/// What is wrong with the words after a verb. Its `Display` is a clause of Markdown for the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misuse {
+    /// `predecessor`, and nothing after it.
+    NumberMissing,
+    /// Where the number of a pull request belongs is something that cannot be one: a word, zero, a number too large.
+    NotANumber { text: Typed },
+    /// Words that the command does not take.
+    Unexpected { text: Typed },
+    /// `--close-prs` without `--force`.
+    ForceMissing,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NumberMissing => f.write_str("the number of a pull request is missing"),
+            Self::NotANumber { text } => write!(f, "{text} is not the number of a pull request"),
+            Self::Unexpected { text } => write!(f, "{text} does not belong there"),
+            Self::ForceMissing => f.write_str("`--close-prs` goes only with `--force`"),
+        }
+    }
+}
+
+/// Everything that a comment says to the bot, in the order of its lines.
+pub fn parse_all(body: &str) -> Vec<Said> {
+    if !mentions(body) {
+        return Vec::new();
+    }
+    let lines = lines::addressed(body, MOST_HEARD + 1);
+    let too_many = (lines.len() > MOST_HEARD).then_some(Said::TooMany);
+    lines.iter().take(MOST_HEARD).map(|line| words::understand(line)).chain(too_many).collect()
+}
+
+/// The first command in a comment.
 pub fn parse(body: &str) -> Option<Command> {
-    let mut in_code = false;
-    for line in body.lines() {
-        let line = line.trim();
-        if line.starts_with("```") || line.starts_with("~~~") {
-            in_code = !in_code;
-        } else if !in_code && let Some(command) = parse_line(line) {
-            return Some(command);
-        }
-    }
-    None
+    parse_all(body).into_iter().find_map(|said| match said {
+        Said::Command(command) => Some(command),
+        Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
+    })
 }
 
-fn parse_line(line: &str) -> Option<Command> {
-    let mut words = line.split_whitespace();
-    if !words.next()?.eq_ignore_ascii_case(MENTION) {
-        return None;
-    }
-    let verb = words.next()?.to_ascii_lowercase();
-    let rest: Vec<&str> = words.collect();
-    match (verb.as_str(), rest.as_slice()) {
-        ("predecessor", [number]) => {
-            let number = number.strip_prefix('#').unwrap_or(number).parse().ok().filter(|&number| number > 0)?;
-            Some(Command::Predecessor(PrNumber::new(number)))
-        }
-        ("start", []) => Some(Command::Start),
-        ("stop", []) => Some(Command::Stop),
-        ("stop", ["--force"]) => Some(Command::StopForce { close_prs: ClosePrs::No }),
-        ("stop", ["--force", "--close-prs"] | ["--close-prs", "--force"]) => {
-            Some(Command::StopForce { close_prs: ClosePrs::Yes })
-        }
+/// What a comment declares its pull request to stand on; the first such line counts.
+pub fn declared_predecessor(body: &str) -> Option<PrNumber> {
+    parse_all(body).into_iter().find_map(|said| match said {
+        Said::Command(Command::Predecessor(number)) => Some(number),
         _ => None,
-    }
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Whether any line of a comment halts a train.
+pub fn says_stop(body: &str) -> bool {
+    parse_all(body).iter().any(|said| matches!(said, Said::Command(command) if command.is_stop()))
+}
 
-    #[test]
-    fn commands_are_read_from_a_line_of_their_own() {
-        let predecessor = |number| Some(Command::Predecessor(PrNumber::new(number)));
-        for (body, expected) in [
-            ("@merge-train predecessor #123", predecessor(123)),
-            ("@merge-train predecessor 123", predecessor(123)),
-            ("Based on that one.\n\n  @Merge-Train  Predecessor  #7  \nthanks", predecessor(7)),
-            ("@merge-train start", Some(Command::Start)),
-            ("@merge-train stop", Some(Command::Stop)),
-            ("@merge-train stop --force", Some(Command::StopForce { close_prs: ClosePrs::No })),
-            ("@merge-train stop --force --close-prs", Some(Command::StopForce { close_prs: ClosePrs::Yes })),
-            ("please @merge-train stop", None),
-            ("> @merge-train stop", None),
-            ("```\n@merge-train stop\n```", None),
-            ("```\ncode\n```\n@merge-train stop", Some(Command::Stop)),
-            ("@merge-train predecessor #0", None),
-            ("@merge-train predecessor #-1", None),
-            ("@merge-train predecessor #12 #13", None),
-            ("@merge-train dance", None),
-            ("@merge-trainer stop", None),
-            ("", None),
-        ] {
-            assert_eq!(parse(body), expected, "{body:?}");
-        }
-    }
+/// Most comments are not for the bot, and need not be parsed to know it.
+fn mentions(body: &str) -> bool {
+    let mut ats = body.match_indices('@');
+    ats.any(|(at, _)| body.get(at..at + MENTION.len()).is_some_and(|word| word.eq_ignore_ascii_case(MENTION)))
 }

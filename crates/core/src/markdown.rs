@@ -15,16 +15,17 @@ pub fn code_span(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// A text as code: in the line if it is one line, and as a block of its own if it is more.
-pub fn code(text: &str) -> String {
+/// A text as code after what introduces it: in the same line if it is one line, and as a block of its own if it is more.
+pub fn introduced(intro: &str, text: &str) -> String {
     let text = text.trim().replace("\r\n", "\n").replace('\r', "\n");
     if !text.contains('\n') {
-        return code_span(&text);
+        return format!("{intro} {}", code_span(&text));
     }
     let text: String =
         text.chars().map(|c| if is_unfit(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect();
     let fence = "`".repeat(longest_run_of_backticks(&text).max(2) + 1);
-    format!("{fence}text\n{text}\n{fence}")
+    // A fence counts only where a line begins.
+    format!("{intro}\n\n{fence}text\n{text}\n{fence}")
 }
 
 /// What must not reach a reader: control characters, which end lines, and those that turn the direction of the text, which
@@ -57,12 +58,13 @@ mod tests {
     #[test]
     fn nothing_is_not_shown_as_two_stray_backticks() {
         assert_eq!(code_span(""), "(empty)");
-        assert_eq!(code(" \n "), "(empty)");
+        assert_eq!(introduced("It said:", " \n "), "It said: (empty)");
     }
 
     #[test]
     fn a_text_of_several_lines_becomes_a_block_it_cannot_end() {
-        assert_eq!(code("one line\n"), "`one line`");
-        assert_eq!(code("a\r\n```\n\u{1b}b"), "````text\na\n```\n\u{fffd}b\n````");
+        assert_eq!(introduced("It said:", "one line\n"), "It said: `one line`");
+        let block = "It said:\n\n````text\na\n```\n\u{fffd}b\n````";
+        assert_eq!(introduced("It said:", "a\r\n```\n\u{1b}b"), block);
     }
 }

@@ -8,6 +8,17 @@ use serde::{Deserialize, Serialize};
 use crate::conflict::Conflict;
 use crate::ids::{BranchName, PrNumber, Sha};
 
+/// A pull request of a stack that is to be planned.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Member {
+    pub pull: PrNumber,
+    pub branch: BranchName,
+    /// What GitHub has as its base.
+    pub base: BranchName,
+    /// What it stands on; none for the root.
+    pub predecessor: Option<PrNumber>,
+}
+
 /// A whole cascade, from the stack as it is to its last squash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {

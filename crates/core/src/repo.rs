@@ -8,9 +8,12 @@ mod comments;
 mod decide;
 mod delivery;
 mod event;
+mod membership;
+mod outbox;
 mod prune;
 mod reads;
 mod snapshot;
+mod stack;
 mod state;
 
 use jiff::{SignedDuration, Timestamp};
@@ -23,6 +26,7 @@ use crate::inbox::{Key, RequestHash};
 pub use apply::apply;
 pub use decide::decide;
 pub use event::{DeliveryOutcome, Event, ReadKind, Recorded, RequestOutcome, SyncReason, WantReason};
+pub use outbox::{NoteId, Say, Tried, mark};
 pub use reads::{attention, next_wake};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, RepoState};
@@ -44,6 +48,8 @@ pub enum Input {
     Fetched { pr: PrNumber, requested_at: Timestamp, result: Result<Option<PullFacts>, Failure> },
     /// The answer to `Effect::ReadMergeStates`; those that GitHub does not have are absent.
     MergeStates { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<MergeFacts>, Failure> },
+    /// The answer to `Effect::Say`.
+    Said { note: NoteId, result: Result<(), Failure> },
     /// The time that `next_wake` asked for has come.
     Tick,
     /// Time to forget what is not needed any more.
@@ -87,6 +93,15 @@ pub enum Effect {
     ReadMergeStates {
         prs: Vec<PrNumber>,
     },
+    /// Say something on a pull request.
+    Say {
+        note: NoteId,
+        pr: PrNumber,
+        say: Say,
+        /// When it became owed: part of its mark.
+        since: Timestamp,
+        tried: Tried,
+    },
 }
 
 impl Effect {
@@ -96,6 +111,7 @@ impl Effect {
             Self::Survey => "survey",
             Self::FetchPull { .. } => "fetch_pull",
             Self::ReadMergeStates { .. } => "read_merge_states",
+            Self::Say { .. } => "say",
         }
     }
 
@@ -105,6 +121,7 @@ impl Effect {
             Self::Survey => Input::Surveyed { requested_at, result: Err(failure) },
             Self::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Err(failure) },
             Self::ReadMergeStates { prs } => Input::MergeStates { prs, requested_at, result: Err(failure) },
+            Self::Say { note, .. } => Input::Said { note, result: Err(failure) },
         }
     }
 
@@ -114,6 +131,7 @@ impl Effect {
             Self::Survey => EffectKey::Survey,
             Self::FetchPull { pr } => EffectKey::FetchPull(*pr),
             Self::ReadMergeStates { .. } => EffectKey::ReadMergeStates,
+            Self::Say { note, .. } => EffectKey::Say(*note),
         }
     }
 }
@@ -123,6 +141,7 @@ pub enum EffectKey {
     Survey,
     FetchPull(PrNumber),
     ReadMergeStates,
+    Say(NoteId),
 }
 
 /// What is to be recorded, and then done.

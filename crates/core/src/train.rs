@@ -3,6 +3,8 @@
 mod fold;
 mod preflight;
 mod record;
+pub mod status;
+pub mod texts;
 
 pub use fold::apply;
 pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};

@@ -3,34 +3,24 @@
 use std::collections::BTreeMap;
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict, PushReason};
+use merge_train_core::plan::{ConflictsWith, Member, Plan, PlannedStep, PredictedConflict, PushReason};
 
 use crate::cascade::{Branch, Clash, Merging, Step};
 use crate::merge::{Attributes, Head};
 use crate::proof::Squash;
 use crate::repository::{Repository, Wanted};
-use crate::stack::{Pull, Stack};
+use crate::stack::Stack;
 use crate::{Error, Objects, Oid};
-
-/// A pull request of a stack that is to be planned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    pub pull: Pull,
-    /// What it is stacked on; none for the root.
-    pub predecessor: Option<PrNumber>,
-    /// What GitHub has as its base.
-    pub base: BranchName,
-}
 
 impl Stack {
     /// What landing the stack that `members` form would do. The root is the one without a predecessor among them.
     pub async fn plan(&self, members: &[Member], default: &BranchName) -> Result<Plan, Error> {
-        let mut wanted: Vec<Wanted> = members.iter().map(|member| member.pull.wanted()).collect();
-        wanted.push(Wanted::Default(default.clone()));
-        let heads = self.fetch(&wanted).await?;
+        let mut all: Vec<Wanted> = members.iter().map(wanted).collect();
+        all.push(Wanted::Default(default.clone()));
+        let heads = self.fetch(&all).await?;
         let mut at = BTreeMap::new();
         for member in members {
-            at.insert(member.pull.number, heads.of(&member.pull.wanted())?.clone());
+            at.insert(member.pull, heads.of(&wanted(member))?.clone());
         }
         let main = heads.of(&Wanted::Default(default.clone()))?.clone();
         let generation = self.repository().generation();
@@ -38,7 +28,7 @@ impl Stack {
             Ok(plan) => Ok(plan),
             Err(error) => {
                 self.repository().heal(generation, error).await?;
-                self.fetch(&wanted).await?;
+                self.fetch(&all).await?;
                 self.plan_from(members, default, &at, &main).await
             }
         }
@@ -55,7 +45,7 @@ impl Stack {
         let objects = self.objects().unsigned().writing_into(aside.path());
         let root = root_of(members)?;
         let plan = Plan {
-            root: root.pull.number,
+            root: root.pull,
             default_branch: default.clone(),
             steps: Vec::new(),
             conflicts: Vec::new(),
@@ -73,14 +63,18 @@ impl Repository {
     }
 }
 
+fn wanted(member: &Member) -> Wanted {
+    Wanted::Branch(member.pull, member.branch.clone())
+}
+
 fn root_of(members: &[Member]) -> Result<&Member, Error> {
-    let known = |number: PrNumber| members.iter().any(|member| member.pull.number == number);
+    let known = |number: PrNumber| members.iter().any(|member| member.pull == number);
     let mut roots = members.iter().filter(|member| !member.predecessor.is_some_and(known));
     match (roots.next(), roots.next()) {
         (Some(root), None) => Ok(root),
         (None, _) => Err(Error::Refused("a stack whose pull requests all have a predecessor in it is a cycle".into())),
         (Some(one), Some(other)) => {
-            Err(Error::Refused(format!("#{} and #{} do not belong to one stack", one.pull.number, other.pull.number)))
+            Err(Error::Refused(format!("#{} and #{} do not belong to one stack", one.pull, other.pull)))
         }
     }
 }
@@ -123,7 +117,7 @@ impl<'a> Planner<'a> {
         }
         let descendants = self.descendants(member);
         let mut prepared = Vec::new();
-        let number = member.pull.number;
+        let number = member.pull;
         for descendant in descendants {
             let old = self.head_of(descendant)?;
             let step = self.objects.prepare(self.branch(descendant, &old), number, &head).await?;
@@ -140,7 +134,7 @@ impl<'a> Planner<'a> {
             let step = self.objects.reconcile(self.branch(descendant, &head), &squash).await?;
             let Some(reconciled) = self.record(descendant, step, PushReason::Reconcile(number)) else { continue };
             self.plan.steps.push(PlannedStep::Retarget {
-                pull: descendant.pull.number,
+                pull: descendant.pull,
                 from: descendant.base.clone(),
                 to: self.plan.default_branch.clone(),
             });
@@ -158,7 +152,7 @@ impl<'a> Planner<'a> {
                 return Ok(None);
             }
         };
-        let pull = member.pull.number;
+        let pull = member.pull;
         let commit = self.objects.write_commit(&tree, &[&self.main], &format!("Squash of #{pull}")).await?;
         let parent = std::mem::replace(&mut self.main, commit.clone());
         self.plan.steps.push(PlannedStep::Squash { pull, tree: Sha::from(&tree) });
@@ -172,8 +166,8 @@ impl<'a> Planner<'a> {
             Step::Unchanged(_) => {}
             Step::Advance(advance) => {
                 let tree = Sha::from(&advance.tree);
-                let Pull { number, branch } = member.pull.clone();
-                self.plan.steps.push(PlannedStep::Push { pull: number, branch, why, tree });
+                let (pull, branch) = (member.pull, member.branch.clone());
+                self.plan.steps.push(PlannedStep::Push { pull, branch, why, tree });
             }
             Step::Conflict(clash) => self.conflict(member, clash),
         }
@@ -185,34 +179,34 @@ impl<'a> Planner<'a> {
             Merging::Predecessor(number) => ConflictsWith::Predecessor(number),
             Merging::BeforeSquash | Merging::Default => ConflictsWith::DefaultBranch,
         };
-        let pull = member.pull.number;
+        let pull = member.pull;
         self.plan.conflicts.push(PredictedConflict { pull, with, conflict: clash.conflict });
         self.give_up(member);
     }
 
     /// Neither `member` nor what stands on it would land.
     fn give_up(&mut self, member: &Member) {
-        let mut left = vec![member.pull.number];
+        let mut left = vec![member.pull];
         while let Some(number) = left.pop() {
             if !self.plan.unreached.contains(&number) {
                 self.plan.unreached.push(number);
                 let above = self.members.iter().filter(|member| member.predecessor == Some(number));
-                left.extend(above.map(|member| member.pull.number));
+                left.extend(above.map(|member| member.pull));
             }
         }
         self.plan.unreached.sort();
     }
 
     fn descendants(&self, member: &Member) -> Vec<&'a Member> {
-        self.members.iter().filter(|other| other.predecessor == Some(member.pull.number)).collect()
+        self.members.iter().filter(|other| other.predecessor == Some(member.pull)).collect()
     }
 
     fn head_of(&self, member: &Member) -> Result<Oid, Error> {
-        let head = self.heads.get(&member.pull.number);
-        head.cloned().ok_or_else(|| Error::BranchGone(member.pull.branch.clone()))
+        let head = self.heads.get(&member.pull);
+        head.cloned().ok_or_else(|| Error::BranchGone(member.branch.clone()))
     }
 
     fn branch<'b>(&'b self, member: &'b Member, head: &'b Oid) -> Branch<'b> {
-        Branch { name: &member.pull.branch, head, default: &self.plan.default_branch }
+        Branch { name: &member.branch, head, default: &self.plan.default_branch }
     }
 }

@@ -15,7 +15,7 @@ use github::{Class, RepoSettings};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{BranchName, PrNumber};
-use merge_train_core::plan::Plan;
+use merge_train_core::plan::{Member, Plan};
 use merge_train_core::train::{MergeMethods, check_merge_method_preflight};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -50,20 +50,11 @@ struct Outlook {
     repository: String,
     pull: PrNumber,
     would_land: bool,
-    members: Vec<Link>,
+    members: Vec<Member>,
     plan: Plan,
     /// Why a start would be refused.
     refusals: Vec<String>,
     notes: Vec<String>,
-}
-
-/// A pull request of the stack, and what it stands on.
-#[derive(Serialize)]
-struct Link {
-    pull: PrNumber,
-    branch: BranchName,
-    base: BranchName,
-    predecessor: Option<PrNumber>,
 }
 
 /// Exits with 0 if the stack would land, and with 2 if not.
@@ -157,15 +148,7 @@ fn judge(target: &Target, formation: Formation, settings: &RepoSettings, plan: P
         repository: target.repo.to_string(),
         pull: target.pull,
         would_land: refusals.is_empty() && plan.lands_everything(),
-        members: members
-            .into_iter()
-            .map(|member| Link {
-                pull: member.pull.number,
-                branch: member.pull.branch,
-                base: member.base,
-                predecessor: member.predecessor,
-            })
-            .collect(),
+        members,
         plan,
         refusals,
         notes,
@@ -182,9 +165,9 @@ fn merge_methods(settings: &RepoSettings) -> Option<MergeMethods> {
 
 impl Outlook {
     fn told(&self) -> String {
-        let place = |link: &Link| match link.predecessor {
-            None => format!("#{}", link.pull),
-            Some(predecessor) => format!("#{} on #{predecessor}", link.pull),
+        let place = |member: &Member| match member.predecessor {
+            None => format!("#{}", member.pull),
+            Some(predecessor) => format!("#{} on #{predecessor}", member.pull),
         };
         let stack: Vec<String> = self.members.iter().map(place).collect();
         let mut text = format!("{}: {}\n\n{}\n", self.repository, stack.join(", "), self.plan);

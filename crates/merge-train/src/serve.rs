@@ -44,7 +44,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let store = storage::open(&config, &needs.storage, &owner).await?;
     let github = account::client(&config, &needs.credentials)?;
     let clones = Clones::new(git, needs.clones.clone(), config.github.git_url.clone(), github.clone());
-    let outside = Arc::new(driver::Github::new(github.clone()));
+    let clones = Arc::new(clones);
+    let outside = Arc::new(driver::Github::new(github.clone(), clones.clone()));
     let driver = Driver::new(store.clone(), outside, driver_options(&config, owner));
     let health = Arc::new(Health::new(stopping.clone()));
     let app = Arc::new(App {

@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// The work, to be done beside everything else.
 pub struct Upkeep {
     pub store: Arc<dyn Store>,
-    pub clones: Clones,
+    pub clones: Arc<Clones>,
     /// Worktrees of no active train go when they are older.
     pub worktree_max_age: Duration,
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::event::{DeliveryOutcome, Event, PrStateName, ReadKind, WantReason};
+use super::outbox;
 use super::state::{Backoff, CachedPr, PrState, RepoState};
 use crate::facts::{HeadRepo, MergeState};
 use crate::ids::PrNumber;
@@ -13,6 +14,7 @@ use crate::train;
 pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
     state.touched_at = Some(ts);
     train::apply(&mut state.active_trains, event, ts);
+    outbox::apply(&mut state.outbox, event, ts);
     match event {
         Event::PrObserved { .. }
         | Event::PrMerged { .. }

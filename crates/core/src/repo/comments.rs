@@ -1,20 +1,25 @@
 //! What comments declare: which pull request stands on which.
 
+use jiff::Timestamp;
+
 use super::event::{Event, WantReason};
+use super::membership::{self, Refusal, Verdict};
 use super::state::{CachedPr, RepoState};
-use super::{Plan, reads};
-use crate::command::{self, Command};
-use crate::facts::{CommentChange, CommentFacts, PullFacts};
-use crate::ids::{PrNumber, UserId};
+use super::{Plan, Say, apply, outbox, reads};
+use crate::command::{self, Command, Said, Verb};
+use crate::facts::{CommentChange, CommentFacts, HeadRepo, PullFacts};
+use crate::ids::PrNumber;
+use crate::train::texts::{answer, declare};
 
 /// A comment was created, edited or deleted.
-pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, plan: &mut Plan) {
+pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
     match state.prs.get(&comment.pr) {
+        // The bot cannot push there, and has nothing to say.
+        Some(pr) if pr.head_repo == HeadRepo::Fork => {}
         Some(pr) => {
-            plan.events.extend(declared(pr, change, comment));
-            let says_stop = command::parse(&comment.body).is_some_and(|command| command.is_stop());
-            if change == CommentChange::Created && says_stop && pr.author == Some(comment.author) {
-                plan.cancels.extend(state.train_of(comment.pr));
+            declared(state, pr, change, comment, now, plan);
+            if change == CommentChange::Created {
+                asked(state, pr, comment, now, plan);
             }
         }
         None => {
@@ -29,58 +34,131 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
     }
 }
 
-/// A pull request has become known for which commands were waiting.
-pub(super) fn awaited(state: &RepoState, pull: &PullFacts, plan: &mut Plan) {
+/// Answers what a new comment asks, other than by declaring something.
+fn asked(state: &RepoState, pr: &CachedPr, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
+    for said in command::parse_all(&comment.body) {
+        let body = match said {
+            Said::Command(command) if command.is_stop() => {
+                if pr.author == Some(comment.author) {
+                    plan.cancels.extend(state.train_of(comment.pr));
+                }
+                continue;
+            }
+            Said::Command(Command::Plan) => {
+                outbox::owe(state, comment.pr, planned(state, comment.pr), now, plan);
+                continue;
+            }
+            Said::Command(Command::Help) => command::help(),
+            Said::Command(_) => continue,
+            Said::Misused { verb, why } => answer::misused(verb, &why),
+            Said::Unknown { text, nearest } => {
+                answer::unknown_command(text.as_str(), nearest.map(Verb::name), &command::help())
+            }
+            Said::TooMany => answer::too_many(),
+        };
+        outbox::owe(state, comment.pr, Say::Comment { body }, now, plan);
+    }
+}
+
+/// What landing the stack would do; or, where there is no stack, why not.
+fn planned(state: &RepoState, pr: PrNumber) -> Say {
+    let root = state.path_from_root(pr).and_then(|path| path.first().copied());
+    match (root, state.default_branch.clone()) {
+        (Some(root), Some(default)) => Say::Plan { members: state.stack_above(root), default },
+        _ => Say::Comment { body: answer::no_stack(pr) },
+    }
+}
+
+/// A pull request has become known for which declarations were waiting: its own, or those of what stands on it.
+pub(super) fn awaited(state: &RepoState, pull: &PullFacts, now: Timestamp, plan: &mut Plan) {
     let Some(wanted) = state.wanted.get(&pull.number) else { return };
-    if state.prs.get(&pull.number).is_some_and(|pr| pr.predecessor_comment.is_some()) {
+    for comment in &wanted.comments {
+        let mut after = state.clone();
+        plan.events.iter().for_each(|event| apply(&mut after, event, now));
+        let mut meant = Plan::default();
+        heard(&after, CommentChange::Created, comment, now, &mut meant);
+        plan.events.extend(meant.events);
+        plan.effects.extend(meant.effects);
+    }
+}
+
+/// There is no pull request of that number, and others were declared to stand on it.
+pub(super) fn disappointed(state: &RepoState, predecessor: PrNumber, now: Timestamp, plan: &mut Plan) {
+    let waiting = state.wanted.get(&predecessor).into_iter().flat_map(|wanted| &wanted.comments);
+    for comment in waiting.filter(|comment| comment.pr != predecessor) {
+        refuse(state, comment, &Refusal::NoSuchPull { predecessor }, now, plan);
+    }
+}
+
+/// All declarations of one pull request, read from GitHub, oldest first. Nobody is answered: they were, when they spoke.
+pub(super) fn surveyed(pr: Option<&CachedPr>, pull: &PullFacts, comments: &[&CommentFacts]) -> Option<Event> {
+    let number = pull.number;
+    let mut own = comments.iter().filter(|comment| comment.author == pull.author);
+    match pr.and_then(|pr| pr.predecessor_comment) {
+        Some(id) => {
+            let said = own.find(|comment| comment.id == id).and_then(|comment| predecessor(comment));
+            match said {
+                Some(predecessor) if Some(predecessor) == pr?.predecessor || predecessor == number => None,
+                Some(predecessor) => Some(Event::PredecessorDeclared { pr: number, predecessor, comment: Some(id) }),
+                None => Some(Event::PredecessorRemoved { pr: number }),
+            }
+        }
+        None => own.find_map(|comment| {
+            let predecessor = predecessor(comment).filter(|predecessor| *predecessor != number)?;
+            Some(Event::PredecessorDeclared { pr: number, predecessor, comment: Some(comment.id) })
+        }),
+    }
+}
+
+fn declared(
+    state: &RepoState,
+    pr: &CachedPr,
+    change: CommentChange,
+    comment: &CommentFacts,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
+    let is_authoritative = pr.predecessor_comment == Some(comment.id);
+    let said = predecessor(comment).filter(|_| change != CommentChange::Deleted);
+    let Some(predecessor) = said else {
+        if is_authoritative {
+            plan.events.push(Event::PredecessorRemoved { pr: comment.pr });
+        }
+        return;
+    };
+    if is_authoritative && pr.predecessor == Some(predecessor) {
         return;
     }
-    let first = wanted.comments.iter().find_map(|comment| declaration(pull.number, Some(pull.author), comment));
-    plan.events.extend(first);
-}
-
-/// All declarations of one pull request, read from GitHub, oldest first.
-pub(super) fn surveyed(pr: Option<&CachedPr>, pull: &PullFacts, comments: &[&CommentFacts]) -> Option<Event> {
-    let authoritative = pr.and_then(|pr| pr.predecessor_comment);
-    match authoritative {
-        Some(id) => match comments.iter().find(|comment| comment.id == id) {
-            Some(comment) => declared(pr?, CommentChange::Edited, comment),
-            None => Some(Event::PredecessorRemoved { pr: pull.number }),
-        },
-        None => comments.iter().find_map(|comment| declaration(pull.number, Some(pull.author), comment)),
+    if pr.author != Some(comment.author) {
+        return refuse(state, comment, &Refusal::NotTheAuthor { predecessor }, now, plan);
     }
-}
-
-fn declared(pr: &CachedPr, change: CommentChange, comment: &CommentFacts) -> Option<Event> {
-    let is_authoritative = pr.predecessor_comment == Some(comment.id);
-    match change {
-        CommentChange::Deleted => is_authoritative.then_some(Event::PredecessorRemoved { pr: comment.pr }),
-        CommentChange::Edited if is_authoritative => match predecessor(comment) {
-            None => Some(Event::PredecessorRemoved { pr: comment.pr }),
-            Some(number) if Some(number) == pr.predecessor => None,
-            Some(_) => declaration(comment.pr, pr.author, comment),
-        },
+    if let (Some(comment_id), Some(predecessor), false) = (pr.predecessor_comment, pr.predecessor, is_authoritative) {
         // The first declaration counts; a second one is refused, not silently preferred.
-        CommentChange::Created | CommentChange::Edited if pr.predecessor_comment.is_none() => {
-            declaration(comment.pr, pr.author, comment)
+        let refusal = Refusal::AlreadyDeclared { comment: comment_id, predecessor };
+        return refuse(state, comment, &refusal, now, plan);
+    }
+    match membership::judge(state, comment.pr, pr, predecessor) {
+        Verdict::Accepted => {
+            plan.events.push(Event::PredecessorDeclared { pr: comment.pr, predecessor, comment: Some(comment.id) });
+            outbox::owe(state, comment.pr, Say::Acknowledge { comment: comment.id }, now, plan);
         }
-        CommentChange::Created | CommentChange::Edited => None,
+        Verdict::Refused(refusal) => refuse(state, comment, &refusal, now, plan),
+        Verdict::Unknown => reads::want_pull(predecessor, WantReason::CacheMiss, Some(comment.clone()), plan),
     }
 }
 
-/// Only the author of the pull request may say what it stands on.
-fn declaration(pr: PrNumber, author: Option<UserId>, comment: &CommentFacts) -> Option<Event> {
-    let predecessor = predecessor(comment)?;
-    (author == Some(comment.author) && predecessor != pr).then_some(Event::PredecessorDeclared {
-        pr,
-        predecessor,
-        comment: Some(comment.id),
-    })
+fn refuse(state: &RepoState, comment: &CommentFacts, refusal: &Refusal, now: Timestamp, plan: &mut Plan) {
+    let pr = state.prs.get(&comment.pr);
+    // An edit of what counts so far: that it still counts is worth saying.
+    let edited = pr.filter(|pr| pr.predecessor_comment == Some(comment.id)).and_then(|pr| pr.predecessor);
+    let body = match edited {
+        Some(remaining) => declare::edit_rejected(&refusal.told(), remaining),
+        None => refusal.told(),
+    };
+    outbox::owe(state, comment.pr, Say::Comment { body }, now, plan);
 }
 
+/// The first declaration in a comment.
 fn predecessor(comment: &CommentFacts) -> Option<PrNumber> {
-    match command::parse(&comment.body) {
-        Some(Command::Predecessor(number)) => Some(number),
-        _ => None,
-    }
+    command::declared_predecessor(&comment.body)
 }

@@ -4,14 +4,14 @@ use jiff::Timestamp;
 
 use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
-use super::{Input, Plan, Request, Settings, delivery, prune, reads};
+use super::{Input, Plan, Request, Settings, delivery, outbox, prune, reads};
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
     match input {
         Input::Resume => resume(state, settings, now),
         Input::Delivery { delivery, hash, received_at } => {
-            delivery::decide(state, delivery, hash, *received_at, settings)
+            delivery::decide(state, delivery, hash, *received_at, settings, now)
         }
         Input::Unusable { id, event, received_at, reason } => Plan {
             events: vec![Event::DeliveryProcessed {
@@ -34,6 +34,7 @@ pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timest
         Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),
         Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
         Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),
+        Input::Said { note, result } => outbox::said(state, *note, result, now),
         Input::Tick => tick(state, settings, now),
         Input::Housekeeping => {
             Plan { events: prune::plan(state, settings, now).into_iter().collect(), ..Plan::default() }

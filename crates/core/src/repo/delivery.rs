@@ -18,13 +18,14 @@ pub(super) fn decide(
     hash: &RequestHash,
     received_at: Timestamp,
     settings: &Settings,
+    now: Timestamp,
 ) -> Plan {
     let mut plan = Plan::default();
     let key = DedupeKey::of(delivery, hash);
     let outcome = if is_repeated(state, &key, received_at, settings) {
         DeliveryOutcome::Duplicate { dedupe_key: key.text }
     } else {
-        match happened(state, delivery, &mut plan) {
+        match happened(state, delivery, now, &mut plan) {
             Ok(()) => DeliveryOutcome::Applied { dedupe_key: key.text },
             Err(reason) => DeliveryOutcome::Ignored { reason: reason.to_owned() },
         }
@@ -51,7 +52,7 @@ fn is_repeated(state: &RepoState, key: &DedupeKey, received_at: Timestamp, setti
     state.seen_dedupe_keys.get(&key.text).is_some_and(|seen| received_at.duration_since(*seen).abs() < window)
 }
 
-fn happened(state: &RepoState, delivery: &Delivery, plan: &mut Plan) -> Result<(), &'static str> {
+fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut Plan) -> Result<(), &'static str> {
     if let Some(branch) = &delivery.default_branch
         && state.sync.last.is_some()
         && state.default_branch.as_ref() != Some(branch)
@@ -60,7 +61,7 @@ fn happened(state: &RepoState, delivery: &Delivery, plan: &mut Plan) -> Result<(
     }
     match &delivery.happening {
         Happening::Pull(pull) => {
-            observe_pull(state, pull, Heard::Now, plan);
+            observe_pull(state, pull, Heard::Now, now, plan);
             if pull.head_repo == HeadRepo::Fork {
                 return Err("the head is in a fork");
             }
@@ -68,7 +69,7 @@ fn happened(state: &RepoState, delivery: &Delivery, plan: &mut Plan) -> Result<(
                 reads::want_merge_states(state, [pull.number], plan);
             }
         }
-        Happening::Comment(change, comment) => comments::heard(state, *change, comment, plan),
+        Happening::Comment(change, comment) => comments::heard(state, *change, comment, now, plan),
         Happening::CheckSuite(suite) => {
             if delivery.action.as_deref() != Some("completed") {
                 return Err("the checks are not complete");
@@ -127,7 +128,7 @@ pub(super) enum Heard {
 }
 
 /// Records what is new about a pull request. What is older than what is known is not news: deliveries overtake each other.
-pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, plan: &mut Plan) {
+pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, now: Timestamp, plan: &mut Plan) {
     let known = state.prs.get(&pull.number);
     if let Some(known) = known
         && let Some(known_at) = known.updated_at
@@ -166,7 +167,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, pl
         plan.events.push(Event::MergeStateOutdated { prs: vec![pull.number] });
         plan.effects.push(super::Effect::ReadMergeStates { prs: vec![pull.number] });
     }
-    comments::awaited(state, pull, plan);
+    comments::awaited(state, pull, now, plan);
 }
 
 fn new_state(known: Option<&PrState>, pull: &PullFacts) -> Option<Event> {

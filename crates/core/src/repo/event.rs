@@ -8,7 +8,7 @@ use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
 use crate::train::{CascadePhase, TrainError};
 
-use super::Request;
+use super::{NoteId, Request, Say};
 
 /// An event with its place in the stream: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,6 +168,27 @@ pub enum Event {
         read: ReadKind,
         reason: String,
         retry_at: Timestamp,
+    },
+
+    // ── What the bot says ──
+    NoteOwed {
+        note: NoteId,
+        pr: PrNumber,
+        #[serde(flatten)]
+        say: Say,
+    },
+    NoteSaid {
+        note: NoteId,
+    },
+    NoteDelayed {
+        note: NoteId,
+        reason: String,
+        retry_at: Timestamp,
+    },
+    /// It cannot be said there: the conversation is locked, or the comment is gone.
+    NoteDropped {
+        note: NoteId,
+        reason: String,
     },
 
     // ── The inbox ──

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::delivery::{Heard, observe_pull};
 use super::event::{Event, ReadKind, SyncReason, WantReason};
 use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, comments};
+use super::{Effect, Failure, FailureKind, Plan, Settings, comments, outbox};
 use crate::facts::{CommentFacts, MergeFacts, MergeState, PullFacts, RepoFacts};
 use crate::ids::PrNumber;
 
@@ -28,7 +28,8 @@ pub fn next_wake(state: &RepoState, settings: &Settings, after: Timestamp) -> Op
     let pulls = state.wanted.values().filter_map(|wanted| wanted.backoff.retry_at);
     let merges = state.merge_reads.retry_at.filter(|_| !state.merge_wanted.is_empty());
     let resync = state.sync.last.and_then(|last| last.checked_add(settings.resync_interval).ok());
-    sync.chain(pulls).chain(merges).chain(resync).filter(|at| *at > after).min()
+    let notes = outbox::retries(state).filter_map(|backoff| backoff.retry_at);
+    sync.chain(pulls).chain(merges).chain(notes).chain(resync).filter(|at| *at > after).min()
 }
 
 /// When a worker must look again if what is owed is to be had, even where nobody works on the repository now.
@@ -37,7 +38,8 @@ pub fn attention(state: &RepoState) -> Option<Timestamp> {
     let sync = state.sync.wanted.iter().map(|(_, backoff)| backoff);
     let pulls = state.wanted.values().map(|wanted| &wanted.backoff);
     let merges = (!state.merge_wanted.is_empty()).then_some(&state.merge_reads);
-    sync.chain(pulls).chain(merges).map(|backoff| backoff.retry_at.unwrap_or(now)).min()
+    let notes = outbox::retries(state);
+    sync.chain(pulls).chain(merges).chain(notes).map(|backoff| backoff.retry_at.unwrap_or(now)).min()
 }
 
 /// Everything that is owed and due.
@@ -51,6 +53,7 @@ pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     if !state.merge_wanted.is_empty() && state.merge_reads.is_due(now) {
         effects.push(Effect::ReadMergeStates { prs: state.merge_wanted.iter().copied().collect() });
     }
+    effects.extend(outbox::due(state, now));
     effects
 }
 
@@ -112,7 +115,7 @@ pub(super) fn surveyed(
     let mut outdated: BTreeSet<PrNumber> = BTreeSet::new();
     for pull in &facts.pulls {
         let mut one = Plan::default();
-        observe_pull(state, pull, Heard::Since(requested_at), &mut one);
+        observe_pull(state, pull, Heard::Since(requested_at), now, &mut one);
         // One reading for all, below, instead of one for each.
         one.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
         plan.events.extend(one.events);
@@ -150,13 +153,16 @@ pub(super) fn fetched(
     let Some(wanted) = state.wanted.get(&pr) else { return plan };
     match result {
         Ok(Some(pull)) => {
-            observe_pull(state, pull, Heard::Since(requested_at), &mut plan);
+            observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
             // Known as it is, or newer from elsewhere: then this settles the want all the same.
             if !plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
                 plan.events.insert(0, observed_again(state, pull));
             }
         }
-        Ok(None) => plan.events.push(Event::PrGone { pr }),
+        Ok(None) => {
+            comments::disappointed(state, pr, now, &mut plan);
+            plan.events.push(Event::PrGone { pr });
+        }
         Err(failure) => plan.events.push(failed(ReadKind::Pull(pr), failure, wanted.backoff.attempts, now)),
     }
     plan
@@ -246,6 +252,12 @@ pub(super) fn merge_states(
 }
 
 fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {
+    let retry_at = retry_at(failure, attempts, now);
+    Event::ReadFailed { read, reason: failure.reason.clone(), retry_at }
+}
+
+/// When to try again after a failure, the `attempts`-th in a row.
+pub(super) fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
     let wait = match failure.kind {
         FailureKind::Transient => {
             let doubled = FIRST_RETRY.saturating_mul(1_i32 << attempts.min(12));
@@ -254,8 +266,7 @@ fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> E
         FailureKind::Permanent => HOPELESS_RETRY,
     };
     let retry_at = later(now, wait);
-    let retry_at = failure.retry_at.map_or(retry_at, |told| told.max(retry_at));
-    Event::ReadFailed { read, reason: failure.reason.clone(), retry_at }
+    failure.retry_at.map_or(retry_at, |told| told.max(retry_at))
 }
 
 fn later(now: Timestamp, wait: SignedDuration) -> Timestamp {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::event::{PrStateName, SyncReason};
+use super::outbox::Outbox;
 use super::state::{Backoff, CachedPr, PrState, RepoState, Sync, Wanted};
 use crate::facts::{CommentFacts, HeadRepo, MergeState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
@@ -45,6 +46,8 @@ pub struct Snapshot {
     wanted_prs: BTreeMap<PrNumber, PersistedWant>,
     #[serde(default, skip_serializing_if = "is_default")]
     merge_reads: Backoff,
+    #[serde(default, skip_serializing_if = "is_default")]
+    outbox: Outbox,
     #[serde(default)]
     pub miss_count: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,6 +142,7 @@ impl Snapshot {
             sync: PersistedSync { last: state.sync.last, wanted, backoff },
             wanted_prs: state.wanted.iter().map(|(number, wanted)| (*number, want(wanted))).collect(),
             merge_reads: state.merge_reads,
+            outbox: state.outbox.clone(),
             miss_count: state.miss_count,
             touched_at: state.touched_at,
         }
@@ -155,6 +159,7 @@ impl Snapshot {
             sync: Sync { last: self.sync.last, wanted: self.sync.wanted.map(|reason| (reason, self.sync.backoff)) },
             wanted: self.wanted_prs.into_iter().map(|(number, wanted)| (number, want(wanted))).collect(),
             merge_reads: self.merge_reads,
+            outbox: self.outbox,
             miss_count: self.miss_count,
             touched_at: self.touched_at,
             ..RepoState::default()

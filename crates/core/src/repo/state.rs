@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::Effect;
 use super::event::SyncReason;
+use super::outbox::Outbox;
 use crate::facts::{CommentFacts, HeadRepo, MergeState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
 use crate::train::{TrainRecord, Trains};
@@ -20,6 +21,7 @@ pub struct RepoState {
     pub(super) sync: Sync,
     pub(super) wanted: BTreeMap<PrNumber, Wanted>,
     pub(super) merge_reads: Backoff,
+    pub(super) outbox: Outbox,
     /// Cache misses since the last full look.
     pub(super) miss_count: u32,
     /// When the last event was applied.
@@ -162,7 +164,7 @@ impl RepoState {
     pub fn train_served_by(&self, effect: &Effect) -> Option<PrNumber> {
         match effect {
             Effect::FetchPull { pr } => self.train_of(*pr),
-            Effect::Survey | Effect::ReadMergeStates { .. } => None,
+            Effect::Survey | Effect::ReadMergeStates { .. } | Effect::Say { .. } => None,
         }
     }
 

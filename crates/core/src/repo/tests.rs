@@ -4,6 +4,7 @@ mod comments;
 mod deliveries;
 mod format;
 mod housekeeping;
+mod notes;
 mod properties;
 mod reads;
 
@@ -42,6 +43,16 @@ pub(super) fn pull(number: u64) -> PullFacts {
         author: UserId::new(1),
         updated_at: at(0),
     }
+}
+
+/// The same, on the branch of another.
+pub(super) fn stacked(number: u64, on: u64) -> PullFacts {
+    PullFacts { base_ref: branch(&format!("feature-{on}")), ..pull(number) }
+}
+
+/// The same, merged.
+pub(super) fn merged(number: u64) -> PullFacts {
+    PullFacts { state: PullState::Merged { merge_commit_sha: Some(sha(90 + number)), at: at(0) }, ..pull(number) }
 }
 
 pub(super) fn comment(on: u64, id: u64, body: &str) -> CommentFacts {

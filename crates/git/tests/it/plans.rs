@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use git::cascade::Step;
-use git::plan::Member;
 use git::push::Pushed;
 use git::repository::Extent;
 use git::stack::{Claim, Stack};
 use git::{Error, Oid};
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::plan::{ConflictsWith, Plan, PlannedStep, PushReason};
+use merge_train_core::plan::{ConflictsWith, Member, Plan, PlannedStep, PushReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};
@@ -17,7 +16,8 @@ use crate::support::{Change, World};
 
 fn member(number: u64, name: &str, on: Option<(u64, &str)>) -> Member {
     Member {
-        pull: pull(number, name),
+        pull: pr(number),
+        branch: branch(name),
         predecessor: on.map(|(number, _)| pr(number)),
         base: branch(on.map_or("main", |(_, base)| base)),
     }
@@ -153,7 +153,7 @@ fn a_plan_in_a_partial_clone_is_the_same() {
 fn a_plan_leaves_no_object_behind() {
     let (world, members) = fan_out();
     let stack = open(&world, Extent::Full);
-    world.run(stack.fetch(&[members[0].pull.wanted()])).expect("fetched");
+    world.run(stack.fetch(&[pull(1, "one").wanted()])).expect("fetched");
     world.run(stack.plan(&members, &branch("main"))).expect("a plan");
     let before = world.blobs_of_clone();
     let folder = world.clones().join("octocat-hello");

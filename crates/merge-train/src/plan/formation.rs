@@ -5,11 +5,10 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use git::plan::Member;
-use git::stack::Pull;
-use merge_train_core::command::{self, Command};
+use merge_train_core::command;
 use merge_train_core::facts::{HeadRepo, PullFacts, PullState, RepoFacts};
 use merge_train_core::ids::{BranchName, PrNumber};
+use merge_train_core::plan::Member;
 
 /// A stack, from the pull request at its bottom.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -127,11 +126,7 @@ impl<'a> Open<'a> {
     /// What its author declared it to stand on. The first declaration counts.
     fn declared(&self, pull: &PullFacts) -> Option<PrNumber> {
         let own = self.facts.comments.iter().filter(|said| said.pr == pull.number && said.author == pull.author);
-        own.filter_map(|said| match command::parse(&said.body) {
-            Some(Command::Predecessor(number)) if number != pull.number => Some(number),
-            _ => None,
-        })
-        .next()
+        own.filter_map(|said| command::declared_predecessor(&said.body)).find(|number| *number != pull.number)
     }
 
     /// Adds a pull request and all that stands on it. What leads down to the root never leads in a circle.
@@ -143,7 +138,8 @@ impl<'a> Open<'a> {
                 .push(format!("#{} is a draft: a train waits there until it is ready for review.", pull.number));
         }
         formation.members.push(Member {
-            pull: Pull { number: pull.number, branch: pull.head_ref.clone() },
+            pull: pull.number,
+            branch: pull.head_ref.clone(),
             predecessor: predecessor.map(|below| below.number),
             base: pull.base_ref.clone(),
         });

@@ -84,8 +84,7 @@ fn examine(app: &App, headers: &HeaderMap, event: &str, held: &Held) -> Result<A
     let payload = webhook::body_of(text(header::CONTENT_TYPE.as_str()), &held.bytes)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
     let glance = webhook::glance(event, &payload).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let is_stop =
-        glance.comment.is_some_and(|comment| command::parse(&comment.body).is_some_and(|command| command.is_stop()));
+    let is_stop = glance.comment.is_some_and(|comment| command::says_stop(&comment.body));
     let hash = RequestHash::of(&payload);
     let (tenant, route) = match glance.repo {
         Some(repo) => {

@@ -71,6 +71,19 @@ async fn the_same_webhook_twice_is_done_once_and_answered_from_memory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_redelivered_under_a_new_id_is_logged_as_a_duplicate_and_changes_nothing() {
     let world = World::new().await;
+    // What has landed can be declared, whatever the base.
+    for landed in [3, 4] {
+        let mut payload = pull_request(REPO, landed, "closed", landed, 0);
+        let pull = payload["pull_request"].as_object_mut().expect("an object");
+        pull.extend([
+            ("state".to_owned(), json!("closed")),
+            ("merged".to_owned(), json!(true)),
+            ("merged_at".to_owned(), json!("2026-01-01T00:00:00Z")),
+            ("closed_at".to_owned(), json!("2026-01-01T00:00:00Z")),
+            ("merge_commit_sha".to_owned(), json!(format!("{:040x}", 90 + landed))),
+        ]);
+        assert_eq!(world.send("pull_request", &format!("landed-{landed}"), &payload).await.0, 202);
+    }
     for (event, payload) in [
         ("pull_request", pull_request(REPO, 1, "opened", 5, 0)),
         ("issue_comment", comment(REPO, 1, 9, "created", "@merge-train predecessor #3", "2026-01-01T00:00:00Z")),

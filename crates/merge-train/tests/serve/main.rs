@@ -1,5 +1,6 @@
 //! The program as a process: what the daemon takes in, survives and says, and what the commands beside it do.
 
+mod answers;
 mod doctor;
 mod idempotency;
 mod kill;

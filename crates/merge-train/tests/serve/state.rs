@@ -15,7 +15,10 @@ async fn with_history(dir: &Path, compact_after: u32) -> Setup {
     let sender = Sender::to(&daemon.url);
     for number in 1..=40 {
         for repo in REPOS {
-            let opened = pull_request(repo, number, "opened", number, number);
+            let mut opened = pull_request(repo, number, "opened", number, number);
+            if number > 1 {
+                opened["pull_request"]["base"]["ref"] = format!("feature-{}", number - 1).into();
+            }
             let response = sender.send("pull_request", &format!("o-{number}"), &opened).await.expect("an answer");
             assert_eq!(response.status(), 202);
             let declared = format!("@merge-train predecessor #{}", number - 1);

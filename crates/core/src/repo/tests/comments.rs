@@ -6,7 +6,7 @@ fn declares(number: u64) -> String {
 
 #[test]
 fn the_first_declaration_counts_and_a_second_changes_nothing() {
-    let mut worker = Worker::ready(&[pull(1), pull(2), pull(3)]);
+    let mut worker = Worker::ready(&[pull(1), stacked(2, 1), pull(3)]);
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     worker.comment_event(CommentChange::Created, comment(2, 21, &declares(3)));
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
@@ -16,7 +16,7 @@ fn the_first_declaration_counts_and_a_second_changes_nothing() {
 
 #[test]
 fn only_the_declaring_comment_can_take_it_back() {
-    let mut worker = Worker::ready(&[pull(1), pull(2)]);
+    let mut worker = Worker::ready(&[pull(1), stacked(2, 1)]);
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     worker.comment_event(CommentChange::Deleted, comment(2, 99, &declares(1)));
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
@@ -27,8 +27,9 @@ fn only_the_declaring_comment_can_take_it_back() {
 
 #[test]
 fn an_edit_that_removes_the_command_removes_the_predecessor() {
-    let mut worker = Worker::ready(&[pull(1), pull(2)]);
+    let mut worker = Worker::ready(&[pull(1), stacked(2, 1)]);
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
+    assert_eq!(worker.known(2).predecessor, Some(pr(1)));
     let edited = CommentFacts { updated_at: at(1), ..comment(2, 20, "never mind") };
     worker.comment_event(CommentChange::Edited, edited);
     assert_eq!(worker.known(2).predecessor, None);
@@ -36,7 +37,7 @@ fn an_edit_that_removes_the_command_removes_the_predecessor() {
 
 #[test]
 fn nobody_but_the_author_declares_and_nothing_stands_on_itself() {
-    let mut worker = Worker::ready(&[pull(1), pull(2)]);
+    let mut worker = Worker::ready(&[pull(1), stacked(2, 1)]);
     let stranger = CommentFacts { author: UserId::new(666), ..comment(2, 20, &declares(1)) };
     worker.comment_event(CommentChange::Created, stranger);
     assert_eq!(worker.known(2).predecessor, None);
@@ -49,19 +50,19 @@ fn a_command_on_an_unknown_pull_request_waits_until_it_is_fetched() {
     let mut worker = Worker::ready(&[pull(1)]);
     let plan = worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(2) }]);
-    worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(0), result: Ok(Some(pull(2))) });
+    worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(0), result: Ok(Some(stacked(2, 1))) });
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
 
 #[test]
 fn a_full_look_finds_declarations_made_and_taken_back_while_nobody_listened() {
-    let mut worker = Worker::ready(&[pull(1), pull(2), pull(3)]);
+    let mut worker = Worker::ready(&[pull(1), stacked(2, 1), pull(3)]);
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     worker.clock = 3600;
     worker.feed(&Input::Tick);
     let facts = RepoFacts {
         default_branch: branch("main"),
-        pulls: vec![pull(1), pull(2), pull(3)],
+        pulls: vec![pull(1), stacked(2, 1), pull(3)],
         comments: vec![comment(3, 30, &declares(1)), comment(3, 31, &declares(2))],
     };
     worker.feed(&Input::Surveyed { requested_at: at(3600), result: Ok(facts) });
@@ -71,7 +72,7 @@ fn a_full_look_finds_declarations_made_and_taken_back_while_nobody_listened() {
 
 #[test]
 fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
-    let mut worker = Worker::ready(&[pull(1), pull(2), pull(3), pull(7)]);
+    let mut worker = Worker::ready(&[pull(1), stacked(2, 1), stacked(3, 2), pull(7)]);
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     worker.comment_event(CommentChange::Created, comment(3, 30, &declares(2)));
     for root in [1, 7] {

@@ -86,7 +86,7 @@ fn what_is_merged_stays_merged() {
 
 #[test]
 fn a_repetition_under_another_delivery_id_changes_nothing_and_is_logged() {
-    let mut worker = Worker::ready(&[pull(1)]);
+    let mut worker = Worker::ready(&[pull(1), merged(9)]);
     let declared = comment(1, 50, "@merge-train predecessor #9");
     worker.comment_event(CommentChange::Created, declared.clone());
     worker.clock = 3600;
@@ -101,7 +101,7 @@ fn a_repetition_under_another_delivery_id_changes_nothing_and_is_logged() {
 
 #[test]
 fn every_edit_of_a_comment_counts() {
-    let mut worker = Worker::ready(&[pull(1)]);
+    let mut worker = Worker::ready(&[pull(1), merged(6), merged(7), merged(8)]);
     worker.comment_event(CommentChange::Created, comment(1, 50, "@merge-train predecessor #8"));
     for (second, predecessor) in [(1, 7), (2, 6), (3, 7)] {
         let body = format!("@merge-train predecessor #{predecessor}");

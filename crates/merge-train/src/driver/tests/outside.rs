@@ -134,6 +134,7 @@ fn answer(effect: Effect, requested_at: Timestamp) -> Input {
             let facts = prs.iter().map(clean).collect();
             Input::MergeStates { prs, requested_at, result: Ok(facts) }
         }
+        Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
     }
 }
 

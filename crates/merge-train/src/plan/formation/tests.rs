@@ -45,7 +45,7 @@ fn say(facts: &mut RepoFacts, number: u64, author: u64, body: &str) {
 
 fn numbers(formation: &Formation) -> Vec<(u64, Option<u64>)> {
     let bare = |number: PrNumber| number.to_string().parse().unwrap();
-    formation.members.iter().map(|member| (bare(member.pull.number), member.predecessor.map(bare))).collect()
+    formation.members.iter().map(|member| (bare(member.pull), member.predecessor.map(bare))).collect()
 }
 
 const TREE: &[(u64, &str, &str)] = &[

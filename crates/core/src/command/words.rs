@@ -1,0 +1,75 @@
+//! What the words after the mention mean.
+
+use super::{ClosePrs, Command, Misuse, Said, Typed, Verb};
+use crate::ids::PrNumber;
+
+/// GitHub's API gives the number of a pull request as a 32-bit integer.
+const LARGEST_NUMBER: u64 = i32::MAX as u64;
+
+/// One line, without the mention. A mention with nothing after it asks for help.
+pub(super) fn understand(line: &str) -> Said {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let bare: Vec<&str> = words.iter().map(|word| without_punctuation(word)).filter(|word| !word.is_empty()).collect();
+    let Some((first, arguments)) = bare.split_first() else { return Said::Command(Command::Help) };
+    let Some(verb) = Verb::named(first) else {
+        return Said::Unknown { text: Typed::of(&words), nearest: Verb::nearest(first) };
+    };
+    let understood = match verb {
+        Verb::Predecessor => predecessor(arguments),
+        Verb::Stop => stop(arguments),
+        Verb::Start => alone(Command::Start, arguments),
+        Verb::Plan => alone(Command::Plan, arguments),
+        Verb::Status => alone(Command::Status, arguments),
+        Verb::Help => alone(Command::Help, arguments),
+        Verb::Retry => alone(Command::Retry, arguments),
+    };
+    understood.map_or_else(|why| Said::Misused { verb, why }, Said::Command)
+}
+
+fn alone(command: Command, arguments: &[&str]) -> Result<Command, Misuse> {
+    match arguments {
+        [] => Ok(command),
+        surplus => Err(Misuse::Unexpected { text: Typed::of(surplus) }),
+    }
+}
+
+fn predecessor(arguments: &[&str]) -> Result<Command, Misuse> {
+    match arguments {
+        [] => Err(Misuse::NumberMissing),
+        [number, surplus @ ..] => {
+            let number = pull_request(number).ok_or_else(|| Misuse::NotANumber { text: Typed::of(&[number]) })?;
+            alone(Command::Predecessor(number), surplus)
+        }
+    }
+}
+
+fn pull_request(word: &str) -> Option<PrNumber> {
+    let digits = word.strip_prefix('#').unwrap_or(word);
+    // Rust would also take a sign.
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| digits.parse().ok()).flatten()?;
+    (1..=LARGEST_NUMBER).contains(&number).then(|| PrNumber::new(number))
+}
+
+fn stop(arguments: &[&str]) -> Result<Command, Misuse> {
+    let flags: Vec<String> = arguments.iter().map(|word| flag(word)).collect();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    match flags.as_slice() {
+        [] => Ok(Command::Stop),
+        ["--force"] => Ok(Command::StopForce { close_prs: ClosePrs::No }),
+        ["--force", "--close-prs"] | ["--close-prs", "--force"] => Ok(Command::StopForce { close_prs: ClosePrs::Yes }),
+        ["--close-prs"] => Err(Misuse::ForceMissing),
+        _ => Err(Misuse::Unexpected { text: Typed::of(arguments) }),
+    }
+}
+
+/// Telephones make one long dash of two short ones.
+fn flag(word: &str) -> String {
+    let name = word.strip_prefix(['\u{2014}', '\u{2013}']).map(|name| format!("--{name}"));
+    name.unwrap_or_else(|| word.to_owned()).to_ascii_lowercase()
+}
+
+/// People end sentences. A question mark is left: a question is no command.
+fn without_punctuation(word: &str) -> &str {
+    word.trim_end_matches(['.', ',', ':', ';', '!'])
+}

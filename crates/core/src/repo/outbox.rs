@@ -1,0 +1,133 @@
+//! What the bot owes to say on GitHub: each said once, in order on each pull request, whatever crashes.
+//!
+//! A note is an event before it is a comment. One that may have been said, because the answer was lost or the process died, is
+//! looked for on GitHub before it is said again: its comment carries the note's mark.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::event::Event;
+use super::reads;
+use super::state::{Backoff, RepoState};
+use super::{Effect, Failure, FailureKind, Plan};
+use crate::ids::{BranchName, CommentId, PrNumber};
+use crate::plan::Member;
+
+/// A note's number in its repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NoteId(pub u64);
+
+/// What is to be said.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Say {
+    /// 👍 under a comment: it was understood and done. GitHub keeps one of each person's, however often it is given.
+    Acknowledge { comment: CommentId },
+    /// A comment in the conversation, Markdown.
+    Comment { body: String },
+    /// A comment with what landing the stack would do, computed when it is said.
+    Plan { members: Vec<Member>, default: BranchName },
+}
+
+/// Whether a note can have been said already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tried {
+    Never,
+    /// Perhaps it was said: look first.
+    Perhaps,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Outbox {
+    /// The number of the last note.
+    pub last: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub owed: BTreeMap<NoteId, Owed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Owed {
+    pub pr: PrNumber,
+    #[serde(flatten)]
+    pub say: Say,
+    pub since: Timestamp,
+    #[serde(default)]
+    pub backoff: Backoff,
+}
+
+/// What a comment carries so that it is recognised. The time tells notes of one number apart if a state was ever lost.
+pub fn mark(note: NoteId, since: Timestamp) -> String {
+    format!("<!-- merge-train-note {}-{} -->", note.0, since.as_millisecond())
+}
+
+/// Records that something is to be said, and says it if nothing else is to be said there first.
+pub(super) fn owe(state: &RepoState, pr: PrNumber, say: Say, now: Timestamp, plan: &mut Plan) {
+    let owed_here = |event: &Event| matches!(event, Event::NoteOwed { .. });
+    let new = plan.events.iter().filter(|event| owed_here(event)).count() as u64;
+    let note = NoteId(state.outbox.last + new + 1);
+    let is_first = !state.outbox.owed.values().any(|owed| owed.pr == pr)
+        && !plan.events.iter().any(|event| matches!(event, Event::NoteOwed { pr: other, .. } if *other == pr));
+    plan.events.push(Event::NoteOwed { note, pr, say: say.clone() });
+    if is_first {
+        plan.effects.push(Effect::Say { note, pr, say, since: now, tried: Tried::Never });
+    }
+}
+
+/// The first note of each pull request, where it is due.
+pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+    let mut met = BTreeSet::new();
+    let first = state.outbox.owed.iter().filter(|(_, owed)| met.insert(owed.pr));
+    first.filter(|(_, owed)| owed.backoff.is_due(now)).map(|(note, owed)| effect(*note, owed, Tried::Perhaps)).collect()
+}
+
+/// When something is to be said again.
+pub(super) fn retries(state: &RepoState) -> impl Iterator<Item = &Backoff> {
+    state.outbox.owed.values().map(|owed| &owed.backoff)
+}
+
+/// What came of saying it.
+pub(super) fn said(state: &RepoState, note: NoteId, result: &Result<(), Failure>, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let Some(owed) = state.outbox.owed.get(&note) else { return plan };
+    match result {
+        Ok(()) => plan.events.push(Event::NoteSaid { note }),
+        Err(failure) if failure.kind == FailureKind::Permanent => {
+            plan.events.push(Event::NoteDropped { note, reason: failure.reason.clone() });
+        }
+        Err(failure) => {
+            let retry_at = reads::retry_at(failure, owed.backoff.attempts, now);
+            plan.events.push(Event::NoteDelayed { note, reason: failure.reason.clone(), retry_at });
+            return plan;
+        }
+    }
+    let next = state.outbox.owed.iter().find(|(other, waiting)| **other > note && waiting.pr == owed.pr);
+    plan.effects.extend(next.map(|(next, waiting)| effect(*next, waiting, Tried::Never)));
+    plan
+}
+
+fn effect(note: NoteId, owed: &Owed, tried: Tried) -> Effect {
+    Effect::Say { note, pr: owed.pr, say: owed.say.clone(), since: owed.since, tried }
+}
+
+/// Folds an event about notes in.
+pub(super) fn apply(outbox: &mut Outbox, event: &Event, ts: Timestamp) {
+    match event {
+        Event::NoteOwed { note, pr, say } => {
+            outbox.last = outbox.last.max(note.0);
+            outbox.owed.insert(*note, Owed { pr: *pr, say: say.clone(), since: ts, backoff: Backoff::default() });
+        }
+        Event::NoteSaid { note } | Event::NoteDropped { note, .. } => {
+            outbox.owed.remove(note);
+        }
+        Event::NoteDelayed { note, retry_at, .. } => {
+            if let Some(owed) = outbox.owed.get_mut(note) {
+                owed.backoff.attempts += 1;
+                owed.backoff.retry_at = Some(*retry_at);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,93 @@
+//! Answers to commands.
+
+use crate::command::{Command, MOST_HEARD, Misuse, Verb};
+use crate::ids::PrNumber;
+use crate::markdown::code_span;
+use crate::plan::Plan;
+
+/// Who may give a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allowed {
+    Author,
+    AuthorOrMaintainer,
+    Admin,
+}
+
+impl Allowed {
+    fn whom(self) -> &'static str {
+        match self {
+            Self::Author => "the author of this pull request",
+            Self::AuthorOrMaintainer => "the author of this pull request or an admin or maintainer of the repository",
+            Self::Admin => "an admin of the repository",
+        }
+    }
+}
+
+/// The command was given by somebody else.
+pub fn not_authorized(command: &Command, allowed: Allowed) -> String {
+    let whom = allowed.whom();
+    format!("Only {whom} can issue `@merge-train {command}`, so nothing was done. Please ask them to issue it.")
+}
+
+/// Nothing is declared, and nothing started.
+pub fn not_in_a_train(pr: PrNumber) -> String {
+    format!(
+        "PR #{pr} is not in a merge train. To start one, issue `@merge-train start` on the pull request at the bottom of \
+         its stack; to add this one to a stack, comment `@merge-train predecessor #N`."
+    )
+}
+
+/// There is no train to stop, or it was stopped before.
+pub fn nothing_to_stop(pr: PrNumber) -> String {
+    format!("There is nothing to stop: no merge train is under way for the stack of PR #{pr}.")
+}
+
+/// There is no train to try again, or it is not waiting.
+pub fn nothing_to_retry(pr: PrNumber) -> String {
+    format!(
+        "There is nothing to retry: no merge train is waiting in the stack of PR #{pr}. To start one, issue \
+         `@merge-train start`."
+    )
+}
+
+/// What a start would do.
+pub fn plan(plan: &Plan) -> String {
+    let next = if plan.lands_everything() {
+        format!("Nothing has been done. To do it, issue `@merge-train start` on PR #{}.", plan.root)
+    } else {
+        "Nothing has been done, and `@merge-train start` would be refused. Resolve the conflicts in the branches named \
+         above and push, then ask for the plan again."
+            .to_owned()
+    };
+    format!("**Merge Train Plan** for PR #{}\n\n{plan}\n\n{next}", plan.root)
+}
+
+/// There is no plan for a pull request that does not lead down to the default branch.
+pub fn no_stack(pr: PrNumber) -> String {
+    format!(
+        "There is nothing to plan: PR #{pr} does not lead down to the default branch, neither by its base nor by \
+         declarations. Comment `@merge-train predecessor #N` with the pull request it is based on, then ask again."
+    )
+}
+
+/// Something was said to the bot that it does not understand. `help` is the list of what it does.
+pub fn unknown_command(text: &str, nearest: Option<&str>, help: &str) -> String {
+    let guess = match nearest {
+        Some(nearest) => format!(" Did you mean {}?", code_span(&format!("@merge-train {nearest}"))),
+        None => String::new(),
+    };
+    format!("I do not know the command {}.{guess}\n\n{help}", code_span(text))
+}
+
+/// A command with words after it that it does not take.
+pub fn misused(verb: Verb, why: &Misuse) -> String {
+    format!("I cannot do `@merge-train {}`: {why}. Please type {}.", verb.name(), verb.usage())
+}
+
+/// More commands in one comment than are heard.
+pub fn too_many() -> String {
+    format!(
+        "This comment holds more than {MOST_HEARD} commands. The first {MOST_HEARD} were heard, and the rest was not read: \
+         please put them into another comment."
+    )
+}

@@ -1,0 +1,84 @@
+//! What GitHub refused, or did differently than it was asked to.
+
+use super::Halt;
+use crate::ids::{BranchName, PrNumber, Sha};
+use crate::markdown::introduced;
+use crate::train::texts::{branch, trunk};
+
+/// The repository runs hooks or a queue of its own at a merge.
+pub fn merge_hooks(pr: PrNumber) -> Halt {
+    let message = format!(
+        "PR #{pr} cannot be merged by a train: GitHub reports HAS_HOOKS, so the repository has pre-receive hooks or a \
+         merge queue enabled."
+    );
+    Halt::new("MergeHooksEnabled", message).next(
+        "Ask an admin to disable the merge queue or the hooks for the default branch, then re-issue \
+         `@merge-train start`; or land this stack without a train.",
+    )
+}
+
+/// GitHub did not accept the squash, and will not by itself.
+pub fn squash_refused(pr: PrNumber, answer: &str) -> Halt {
+    Halt::new("ApiError", format!("GitHub refused to squash-merge PR #{pr}: {answer}"))
+        .told(introduced(&format!("GitHub refused to squash-merge PR #{pr}:"), answer))
+        .next("Satisfy the requirements that the pull request shows, then re-issue `@merge-train start`.")
+}
+
+/// The branch does not take pushes of the bot: a rule or a hook, and no race.
+pub fn push_refused(pr: PrNumber, head: &BranchName, answer: &str) -> Halt {
+    Halt::new("PushRejected", format!("The push to '{head}' of PR #{pr} was rejected: {answer}"))
+        .told(introduced(&format!("The push to {} of PR #{pr} was rejected:", branch(head)), answer))
+        .next(
+            "Ask an admin to allow the bot to push to this branch (branch protection, rulesets, hooks), then re-issue \
+             `@merge-train start`.",
+        )
+}
+
+/// The pull request is merged, and GitHub does not say as which commit.
+pub fn merge_commit_unknown(pr: PrNumber) -> Halt {
+    Halt::new("MissingMergeCommitSha", format!("GitHub does not name the commit that PR #{pr} was merged as."))
+        .next("Wait until the pull request shows its merge commit, then re-issue `@merge-train start`.")
+}
+
+/// The record fits no status comment.
+pub fn status_too_large() -> Halt {
+    Halt::new(
+        "StatusCommentTooLarge",
+        "Status comment size limit exceeded unexpectedly. This is a bug — please report it with the train configuration. \
+         Train aborted to prevent recovery data loss.",
+    )
+}
+
+/// What landed is not what was checked.
+pub fn wrong_landed_tree(pr: PrNumber, commit: &Sha, expected: &Sha, found: &Sha, default_branch: &BranchName) -> Halt {
+    let on = trunk(default_branch);
+    let message = format!(
+        "The squash of PR #{pr} put other content on {on} than it should have: commit {commit} has tree {found}, and the \
+         tree must be {expected}."
+    );
+    wrong_landed("WrongLandedTree", message, pr, &on)
+}
+
+/// What landed is not one commit upon the default branch.
+pub fn wrong_landed_parents(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> Halt {
+    let on = trunk(default_branch);
+    let message = format!(
+        "PR #{pr} did not land as a squash: commit {commit} does not have exactly one parent, the commit that {on} was \
+         at just before."
+    );
+    wrong_landed("NonSquashMerge", message, pr, &on)
+}
+
+fn wrong_landed(error_type: &'static str, message: String, pr: PrNumber, on: &str) -> Halt {
+    let told = format!("🚨 {message}");
+    Halt::new(error_type, message)
+        .told(told)
+        .details(format!(
+            "Changes of this or of earlier pull requests may be missing from {on}, or undone. The train is frozen: \
+             nothing more is pushed, merged or retargeted, so that nothing is built upon it."
+        ))
+        .next(format!(
+            "Hold back other merges into {on}. Compare the commit with the changes of PR #{pr}. If it is wrong, mend {on} \
+             (a revert, or a pull request with what is missing); then re-issue `@merge-train start`."
+        ))
+}

@@ -1,0 +1,147 @@
+//! What people did while the train was under way.
+
+use super::Halt;
+use crate::ids::{BranchName, PrNumber, Sha};
+use crate::train::texts::{declare, joined, start, trunk};
+
+/// More pull requests were added than a status comment can hold.
+pub fn grown_too_large(found: usize, most: usize) -> Halt {
+    Halt::new(
+        "TrainTooLarge",
+        format!(
+            "Train has grown too large ({found} PRs, maximum {most}). New PRs were added during the cascade. Please split \
+             the stack or remove excess PRs, then restart."
+        ),
+    )
+}
+
+/// The comment that put the pull request into the stack is gone.
+pub fn declaration_deleted(pr: PrNumber) -> Halt {
+    Halt::new("PredecessorDeclarationDeleted", "Predecessor declaration deleted mid-cascade")
+        .details(format!("PR #{pr} is no longer part of the stack."))
+        .next(format!(
+            "To land it with the stack, comment `@merge-train predecessor #N` on PR #{pr} again. Then re-issue \
+             `@merge-train start`."
+        ))
+}
+
+/// The comment that put the pull request into the stack says something else now, or nothing.
+pub fn declaration_changed(pr: PrNumber, from: PrNumber, to: Option<PrNumber>) -> Halt {
+    let now = match to {
+        Some(to) => format!("#{to}"),
+        None => "nothing".to_owned(),
+    };
+    Halt::new("PredecessorDeclarationChanged", "Predecessor declaration changed mid-cascade")
+        .details(format!("PR #{pr} declared #{from} as its predecessor, and declares {now} now."))
+        .next("Make sure that the declarations say what the stack shall be, then re-issue `@merge-train start`.")
+}
+
+/// The declarations lead back to where they began. `ring` begins and ends with the same pull request.
+pub fn cycle(ring: &[PrNumber]) -> Halt {
+    Halt::new("CycleDetected", format!("Cycle detected in the predecessor declarations: {}.", joined(ring, " → ")))
+        .next("Edit or delete the predecessor comment that is wrong, then re-issue `@merge-train start`.")
+}
+
+/// A descendant is not based on its predecessor any more.
+pub fn base_changed(pr: PrNumber, base: &BranchName, predecessor: PrNumber, head: &BranchName) -> Halt {
+    let message = format!(
+        "PR #{pr} declares predecessor #{predecessor}, but its base branch '{base}' doesn't match #{predecessor}'s head \
+         branch '{head}'. The PR must be based on the predecessor's branch."
+    );
+    Halt::new("BaseBranchMismatch", message)
+        .told(declare::mismatch(pr, base, predecessor, head))
+        .next(format!("Correct the base branch of PR #{pr}, or its declaration, then re-issue `@merge-train start`."))
+}
+
+/// Somebody pushed to a branch that the bot had merged for already.
+pub fn branch_modified(pr: PrNumber, remote: &Sha, expected: &Sha) -> Halt {
+    let message = format!("Branch was modified during cascade. Remote has tree {remote}, we expected {expected}.");
+    Halt::new("PushRejected", message)
+        .details(format!("It is the branch of PR #{pr}. Nothing that was pushed to it is lost."))
+        .next(
+            "Either revert that push and re-issue `@merge-train start`, or issue `@merge-train stop`, push what you need, \
+             and start a new cascade.",
+        )
+}
+
+/// The pull request got commits that nobody checked yet.
+pub fn head_moved(pr: PrNumber, found: &Sha, expected: &Sha) -> Halt {
+    let message =
+        format!("Someone pushed to PR #{pr} before it could land. Its head is {found}, we expected {expected}.");
+    Halt::new("HeadMoved", message).next(
+        "Once the new commits are what shall land, re-issue `@merge-train start`; the train waits for their checks.",
+    )
+}
+
+/// A descendant lacks commits of its predecessor that were there a moment ago.
+pub fn still_behind(pr: PrNumber, predecessor: PrNumber) -> Halt {
+    let message = format!(
+        "PR #{pr} is still behind its predecessor #{predecessor} after preparation. Someone may have pushed to \
+         #{predecessor} in the meantime."
+    );
+    Halt::new("BehindAfterPreparation", message)
+        .next(format!("Once nothing more is pushed to #{predecessor}, re-issue `@merge-train start`."))
+}
+
+/// Somebody merged it, and not as the train would have.
+pub fn merged_outside(pr: PrNumber) -> Halt {
+    Halt::new("MergedOutsideCascade", "PR was merged outside the cascade.")
+        .details(format!("PR #{pr} was merged by someone else, and not as the squash that the train had prepared for."))
+        .next(
+            "Rebase the pull requests that were stacked on it onto the default branch, or merge the default branch into \
+             them, and retarget them. Then issue `@merge-train start` on the next one.",
+        )
+}
+
+/// A descendant did not have its predecessor's content when that landed.
+pub fn not_prepared(pr: PrNumber, default_branch: &BranchName) -> Halt {
+    Halt::new(
+        "NotPrepared",
+        format!(
+            "Descendant #{pr} was not prepared before squash. Manual intervention required: merge {} into the descendant \
+             branch or rebase.",
+            trunk(default_branch)
+        ),
+    )
+    .next("After that, re-issue `@merge-train start`.")
+}
+
+/// The pull request that was to land is closed.
+pub fn root_closed(pr: PrNumber) -> Halt {
+    Halt::new("PrClosed", format!("PR #{pr} was closed without being merged.")).next(
+        "Re-open it, or restructure the stack: give the pull requests that were stacked on it another base and another \
+         predecessor. Then re-issue `@merge-train start`.",
+    )
+}
+
+/// What the repository's settings say about why a review was dismissed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dismissal {
+    /// No push dismisses reviews: a person did.
+    Deliberate,
+    /// The bot may not read the settings.
+    Unverified,
+    /// Pushes dismiss reviews, and the bot pushed.
+    BySetting,
+}
+
+/// An approval is gone. A train does not resume by itself from that: somebody may have meant it.
+pub fn review_dismissed(pr: PrNumber, dismissal: Dismissal) -> Halt {
+    const AGAIN: &str =
+        "Have it approved again, then re-issue `@merge-train start`: the train does not resume by itself.";
+    let halt = Halt::new("ReviewDismissed", format!("A review of PR #{pr} was dismissed."));
+    match dismissal {
+        Dismissal::Deliberate => halt.next(AGAIN),
+        Dismissal::Unverified => halt.next(format!(
+            "{AGAIN} If nobody dismissed it, check whether \"Dismiss stale pull request approvals when new commits are \
+             pushed\" is enabled in branch protection; the bot lacks the permission to look (`administration:read`)."
+        )),
+        Dismissal::BySetting => {
+            let told =
+                start::dismiss_stale_approvals().replacen("Cannot start merge train", "Cannot continue merge train", 1);
+            Halt::new("ReviewDismissed", format!("A review of PR #{pr} was dismissed by a push."))
+                .details(told)
+                .next("Change that setting, have the pull request approved again, then re-issue `@merge-train start`.")
+        }
+    }
+}

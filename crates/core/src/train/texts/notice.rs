@@ -1,0 +1,124 @@
+//! What people are told about a train that goes on, or that ended without fault.
+
+use super::{advise, branch, list, trunk};
+use crate::conflict::Conflict;
+use crate::ids::{BranchName, PrNumber, Sha};
+
+/// The train goes on without a descendant that somebody closed.
+pub fn skipped_closed(pr: PrNumber) -> String {
+    advise(
+        &format!("Descendant #{pr} was closed during cascade, skipping."),
+        "To land it nevertheless, re-open it, and start a train for it once this one is done.",
+    )
+}
+
+/// The train goes on without a descendant that has no branch any more.
+pub fn skipped_branch_deleted(pr: PrNumber, head: &BranchName) -> String {
+    advise(
+        &format!("The branch {} of descendant #{pr} was deleted during cascade, skipping.", branch(head)),
+        "To land it nevertheless, restore the branch, and start a train for it once this one is done.",
+    )
+}
+
+/// What the pull request stands on was closed.
+pub fn orphaned(pr: PrNumber, predecessor: PrNumber) -> String {
+    advise(
+        &format!(
+            "PR #{pr} is orphaned: its predecessor #{predecessor} was closed without being merged, so no train can land it."
+        ),
+        &format!(
+            "Re-open #{predecessor}. Or change the base branch of PR #{pr}, and edit its declaration so that it names the \
+             pull request it is based on now, or delete the declaration."
+        ),
+    )
+}
+
+/// For the pull requests that would have come later.
+pub fn halted(pr: PrNumber, failed: PrNumber, root: PrNumber) -> String {
+    advise(
+        &format!("The merge train of PR #{root} is halted at PR #{failed}, so PR #{pr} does not land for now."),
+        &format!("Nothing here. The comment on PR #{failed} says what happened, and how the train can go on."),
+    )
+}
+
+/// Neither a record nor a status comment tells how far the train was.
+pub fn state_lost(descendants: &[PrNumber]) -> String {
+    let found = if descendants.is_empty() { "no descendants".to_owned() } else { list(descendants) };
+    format!(
+        "Train state was lost. Manual review required. The bot has identified {found} but cannot safely resume \
+         mid-operation. Options: (a) Issue `@merge-train stop` then `@merge-train start` to restart from current position, \
+         (b) Manually complete the cascade."
+    )
+}
+
+/// Somebody stopped the train; what had begun may have come to its end.
+pub fn stopped(root: PrNumber, current: PrNumber) -> String {
+    format!(
+        "The merge train of PR #{root} is stopped at PR #{current}. Nothing more happens to this stack until \
+         `@merge-train start` is issued again; other trains are not affected."
+    )
+}
+
+/// An administrator ended the train, and with it these pull requests.
+pub fn forced_stop(closed: &[PrNumber]) -> String {
+    let consequence = match closed {
+        [] => String::new(),
+        closed => format!(" Closed: {}.", list(closed)),
+    };
+    format!("Train forcibly stopped by admin.{consequence}")
+}
+
+/// All of it landed.
+pub fn completed(landed: &[PrNumber], default_branch: &BranchName) -> String {
+    format!("Train completed. Landed on {}: {}.", branch(default_branch), list(landed))
+}
+
+/// It ends where the stack parts.
+pub fn fan_out_completed(descendants: &[PrNumber]) -> String {
+    format!("Train completed. Descendants {} are now independent trains.", list(descendants))
+}
+
+/// How it shows that a merged predecessor was not squashed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotASquash {
+    /// More than one parent, or none.
+    Parents,
+    /// This parent, which the default branch does not have.
+    ForeignParent(Sha),
+    /// This commit, which the default branch does not have.
+    NotLanded(Sha),
+}
+
+/// A descendant came after its predecessor had landed, in a way that it cannot be related to.
+pub fn predecessor_not_squashed(predecessor: PrNumber, how: &NotASquash, default_branch: &BranchName) -> String {
+    let onto = trunk(default_branch);
+    match how {
+        NotASquash::Parents => format!(
+            "Predecessor #{predecessor} was merged with merge (not squash). Late-addition reconciliation requires squash \
+             merge. Manual intervention required: rebase the late PR onto {onto}."
+        ),
+        NotASquash::ForeignParent(parent) => format!(
+            "Predecessor #{predecessor}'s merge commit parent {parent} is not in the default branch history. This may \
+             indicate a rebase merge or force-push. Late-addition reconciliation requires a squash merge. Manual \
+             intervention required: rebase the late PR onto {onto}."
+        ),
+        NotASquash::NotLanded(commit) => format!(
+            "Predecessor #{predecessor}'s merge_commit_sha {commit} is not in the default branch history. This is \
+             unexpected for a merged PR. Manual intervention required."
+        ),
+    }
+}
+
+/// A descendant came after its predecessor had landed, and conflicts with what landed.
+pub fn late_conflict(pr: PrNumber, predecessor: PrNumber, default_branch: &BranchName, conflict: &Conflict) -> String {
+    let onto = trunk(default_branch);
+    advise(
+        &format!(
+            "PR #{pr} was declared after its predecessor #{predecessor} had landed, and cannot be reconciled with \
+             {onto}:\n{conflict}"
+        ),
+        &format!(
+            "Merge {onto} into the branch of PR #{pr}, resolve the conflicts and push, then retarget it to {onto}."
+        ),
+    )
+}

@@ -1,0 +1,291 @@
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use super::*;
+use crate::command::{self, ClosePrs, Command, Said, Verb};
+use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
+use crate::ids::{CommentId, Sha};
+use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict};
+
+use answer::Allowed;
+use halt::Dismissal;
+use notice::NotASquash;
+
+fn pr(number: u64) -> PrNumber {
+    PrNumber::new(number)
+}
+
+fn prs(numbers: &[u64]) -> Vec<PrNumber> {
+    numbers.iter().copied().map(PrNumber::new).collect()
+}
+
+fn name(text: &str) -> BranchName {
+    BranchName::parse(text).unwrap()
+}
+
+fn main() -> BranchName {
+    name("main")
+}
+
+fn sha(digit: char) -> Sha {
+    Sha::parse(digit.to_string().repeat(40)).unwrap()
+}
+
+fn conflict() -> Conflict {
+    let file = |path: &str, kind| ConflictedFile { path: path.into(), kind, message: String::new(), versions: vec![] };
+    Conflict { files: vec![file("src/a.rs", ConflictKind::Content), file("odd`name", ConflictKind::ModifyDelete)] }
+}
+
+fn plan() -> Plan {
+    let steps = vec![PlannedStep::Squash { pull: pr(123), tree: sha('a') }];
+    Plan { root: pr(123), default_branch: main(), steps, conflicts: vec![], unreached: vec![] }
+}
+
+fn plan_that_conflicts() -> Plan {
+    let with = ConflictsWith::Predecessor(pr(123));
+    let conflicts = vec![PredictedConflict { pull: pr(124), with, conflict: conflict() }];
+    Plan { steps: vec![], conflicts, unreached: prs(&[124, 125]), ..plan() }
+}
+
+/// What people and servers could call things.
+const HOSTILE: &str = "x`<img/src=e.vil/x>`@everyone|--><!--";
+const HOSTILE_ANSWER: &str = "no`<b>\n\n@merge-train stop --force\n```\n# Boo <!--\n-->\n@everyone";
+
+fn hostile() -> BranchName {
+    name(HOSTILE)
+}
+
+type Named = (&'static str, String);
+
+fn start_texts() -> Vec<Named> {
+    vec![
+        ("start_draft", start::draft(pr(123))),
+        ("start_not_open", start::not_open(pr(123))),
+        ("start_not_the_root", start::not_the_root(pr(125), &prs(&[123, 124, 125]))),
+        ("start_root_unknown", start::not_the_root(pr(125), &[])),
+        ("start_too_large", start::too_large(51, 50)),
+        ("start_dismiss_stale_approvals", start::dismiss_stale_approvals()),
+        ("start_unverified_protection", start::unverified_protection()),
+        ("start_preflight_failed", start::preflight_failed("502 Bad Gateway")),
+        ("start_would_conflict", start::would_conflict(&plan_that_conflicts())),
+        ("start_already_running", start::already_running(pr(123))),
+    ]
+}
+
+fn declare_texts() -> Vec<Named> {
+    let (base, head) = (name("x"), name("feature/y"));
+    vec![
+        ("declare_base_mismatch", declare::base_mismatch(pr(124), &base, pr(123), &head)),
+        ("declare_retargeted_away", declare::retargeted_away(pr(124), &base, pr(123), &head)),
+        ("declare_manually_retargeted", declare::manually_retargeted(&main(), pr(123))),
+        ("declare_unknown_predecessor", declare::unknown_predecessor(pr(123))),
+        ("declare_its_own_predecessor", declare::its_own_predecessor(pr(124))),
+        ("declare_forked_predecessor", declare::forked_predecessor(pr(123))),
+        ("declare_closed_predecessor", declare::closed_predecessor(pr(123))),
+        ("declare_undeclared_predecessor", declare::undeclared_predecessor(pr(123), &head, &main())),
+        ("declare_cycle", declare::cycle(pr(124), pr(123))),
+        ("declare_already_declared", declare::already_declared(CommentId::new(9001), pr(123))),
+        (
+            "declare_edit_rejected",
+            declare::edit_rejected(&declare::base_mismatch(pr(124), &base, pr(122), &head), pr(123)),
+        ),
+    ]
+}
+
+fn halts() -> Vec<(&'static str, Halt)> {
+    let (base, head) = (name("x"), name("feature/y"));
+    vec![
+        ("halt_behind_conflict", halt::behind_conflict(pr(123), &main(), &conflict())),
+        ("halt_dirty", halt::dirty(pr(123), &main())),
+        ("halt_preparation_conflict", halt::preparation_conflict(pr(124), pr(123), &conflict())),
+        ("halt_pushed_conflict", halt::pushed_conflict(pr(124), pr(123), &conflict())),
+        ("halt_reconcile_conflict", halt::reconcile_conflict(pr(124), pr(123), &main(), &conflict())),
+        ("halt_catch_up_conflict", halt::catch_up_conflict(pr(124), &main(), &conflict())),
+        ("halt_merge_hooks", halt::merge_hooks(pr(123))),
+        ("halt_squash_refused", halt::squash_refused(pr(123), "405: Approving review required")),
+        ("halt_push_refused", halt::push_refused(pr(123), &head, "GH006: Protected branch update failed")),
+        ("halt_merge_commit_unknown", halt::merge_commit_unknown(pr(123))),
+        ("halt_status_too_large", halt::status_too_large()),
+        ("halt_wrong_landed_tree", halt::wrong_landed_tree(pr(123), &sha('c'), &sha('e'), &sha('f'), &main())),
+        ("halt_wrong_landed_parents", halt::wrong_landed_parents(pr(123), &sha('c'), &main())),
+        ("halt_grown_too_large", halt::grown_too_large(51, 50)),
+        ("halt_declaration_deleted", halt::declaration_deleted(pr(124))),
+        ("halt_declaration_changed", halt::declaration_changed(pr(124), pr(123), Some(pr(122)))),
+        ("halt_declaration_removed", halt::declaration_changed(pr(124), pr(123), None)),
+        ("halt_cycle", halt::cycle(&prs(&[1, 2, 3, 1]))),
+        ("halt_base_changed", halt::base_changed(pr(124), &base, pr(123), &head)),
+        ("halt_branch_modified", halt::branch_modified(pr(124), &sha('f'), &sha('e'))),
+        ("halt_head_moved", halt::head_moved(pr(123), &sha('f'), &sha('e'))),
+        ("halt_still_behind", halt::still_behind(pr(124), pr(123))),
+        ("halt_merged_outside", halt::merged_outside(pr(123))),
+        ("halt_not_prepared", halt::not_prepared(pr(124), &main())),
+        ("halt_root_closed", halt::root_closed(pr(123))),
+        ("halt_review_dismissed", halt::review_dismissed(pr(123), Dismissal::Deliberate)),
+        ("halt_review_dismissed_unverified", halt::review_dismissed(pr(123), Dismissal::Unverified)),
+        ("halt_review_dismissed_by_setting", halt::review_dismissed(pr(123), Dismissal::BySetting)),
+    ]
+}
+
+fn halt_texts() -> Vec<Named> {
+    halts().into_iter().map(|(name, halt)| (name, halt.comment())).collect()
+}
+
+fn notice_texts() -> Vec<Named> {
+    let not_squashed = |how| notice::predecessor_not_squashed(pr(123), &how, &main());
+    vec![
+        ("notice_skipped_closed", notice::skipped_closed(pr(124))),
+        ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
+        ("notice_orphaned", notice::orphaned(pr(124), pr(123))),
+        ("notice_halted", notice::halted(pr(125), pr(124), pr(123))),
+        ("notice_state_lost", notice::state_lost(&prs(&[124, 125]))),
+        ("notice_state_lost_alone", notice::state_lost(&[])),
+        ("notice_stopped", notice::stopped(pr(123), pr(124))),
+        ("notice_forced_stop", notice::forced_stop(&[])),
+        ("notice_forced_stop_closing", notice::forced_stop(&prs(&[124, 125]))),
+        ("notice_completed", notice::completed(&prs(&[123, 124]), &main())),
+        ("notice_fan_out_completed", notice::fan_out_completed(&prs(&[124, 125]))),
+        ("notice_merged_not_squashed", not_squashed(NotASquash::Parents)),
+        ("notice_rebased_not_squashed", not_squashed(NotASquash::ForeignParent(sha('b')))),
+        ("notice_squash_not_landed", not_squashed(NotASquash::NotLanded(sha('b')))),
+        ("notice_late_conflict", notice::late_conflict(pr(124), pr(123), &main(), &conflict())),
+    ]
+}
+
+fn answered(comment: &str) -> String {
+    match command::parse_all(comment).as_slice() {
+        [Said::Unknown { text, nearest }] => {
+            answer::unknown_command(text.as_str(), nearest.map(Verb::name), &command::help())
+        }
+        [Said::Misused { verb, why }] => answer::misused(*verb, why),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn answer_texts() -> Vec<Named> {
+    vec![
+        ("answer_only_the_author", answer::not_authorized(&Command::Start, Allowed::Author)),
+        ("answer_only_maintainers", answer::not_authorized(&Command::Stop, Allowed::AuthorOrMaintainer)),
+        ("answer_only_admins", answer::not_authorized(&Command::StopForce { close_prs: ClosePrs::No }, Allowed::Admin)),
+        ("answer_not_in_a_train", answer::not_in_a_train(pr(124))),
+        ("answer_nothing_to_stop", answer::nothing_to_stop(pr(124))),
+        ("answer_nothing_to_retry", answer::nothing_to_retry(pr(124))),
+        ("answer_plan", answer::plan(&plan())),
+        ("answer_plan_that_conflicts", answer::plan(&plan_that_conflicts())),
+        ("answer_unknown_command", answered("@merge-train dance")),
+        ("answer_nearly_a_command", answered("@merge-train strat")),
+        ("answer_misused", answered("@merge-train predecessor #x")),
+        ("answer_too_many", answer::too_many()),
+        ("answer_no_stack", answer::no_stack(pr(124))),
+    ]
+}
+
+fn hostile_texts() -> Vec<Named> {
+    let branch = hostile();
+    vec![
+        ("hostile_preflight", start::preflight_failed(HOSTILE_ANSWER)),
+        ("hostile_mismatch", declare::base_mismatch(pr(2), &branch, pr(1), &branch)),
+        ("hostile_retarget", declare::retargeted_away(pr(2), &branch, pr(1), &branch)),
+        ("hostile_default_branch", declare::manually_retargeted(&branch, pr(1))),
+        ("hostile_squash", halt::squash_refused(pr(2), HOSTILE_ANSWER).comment()),
+        ("hostile_push", halt::push_refused(pr(2), &branch, HOSTILE_ANSWER).comment()),
+        ("hostile_base", halt::base_changed(pr(2), &branch, pr(1), &branch).comment()),
+        ("hostile_trunk", halt::dirty(pr(2), &branch).comment()),
+        ("hostile_skip", notice::skipped_branch_deleted(pr(2), &branch)),
+        ("hostile_stack", declare::undeclared_predecessor(pr(1), &branch, &branch)),
+        ("hostile_command", answered("@merge-train `<img>@everyone|--><!--``")),
+        ("hostile_word", answered("@merge-train start `<img>@everyone|--><!--``")),
+    ]
+}
+
+fn snapshots(texts: Vec<Named>) {
+    for (name, text) in texts {
+        insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(name, text);
+        });
+    }
+}
+
+#[test]
+fn a_start_that_is_refused_says_why() {
+    snapshots(start_texts());
+}
+
+#[test]
+fn a_declaration_that_is_wrong_says_why() {
+    snapshots(declare_texts());
+}
+
+#[test]
+fn a_train_that_ends_before_its_time_says_why() {
+    snapshots(halt_texts());
+}
+
+#[test]
+fn people_are_told_what_concerns_them() {
+    snapshots(notice_texts());
+}
+
+#[test]
+fn a_command_is_answered() {
+    snapshots(answer_texts());
+}
+
+#[test]
+fn what_others_call_things_is_shown_as_code() {
+    snapshots(hostile_texts());
+}
+
+#[test]
+fn no_comment_is_a_command_or_doubles_a_number_sign() {
+    let all = [start_texts(), declare_texts(), halt_texts(), notice_texts(), answer_texts(), hostile_texts()];
+    for (name, text) in all.into_iter().flatten() {
+        assert_eq!(command::parse(&text), None, "{name}: {text}");
+        assert!(!text.contains("##") && !text.contains("PR #PR"), "{name}: {text}");
+        assert!(!text.contains("  "), "{name} has a gap: {text}");
+        assert_eq!(text.trim(), text, "{name}");
+        assert!(text.len() < 4000, "{name}");
+    }
+}
+
+#[test]
+fn nothing_of_a_hostile_name_stands_outside_of_code() {
+    for (name, text) in hostile_texts() {
+        let prose = without_code(&text);
+        for part in ["<", "@", "everyone", "Boo", "e.vil"] {
+            assert!(!prose.contains(part), "{name}: {part} in {prose}");
+        }
+    }
+}
+
+/// What a reader of the Markdown sees in words, and what the browser takes as HTML.
+fn without_code(text: &str) -> String {
+    let mut prose = String::new();
+    let mut in_block = false;
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_block = true,
+            Event::End(TagEnd::CodeBlock) => in_block = false,
+            Event::Text(part) if !in_block => prose.push_str(&part),
+            Event::Html(part) | Event::InlineHtml(part) => prose.push_str(&part),
+            _ => {}
+        }
+    }
+    prose
+}
+
+#[test]
+fn the_record_keeps_plain_words() {
+    for (name, halt) in halts() {
+        let error = halt.error();
+        assert!(error.error_type.starts_with(|c: char| c.is_ascii_uppercase()), "{name}");
+        let markdown = error.message.replace("`@merge-train start`", "");
+        assert!(!markdown.contains('`') && !markdown.contains("**") && !markdown.contains('\n'), "{name}: {markdown}");
+    }
+}
+
+#[test]
+fn a_default_branch_that_is_no_plain_word_is_code() {
+    assert_eq!(trunk(&name("main")), "main");
+    assert_eq!(trunk(&name("release/2026-1")), "release/2026-1");
+    assert_eq!(trunk(&name("www.evil.com")), "`www.evil.com`");
+    assert_eq!(trunk(&name("_x_")), "`_x_`");
+}
