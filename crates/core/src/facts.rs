@@ -1,5 +1,7 @@
 //! What GitHub said: the same facts, whether a webhook brought them or an answer of the API.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ pub struct PullFacts {
     pub draft: bool,
     pub author: UserId,
     pub updated_at: Timestamp,
+    /// Its place in a stack that GitHub itself keeps, the bottom being 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack_position: Option<u32>,
 }
 
 /// Where the head branch lives.
@@ -65,6 +70,54 @@ pub struct MergeFacts {
     pub head_sha: Sha,
     pub state: MergeState,
     pub draft: bool,
+    /// What GitHub says of the reviews; none where none are asked for.
+    pub review: Option<ReviewDecision>,
+    /// What CI says of that head.
+    pub ci: CiFacts,
+}
+
+/// GitHub's `reviewDecision`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReviewDecision {
+    Approved,
+    ChangesRequested,
+    ReviewRequired,
+}
+
+/// What CI says of one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CiFacts {
+    /// Whether each suite that has runs is complete.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub suites: BTreeMap<CheckSuiteId, Progress>,
+    /// The runs of the suites and the statuses, by name; of several with one name, the worst.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, Check>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    UnderWay,
+    Complete,
+}
+
+/// A check run or a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub verdict: Verdict,
+    /// Whether the rules of the branch ask for it.
+    pub required: bool,
+}
+
+/// What a check came to. Success, neutral and skipped are all passed, as GitHub counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Passed,
+    Pending,
+    Failed,
 }
 
 /// All that a full look at a repository brings.
@@ -75,6 +128,8 @@ pub struct RepoFacts {
     pub pulls: Vec<PullFacts>,
     /// The declarations found in the comments of the open ones, oldest first.
     pub comments: Vec<CommentFacts>,
+    /// Whom GitHub takes merge-train for.
+    pub bot: UserId,
 }
 
 /// A comment in the conversation of a pull request.
@@ -83,9 +138,24 @@ pub struct CommentFacts {
     pub id: CommentId,
     pub pr: PrNumber,
     pub author: UserId,
+    /// By which GitHub is asked what the author may do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub login: String,
     pub body: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// What somebody may do in a repository, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Permission {
+    None,
+    Read,
+    Triage,
+    Write,
+    Maintain,
+    Admin,
 }
 
 /// One delivery of a webhook, parsed.

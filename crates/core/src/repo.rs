@@ -19,9 +19,11 @@ mod state;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Delivery, MergeFacts, PullFacts, RepoFacts};
-use crate::ids::{DeliveryId, PrNumber};
+use crate::facts::{Delivery, MergeFacts, Permission, PullFacts, RepoFacts};
+use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
 use crate::inbox::{Key, RequestHash};
+use crate::train::Policy;
+use crate::train::work::{Outcome, Work};
 
 pub use apply::apply;
 pub use decide::decide;
@@ -50,6 +52,16 @@ pub enum Input {
     MergeStates { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<MergeFacts>, Failure> },
     /// The answer to `Effect::Say`.
     Said { note: NoteId, result: Result<(), Failure> },
+    /// The answer to `Effect::Train`, with the work that it answers.
+    Worked { root: PrNumber, work: Work, result: Result<Outcome, Failure> },
+    /// The answer to `Effect::WriteStatus`: the comment that holds it now.
+    StatusWritten { root: PrNumber, seq: u64, result: Result<CommentId, Failure> },
+    /// The answer to `Effect::ReadPolicy`.
+    PolicyRead { result: Result<Policy, Failure> },
+    /// The answer to `Effect::ReadPermission`.
+    PermissionRead { comment: CommentId, result: Result<Permission, Failure> },
+    /// The answer to `Effect::DeleteBranch`.
+    BranchDeleted { pr: PrNumber, result: Result<(), Failure> },
     /// The time that `next_wake` asked for has come.
     Tick,
     /// Time to forget what is not needed any more.
@@ -62,6 +74,10 @@ pub enum Input {
 pub enum Request {
     /// To look at the whole repository now.
     Sync,
+    /// To start a train, as `@merge-train start` on that pull request does.
+    StartTrain { pr: PrNumber },
+    /// To stop the train that has this pull request on board.
+    StopTrain { pr: PrNumber },
 }
 
 /// Why an effect did not succeed.
@@ -102,6 +118,34 @@ pub enum Effect {
         since: Timestamp,
         tried: Tried,
     },
+    /// One thing for a train; also for one that is to start, and for what is left to do when it has ended.
+    Train {
+        root: PrNumber,
+        work: Work,
+    },
+    /// Make the status comment on `root` say this: `comment` if it is known, another if that is gone.
+    WriteStatus {
+        root: PrNumber,
+        comment: Option<CommentId>,
+        body: String,
+        /// Which state of the record it shows.
+        seq: u64,
+    },
+    /// Read the settings of the repository, and the rules of its default branch.
+    ReadPolicy {
+        default: BranchName,
+    },
+    /// Read what the author of a comment may do.
+    ReadPermission {
+        comment: CommentId,
+        login: String,
+    },
+    /// Delete the branch of a pull request that has landed, if it is still where it was.
+    DeleteBranch {
+        pr: PrNumber,
+        branch: BranchName,
+        head: Sha,
+    },
 }
 
 impl Effect {
@@ -112,6 +156,11 @@ impl Effect {
             Self::FetchPull { .. } => "fetch_pull",
             Self::ReadMergeStates { .. } => "read_merge_states",
             Self::Say { .. } => "say",
+            Self::Train { work, .. } => work.name(),
+            Self::WriteStatus { .. } => "write_status",
+            Self::ReadPolicy { .. } => "read_policy",
+            Self::ReadPermission { .. } => "read_permission",
+            Self::DeleteBranch { .. } => "delete_branch",
         }
     }
 
@@ -122,6 +171,11 @@ impl Effect {
             Self::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Err(failure) },
             Self::ReadMergeStates { prs } => Input::MergeStates { prs, requested_at, result: Err(failure) },
             Self::Say { note, .. } => Input::Said { note, result: Err(failure) },
+            Self::Train { root, work } => Input::Worked { root, work, result: Err(failure) },
+            Self::WriteStatus { root, seq, .. } => Input::StatusWritten { root, seq, result: Err(failure) },
+            Self::ReadPolicy { .. } => Input::PolicyRead { result: Err(failure) },
+            Self::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Err(failure) },
+            Self::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Err(failure) },
         }
     }
 
@@ -132,6 +186,11 @@ impl Effect {
             Self::FetchPull { pr } => EffectKey::FetchPull(*pr),
             Self::ReadMergeStates { .. } => EffectKey::ReadMergeStates,
             Self::Say { note, .. } => EffectKey::Say(*note),
+            Self::Train { root, .. } => EffectKey::Train(*root),
+            Self::WriteStatus { root, .. } => EffectKey::WriteStatus(*root),
+            Self::ReadPolicy { .. } => EffectKey::ReadPolicy,
+            Self::ReadPermission { comment, .. } => EffectKey::ReadPermission(*comment),
+            Self::DeleteBranch { pr, .. } => EffectKey::DeleteBranch(*pr),
         }
     }
 }
@@ -142,6 +201,11 @@ pub enum EffectKey {
     FetchPull(PrNumber),
     ReadMergeStates,
     Say(NoteId),
+    Train(PrNumber),
+    WriteStatus(PrNumber),
+    ReadPolicy,
+    ReadPermission(CommentId),
+    DeleteBranch(PrNumber),
 }
 
 /// What is to be recorded, and then done.
@@ -162,6 +226,22 @@ pub struct Settings {
     pub dedupe_ttl: SignedDuration,
     pub pr_retention: SignedDuration,
     pub max_prs_in_snapshot: usize,
+    /// The most pull requests that a train may have.
+    pub max_stack_size: usize,
+    /// How long GitHub may take to settle something before that is worth a warning.
+    pub wait_timeout: SignedDuration,
+    /// For how long the rules of the repository are remembered.
+    pub policy_ttl: SignedDuration,
+    /// How often the trains are looked after although no webhook came, give or take a fifth.
+    pub poll_interval: SignedDuration,
+    /// Differs from repository to repository, so that not all are polled at once.
+    pub stagger: u64,
+    /// Whether a stack starts by itself once its root is approved and its checks have passed.
+    pub auto_start: bool,
+    /// Whether the branch of a pull request is deleted once it has landed and nothing is based on it.
+    pub delete_branches: bool,
+    /// Whether everything is merged in the background, and not only what GitHub demands it for.
+    pub merge_in_background: bool,
 }
 
 impl Default for Settings {
@@ -172,6 +252,14 @@ impl Default for Settings {
             dedupe_ttl: SignedDuration::from_hours(24),
             pr_retention: SignedDuration::from_hours(30 * 24),
             max_prs_in_snapshot: 1000,
+            max_stack_size: 50,
+            wait_timeout: SignedDuration::from_mins(5),
+            policy_ttl: SignedDuration::from_hours(1),
+            poll_interval: SignedDuration::from_mins(10),
+            stagger: 0,
+            auto_start: false,
+            delete_branches: false,
+            merge_in_background: false,
         }
     }
 }

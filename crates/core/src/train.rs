@@ -1,12 +1,15 @@
 //! Trains: what is remembered of a stack on its way to the default branch.
 
 mod fold;
+mod policy;
 mod preflight;
 mod record;
 pub mod status;
 pub mod texts;
+pub mod work;
 
 pub use fold::apply;
+pub use policy::{Policy, StaleApprovals};
 pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};
 pub use record::{CascadePhase, TrainError, TrainRecord, TrainState};
 

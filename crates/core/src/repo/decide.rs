@@ -35,6 +35,12 @@ pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timest
         Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
         Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),
         Input::Said { note, result } => outbox::said(state, *note, result, now),
+        Input::Asked { .. }
+        | Input::Worked { .. }
+        | Input::StatusWritten { .. }
+        | Input::PolicyRead { .. }
+        | Input::PermissionRead { .. }
+        | Input::BranchDeleted { .. } => Plan::default(),
         Input::Tick => tick(state, settings, now),
         Input::Housekeeping => {
             Plan { events: prune::plan(state, settings, now).into_iter().collect(), ..Plan::default() }

@@ -28,6 +28,8 @@ pub enum Say {
     Acknowledge { comment: CommentId },
     /// A comment in the conversation, Markdown.
     Comment { body: String },
+    /// Not said but done: the pull request is closed, by a forced stop.
+    Close {},
     /// A comment with what landing the stack would do, computed when it is said.
     Plan { members: Vec<Member>, default: BranchName },
 }

@@ -164,7 +164,14 @@ impl RepoState {
     pub fn train_served_by(&self, effect: &Effect) -> Option<PrNumber> {
         match effect {
             Effect::FetchPull { pr } => self.train_of(*pr),
-            Effect::Survey | Effect::ReadMergeStates { .. } | Effect::Say { .. } => None,
+            Effect::Train { root, .. } => Some(*root),
+            Effect::Survey
+            | Effect::ReadMergeStates { .. }
+            | Effect::Say { .. }
+            | Effect::WriteStatus { .. }
+            | Effect::ReadPolicy { .. }
+            | Effect::ReadPermission { .. }
+            | Effect::DeleteBranch { .. } => None,
         }
     }
 

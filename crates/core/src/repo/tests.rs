@@ -11,7 +11,7 @@ mod reads;
 use jiff::Timestamp;
 
 use super::*;
-use crate::facts::{CommentChange, CommentFacts, Happening, HeadRepo, MergeState, PullState};
+use crate::facts::{CiFacts, CommentChange, CommentFacts, Happening, HeadRepo, MergeState, PullState};
 use crate::ids::{BranchName, CommentId, RepoId, Sha, UserId};
 
 pub(super) fn pr(number: u64) -> PrNumber {
@@ -42,6 +42,7 @@ pub(super) fn pull(number: u64) -> PullFacts {
         draft: false,
         author: UserId::new(1),
         updated_at: at(0),
+        stack_position: None,
     }
 }
 
@@ -60,6 +61,7 @@ pub(super) fn comment(on: u64, id: u64, body: &str) -> CommentFacts {
         id: CommentId::new(id),
         pr: pr(on),
         author: UserId::new(1),
+        login: "user-1".to_owned(),
         body: body.to_owned(),
         created_at: at(0),
         updated_at: at(0),
@@ -67,7 +69,7 @@ pub(super) fn comment(on: u64, id: u64, body: &str) -> CommentFacts {
 }
 
 pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
-    MergeFacts { number: pr(number), head_sha: sha(number), state, draft: false }
+    MergeFacts { number: pr(number), head_sha: sha(number), state, draft: false, review: None, ci: CiFacts::default() }
 }
 
 /// A worker without a disk: decides, applies, and keeps the log.
@@ -85,7 +87,12 @@ impl Worker {
     pub fn ready(pulls: &[PullFacts]) -> Self {
         let mut worker = Self::default();
         worker.heard("ping", None, Happening::Other);
-        let facts = RepoFacts { default_branch: branch("main"), pulls: pulls.to_vec(), comments: Vec::new() };
+        let facts = RepoFacts {
+            default_branch: branch("main"),
+            pulls: pulls.to_vec(),
+            comments: Vec::new(),
+            bot: UserId::new(900),
+        };
         worker.feed(&Input::Surveyed { requested_at: at(0), result: Ok(facts) });
         worker
     }

@@ -64,6 +64,7 @@ fn a_full_look_finds_declarations_made_and_taken_back_while_nobody_listened() {
         default_branch: branch("main"),
         pulls: vec![pull(1), stacked(2, 1), pull(3)],
         comments: vec![comment(3, 30, &declares(1)), comment(3, 31, &declares(2))],
+        bot: UserId::new(900),
     };
     worker.feed(&Input::Surveyed { requested_at: at(3600), result: Ok(facts) });
     assert_eq!(worker.known(2).predecessor, None, "its comment is gone");

@@ -5,7 +5,7 @@ fn transient(reason: &str) -> Failure {
 }
 
 fn survey(pulls: &[PullFacts]) -> RepoFacts {
-    RepoFacts { default_branch: branch("main"), pulls: pulls.to_vec(), comments: Vec::new() }
+    RepoFacts { default_branch: branch("main"), pulls: pulls.to_vec(), comments: Vec::new(), bot: UserId::new(900) }
 }
 
 #[test]
