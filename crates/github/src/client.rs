@@ -7,12 +7,14 @@ use merge_train_core::ids::{RepoId, UserId};
 use reqwest::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::auth::Keyring;
 use crate::config::{Config, ConfigError};
 use crate::error::{CallName, Error};
 use crate::governor::{Effect, GovernorStats, Priority};
+use crate::graphql::Manners;
 use crate::http::{Answer, Call, Wire};
 use merge_train_core::secret::Secret;
 
@@ -28,6 +30,9 @@ pub struct Client {
 struct Inner {
     wire: Wire,
     keyring: Keyring,
+    /// The one account of the app or of the token, whichever repository it is asked about.
+    account: OnceCell<Account>,
+    manners: Manners,
 }
 
 /// One repository at GitHub, and how urgent what is asked about it is.
@@ -56,7 +61,12 @@ pub struct Account {
 
 impl Client {
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
-        let inner = Inner { wire: Wire::new(config)?, keyring: Keyring::new(config)? };
+        let inner = Inner {
+            wire: Wire::new(config)?,
+            keyring: Keyring::new(config)?,
+            account: OnceCell::new(),
+            manners: Manners::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -72,12 +82,17 @@ impl Client {
 
     /// Looks again at the next call where the app is installed: it was moved, removed or given other repositories.
     pub fn forget_installation(&self, repo: &RepoId) {
-        self.inner.keyring.forget_installation(|known| known == repo);
+        self.forget(|known| known == repo);
     }
 
     /// The same for all repositories of an account.
     pub fn forget_installations_of(&self, owner: &str) {
-        self.inner.keyring.forget_installation(|known| known.owner().eq_ignore_ascii_case(owner));
+        self.forget(|known| known.owner().eq_ignore_ascii_case(owner));
+    }
+
+    fn forget(&self, forgotten: impl Fn(&RepoId) -> bool) {
+        self.inner.keyring.forget_installation(&forgotten);
+        self.inner.manners.forget(&forgotten);
     }
 
     /// The app that we are; None with a personal token.
@@ -89,18 +104,25 @@ impl Client {
         }
     }
 
-    /// In whose name we act on a repository. The app's bot is a user of its own.
+    /// In whose name we act on a repository. The app's bot is a user of its own. GitHub is asked once.
     pub async fn whoami(&self, repo: &RepoId) -> Result<Account, Error> {
-        let url = match self.app().await? {
-            Some(app) => self.inner.wire.urls.path(["users", &format!("{}[bot]", app.slug)]),
-            None => self.inner.wire.urls.path(["user"]),
+        let ask = || async {
+            let url = match self.app().await? {
+                Some(app) => self.inner.wire.urls.path(["users", &format!("{}[bot]", app.slug)]),
+                None => self.inner.wire.urls.path(["user"]),
+            };
+            self.send(repo, &Call::get(url)).await?.json()
         };
-        self.send(repo, &Call::get(url)).await?.json()
+        self.inner.account.get_or_try_init(ask).await.cloned()
     }
 
     /// How it stands with each token: the app's own, and those of its installations.
     pub fn stats(&self) -> Vec<GovernorStats> {
         self.inner.keyring.stats()
+    }
+
+    pub(crate) fn manners(&self) -> &Manners {
+        &self.inner.manners
     }
 
     pub(crate) fn wire(&self) -> &Wire {

@@ -19,10 +19,11 @@ pub use config::{Auth, Config, ConfigError, Timeouts};
 pub use error::{CallName, Class, Error, Executed};
 pub use governor::{BudgetStats, CallCounts, CircuitState, GovernorStats, Limits, Priority};
 pub use graphql::{MergeStates, ReviewThread, ThreadAuthor, ThreadComment};
+pub use merge_train_core::facts::Permission;
 pub use merge_train_core::secret::Secret;
 pub use rest::{
-    Annotation, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckRun, CheckSuite, CombinedStatus, Commit,
-    Enforcement, GivenReaction, LogTail, MergeOutcome, MergeProgress, MergeTicket, NativeStack, Permission, Pull,
-    Reaction, RepoSettings, RequiredChecks, RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status,
-    SuiteOf,
+    Annotation, BranchDeletion, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckRun, CheckSuite,
+    CombinedStatus, Commit, Enforcement, GivenReaction, LogTail, MergeOutcome, MergeProgress, MergeTicket, NativeStack,
+    Pull, PullCommit, Reaction, RepoSettings, RequiredChecks, RequiredReviews, Review, ReviewComment, Ruleset,
+    SquashMerge, Status, SuiteOf,
 };

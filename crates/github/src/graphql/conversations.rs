@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::query::about_pulls;
 use crate::client::Repo;
 use crate::error::Error;
-use crate::wire::{self, id_of};
+use crate::wire::{self, id_of, login_of};
 
 const PULLS_PER_CALL: usize = 50;
 const CALLS_AT_ONCE: usize = 10;
@@ -124,6 +124,7 @@ fn facts(pr: PrNumber, comment: Comment) -> Option<CommentFacts> {
         id: CommentId::new(id),
         pr,
         author: id_of(author.as_ref()),
+        login: login_of(author.as_ref()),
         body: comment.body,
         created_at: comment.created_at,
         updated_at: comment.updated_at,

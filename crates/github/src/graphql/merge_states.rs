@@ -1,15 +1,22 @@
-//! Whether pull requests can be merged, fifty in one call.
+//! Whether pull requests can be merged, and what CI and reviewers say of them: fifty in one call.
 
-use merge_train_core::facts::{MergeFacts, MergeState};
-use merge_train_core::ids::{PrNumber, Sha};
+use std::collections::HashMap;
+
+use merge_train_core::facts::{CiFacts, MergeFacts, MergeState, ReviewDecision};
+use merge_train_core::ids::{PrNumber, RepoId, Sha};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
+use super::ci;
 use super::query::about_pulls;
 use crate::client::Repo;
 use crate::error::Error;
 
 const PULLS_PER_CALL: usize = 50;
-const FIELDS: &str = "number headRefOid mergeStateStatus isDraft";
+/// For a server that finds fifty with all their checks too much for one question.
+const PULLS_PER_SMALL_CALL: usize = 10;
+/// What every server knows.
+const PLAIN_FIELDS: &str = "number headRefOid mergeStateStatus isDraft";
 
 /// The merge states of those pull requests that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +26,61 @@ pub struct MergeStates {
     pub missing: Vec<PrNumber>,
 }
 
+/// How a repository is asked: the first way that its server did not refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Full,
+    /// Fewer at a time, since so much at once is refused.
+    Small,
+    /// Without reviews and checks: the server is older than they are, or the app may not see them.
+    Plain,
+}
+
+/// The repositories that are not asked in full.
+#[derive(Default)]
+pub(crate) struct Manners(Mutex<HashMap<RepoId, Manner>>);
+
+impl Manners {
+    /// So that the next question is a full one: the app may be allowed to see more by now.
+    pub(crate) fn forget(&self, forgotten: impl Fn(&RepoId) -> bool) {
+        self.0.lock().retain(|repo, _| !forgotten(repo));
+    }
+
+    fn of(&self, repo: &RepoId) -> Manner {
+        self.0.lock().get(repo).copied().unwrap_or(Manner::Full)
+    }
+
+    fn learn(&self, repo: &RepoId, manner: Manner) {
+        self.0.lock().insert(repo.clone(), manner);
+    }
+}
+
+impl Manner {
+    fn pulls_per_call(self) -> usize {
+        match self {
+            Self::Full | Self::Plain => PULLS_PER_CALL,
+            Self::Small => PULLS_PER_SMALL_CALL,
+        }
+    }
+
+    fn fields(self) -> String {
+        match self {
+            Self::Full | Self::Small => format!("{PLAIN_FIELDS} reviewDecision {}", ci::FIELDS),
+            Self::Plain => PLAIN_FIELDS.to_owned(),
+        }
+    }
+
+    /// What to try when the server refuses the question itself.
+    fn after(self, refusal: &Error) -> Option<Self> {
+        match (self, refusal) {
+            (Self::Full, Error::Unprocessable { .. }) => Some(Self::Small),
+            (Self::Full, Error::Forbidden { .. })
+            | (Self::Small, Error::Unprocessable { .. } | Error::Forbidden { .. }) => Some(Self::Plain),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Raw {
@@ -26,13 +88,32 @@ struct Raw {
     head_ref_oid: Sha,
     merge_state_status: String,
     is_draft: bool,
+    #[serde(default)]
+    review_decision: Option<String>,
+    #[serde(default)]
+    commits: ci::Commits,
 }
 
 impl Repo {
     pub async fn merge_states(&self, numbers: &[PrNumber]) -> Result<MergeStates, Error> {
+        let manners = self.client().manners();
+        let mut manner = manners.of(self.id());
+        loop {
+            let refusal = match self.merge_states_by(manner, numbers).await {
+                Ok(states) => return Ok(states),
+                Err(error) => error,
+            };
+            let Some(next) = manner.after(&refusal) else { return Err(refusal) };
+            tracing::debug!(repo = %self.id(), %refusal, ?next, "GitHub refuses to tell so much of pull requests at once");
+            manners.learn(self.id(), next);
+            manner = next;
+        }
+    }
+
+    async fn merge_states_by(&self, manner: Manner, numbers: &[PrNumber]) -> Result<MergeStates, Error> {
         let mut states = MergeStates::default();
-        for numbers in numbers.chunks(PULLS_PER_CALL) {
-            let (query, variables) = about_pulls(numbers, FIELDS);
+        for numbers in numbers.chunks(manner.pulls_per_call()) {
+            let (query, variables) = about_pulls(numbers, &manner.fields());
             let mut answer = self.query(&query, variables).await?;
             for (index, number) in numbers.iter().enumerate() {
                 match answer.take::<Raw>(&format!("p{index}"))? {
@@ -57,5 +138,13 @@ fn facts(raw: Raw) -> MergeFacts {
         // Also what GitHub may come to say one day: not a reason to merge.
         _ => MergeState::Unknown,
     };
-    MergeFacts { number: raw.number, head_sha: raw.head_ref_oid, state, draft: raw.is_draft }
+    let review = match raw.review_decision.as_deref() {
+        None => None,
+        Some("APPROVED") => Some(ReviewDecision::Approved),
+        Some("CHANGES_REQUESTED") => Some(ReviewDecision::ChangesRequested),
+        // Also what GitHub may come to say one day: not an approval.
+        Some(_) => Some(ReviewDecision::ReviewRequired),
+    };
+    let ci: CiFacts = raw.commits.ci_of(&raw.head_ref_oid);
+    MergeFacts { number: raw.number, head_sha: raw.head_ref_oid, state, draft: raw.is_draft, review, ci }
 }

@@ -91,9 +91,12 @@ fn classify(answer: &Answer, failure: &Failure) -> Option<Error> {
 
 /// `query($owner: …, $n0: Int!, …) { repository(…) { p0: pullRequest(number: $n0) { FIELDS } … } }`: numbers travel as
 /// variables, never inside the text.
+///
+/// `$number` in the fields stands for the pull request's own.
 pub(super) fn about_pulls(numbers: &[PrNumber], fields: &str) -> (String, Map<String, Value>) {
     let (mut parameters, mut parts, mut variables) = (String::new(), String::new(), Map::new());
     for (index, number) in numbers.iter().enumerate() {
+        let fields = fields.replace("$number", &format!("$n{index}"));
         parameters.push_str(&format!(", $n{index}: Int!"));
         parts.push_str(&format!(" p{index}: pullRequest(number: $n{index}) {{ {fields} }}"));
         variables.insert(format!("n{index}"), number.get().into());

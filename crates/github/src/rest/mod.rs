@@ -14,12 +14,11 @@ mod reviews;
 mod survey;
 
 pub use checks::{Annotation, CheckApp, CheckOutput, CheckRun, CheckSuite, CombinedStatus, Status, SuiteOf};
-pub use git::Commit;
+pub use git::{BranchDeletion, Commit};
 pub use logs::LogTail;
 pub use merges::{MergeOutcome, MergeProgress, MergeTicket, SquashMerge};
-pub use people::Permission;
 pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset};
-pub use pulls::{NativeStack, Pull};
+pub use pulls::{NativeStack, Pull, PullCommit};
 pub use reactions::{GivenReaction, Reaction};
 pub use repository::RepoSettings;
 pub use reviews::{Review, ReviewComment};

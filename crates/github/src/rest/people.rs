@@ -1,19 +1,8 @@
+use merge_train_core::facts::Permission;
 use serde::Deserialize;
 
 use crate::client::Repo;
 use crate::error::Error;
-
-/// What somebody may do in a repository, the least first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Permission {
-    None,
-    Read,
-    Triage,
-    Write,
-    Maintain,
-    Admin,
-}
 
 #[derive(Deserialize)]
 struct Answer {
@@ -24,6 +13,7 @@ struct Answer {
 }
 
 impl Repo {
+    /// What somebody may do here; nothing, for somebody GitHub does not know.
     pub async fn permission(&self, login: &str) -> Result<Permission, Error> {
         let found: Option<Answer> = self.find(&self.get(&["collaborators", login, "permission"])).await?;
         Ok(found.map_or(Permission::None, |answer| match answer.role_name.as_deref() {

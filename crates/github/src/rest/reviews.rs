@@ -7,12 +7,14 @@ use serde::Deserialize;
 
 use crate::client::Repo;
 use crate::error::Error;
-use crate::wire::{self, id_of};
+use crate::wire::{self, id_of, login_of};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Review {
     pub id: u64,
     pub by: UserId,
+    /// Empty for a deleted account.
+    pub login: String,
     pub state: ReviewState,
     /// The head that was reviewed; GitHub forgets it when the commit is gone.
     pub commit: Option<Sha>,
@@ -96,6 +98,7 @@ fn review(raw: RawReview) -> Review {
     Review {
         id: raw.id,
         by: id_of(raw.user.as_ref()),
+        login: login_of(raw.user.as_ref()),
         state,
         commit: raw.commit_id,
         body: raw.body.unwrap_or_default(),

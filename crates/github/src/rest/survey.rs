@@ -13,7 +13,12 @@ const MENTION: &str = "@merge-train";
 impl Repo {
     /// The open pull requests, those closed since `cutoff`, and what was said to the bot under the open ones.
     pub async fn survey(&self, cutoff: Timestamp) -> Result<RepoFacts, Error> {
-        let (settings, open, closed) = tokio::try_join!(self.settings(), self.open_pulls(), self.closed_pulls(cutoff))?;
+        let (settings, open, closed, bot) = tokio::try_join!(
+            self.settings(),
+            self.open_pulls(),
+            self.closed_pulls(cutoff),
+            self.client().whoami(self.id())
+        )?;
         let numbers: Vec<PrNumber> = open.iter().map(|pull| pull.number).collect();
         let mut comments: Vec<CommentFacts> = self.conversations(&numbers).await?;
         comments.retain(|comment| addresses_the_bot(&comment.body));
@@ -22,7 +27,7 @@ impl Repo {
         // One that closed between the two lists is in both; the list of the closed ones is the later word.
         pulls.retain(|pull| !closed.iter().any(|other| other.number == pull.number));
         pulls.extend(closed);
-        Ok(RepoFacts { default_branch: settings.default_branch, pulls, comments })
+        Ok(RepoFacts { default_branch: settings.default_branch, pulls, comments, bot: bot.id })
     }
 }
 

@@ -12,6 +12,11 @@ pub(crate) struct Actor {
     pub login: String,
 }
 
+/// By what name GitHub is asked about them; empty for a deleted account.
+pub(crate) fn login_of(actor: Option<&Actor>) -> String {
+    actor.map(|actor| actor.login.clone()).unwrap_or_default()
+}
+
 /// Whose it is; null stands for a deleted account.
 pub(crate) fn id_of(actor: Option<&Actor>) -> UserId {
     actor.map_or(GHOST, |actor| actor.id)

@@ -3,7 +3,7 @@ use merge_train_core::facts::CommentFacts;
 use merge_train_core::ids::{CommentId, PrNumber};
 use serde::Deserialize;
 
-use super::{Actor, id_of};
+use super::{Actor, id_of, login_of};
 
 /// A comment in the conversation of an issue or of a pull request.
 #[derive(Debug, Deserialize)]
@@ -23,6 +23,7 @@ impl Comment {
             id: self.id,
             pr,
             author: id_of(self.user.as_ref()),
+            login: login_of(self.user.as_ref()),
             body: self.body.unwrap_or_default(),
             created_at: self.created_at,
             updated_at: self.updated_at,

@@ -5,6 +5,6 @@ mod actor;
 mod comment;
 mod pull;
 
-pub(crate) use actor::{Actor, id_of};
+pub(crate) use actor::{Actor, id_of, login_of};
 pub(crate) use comment::Comment;
 pub(crate) use pull::{Head, Pull};

@@ -21,6 +21,14 @@ pub(crate) struct Pull {
     pub user: Option<Actor>,
     pub head: Side,
     pub base: Side,
+    /// Set where the pull request is part of one of GitHub's own stacks.
+    #[serde(default)]
+    pub stack: Option<Stacked>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Stacked {
+    pub position: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -63,6 +71,7 @@ impl Pull {
             draft: self.draft.unwrap_or(false),
             author: id_of(self.user.as_ref()),
             updated_at: self.updated_at,
+            stack_position: self.stack.as_ref().and_then(|stack| stack.position),
         }
     }
 

@@ -1,58 +1,14 @@
 use std::time::Duration;
 
 use github::{Class, Error};
-use merge_train_core::facts::MergeState;
 use merge_train_core::ids::PrNumber;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::{repo, repo_with};
-use crate::server::{Reply, Sent};
+use crate::server::Reply;
 
 fn numbers(range: std::ops::RangeInclusive<u64>) -> Vec<PrNumber> {
     range.map(PrNumber::new).collect()
-}
-
-/// Answers for every alias by the variable of the same number; number 13 does not exist.
-fn states(sent: &Sent) -> Reply {
-    let (mut pulls, mut errors) = (Map::new(), Vec::new());
-    for (name, number) in sent.body["variables"].as_object().expect("a query has variables") {
-        let Some(index) = name.strip_prefix('n').filter(|index| index.parse::<u64>().is_ok()) else { continue };
-        let alias = format!("p{index}");
-        if number == 13 {
-            errors.push(json!({"type": "NOT_FOUND", "path": ["repository", alias], "message": "Could not resolve"}));
-            pulls.insert(alias, Value::Null);
-        } else {
-            let facts = json!({"number": number, "headRefOid": "aaaa", "mergeStateStatus": "CLEAN", "isDraft": false});
-            pulls.insert(alias, facts);
-        }
-    }
-    Reply::ok(&json!({"data": {"repository": pulls}, "errors": errors}))
-}
-
-#[tokio::test]
-async fn merge_states_are_asked_for_fifty_at_a_time_and_a_missing_one_does_not_matter() {
-    let (server, repo) = repo(states).await;
-    let answer = repo.merge_states(&numbers(1..=120)).await.unwrap();
-    assert_eq!((answer.found.len(), answer.missing.as_slice()), (119, &[PrNumber::new(13)][..]));
-    assert_eq!((answer.found[0].number, answer.found[0].state), (PrNumber::new(1), MergeState::Clean));
-    let sent = server.sent();
-    assert_eq!(sent.len(), 3);
-    assert!(sent.iter().all(|sent| sent.path == "/api/graphql" && sent.method == "POST"));
-    let variables = sent[2].body["variables"].as_object().unwrap();
-    assert_eq!((variables.len(), &variables["owner"], &variables["n19"]), (22, &json!("acme"), &json!(120)));
-    assert!(!sent[2].body["query"].as_str().unwrap().contains("120"), "numbers travel as variables");
-}
-
-#[tokio::test]
-async fn a_merge_state_that_is_not_known_is_unknown() {
-    let (_server, repo) = repo(|_| {
-        let facts = json!({"number": 1, "headRefOid": "aaaa", "mergeStateStatus": "PONDERING", "isDraft": true});
-        Reply::ok(&json!({"data": {"repository": {"p0": facts}}}))
-    })
-    .await;
-    let answer = repo.merge_states(&numbers(1..=1)).await.unwrap();
-    assert_eq!((answer.found[0].state, answer.found[0].draft), (MergeState::Unknown, true));
-    assert!(repo.merge_states(&[]).await.unwrap().found.is_empty());
 }
 
 #[tokio::test]
@@ -60,14 +16,14 @@ async fn graphql_errors_have_their_classes() {
     for (kind, path, class) in [
         ("NOT_FOUND", json!(["repository"]), Class::NotFound),
         ("FORBIDDEN", json!(["repository"]), Class::Forbidden),
-        ("FORBIDDEN", json!(["repository", "p0"]), Class::Forbidden),
+        ("FORBIDDEN", json!(["repository", "pullRequest"]), Class::Forbidden),
         ("RATE_LIMITED", json!([]), Class::Transient),
         ("undefinedField", json!(["query"]), Class::Permanent),
     ] {
         let body = json!({"data": null, "errors": [{"type": kind, "path": path, "message": "no"}]});
         let (server, repo) =
             repo_with(|config| config.limits.patience = Duration::from_secs(30), move |_| Reply::ok(&body)).await;
-        let error = repo.merge_states(&numbers(1..=1)).await.unwrap_err();
+        let error = repo.review_threads(PrNumber::new(1)).await.unwrap_err();
         assert_eq!(error.class(), class, "{error}");
         assert_eq!(matches!(error, Error::RateLimited { .. }), kind == "RATE_LIMITED", "{error:?}");
         assert_eq!(server.sent().len(), 1);

@@ -92,7 +92,7 @@ async fn a_pull_request_of_a_native_stack_is_recognised() {
     })
     .await;
     let stacked = repo.pull(PrNumber::new(1)).await.unwrap();
-    assert_eq!(stacked.stack.unwrap().size, Some(4));
+    assert_eq!((stacked.stack.unwrap().size, stacked.facts.stack_position), (Some(4), Some(1)));
     assert_eq!((stacked.mergeable_state.as_str(), stacked.title.as_str()), ("clean", "Add it"));
     let plain = repo.pull(PrNumber::new(1)).await.unwrap();
     assert!(plain.stack.is_none() && plain.mergeable_state == "unknown" && plain.author_login.unwrap() == "mona");

@@ -3,6 +3,7 @@ mod conditional;
 mod errors;
 mod graphql;
 mod logs;
+mod merge_states;
 mod merging;
 mod paging;
 mod reading;

@@ -1,4 +1,4 @@
-use github::{Enforcement, Error, Permission, Reaction};
+use github::{BranchDeletion, Enforcement, Error, Permission, Reaction};
 use merge_train_core::facts::ReviewState;
 use merge_train_core::ids::{CommentId, PrNumber, UserId};
 use serde_json::{Value, json};
@@ -35,7 +35,10 @@ async fn comments_are_listed_written_changed_and_deleted() {
     })
     .await;
     let all = repo.comments(PrNumber::new(4)).await.unwrap();
-    assert_eq!((all.len(), all[0].pr, all[0].author), (2, PrNumber::new(4), UserId::new(9)));
+    assert_eq!(
+        (all.len(), all[0].pr, all[0].author, all[0].login.as_str()),
+        (2, PrNumber::new(4), UserId::new(9), "mona")
+    );
     assert_eq!(repo.create_comment(PrNumber::new(4), "hello").await.unwrap().id, CommentId::new(8));
     assert_eq!(repo.update_comment(CommentId::new(7), "again").await.unwrap().pr, PrNumber::new(4));
     assert_eq!(repo.comment(CommentId::new(7)).await.unwrap().unwrap().body, "hi");
@@ -175,4 +178,46 @@ async fn branches_and_commits_are_found_or_not() {
     let commit = repo.commit(&sha).await.unwrap().unwrap();
     assert_eq!((commit.tree.as_str(), commit.parents.len()), ("7ree", 1));
     assert_eq!(repo.commit(&"cccc".parse().unwrap()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_branch_is_deleted_only_where_it_is_known_to_be() {
+    let found = || Reply::ok(&json!({"ref": "refs/heads/feature/one", "object": {"type": "commit", "sha": "aaaa"}}));
+    let done = || Reply::Answer { status: 204, headers: vec![], body: String::new() };
+    let (server, repo) = repo(move |sent| match (sent.method.as_str(), sent.nth) {
+        ("GET", 0..=4) => found(),
+        ("GET", _) => Reply::error(404, "Not Found"),
+        (_, 0) => done(),
+        _ => Reply::error(422, "Reference does not exist"),
+    })
+    .await;
+    let (branch, head) = ("feature/one".parse().unwrap(), "aaaa".parse().unwrap());
+    let elsewhere = "bbbb".parse().unwrap();
+    let moved = BranchDeletion::Moved { head: "aaaa".parse().unwrap() };
+    assert_eq!(repo.delete_branch(&branch, &elsewhere).await.unwrap(), moved);
+    assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Deleted);
+    assert_eq!(server.sent()[2].name(), format!("DELETE {}", at("/git/refs/heads/feature/one")));
+    let refused = repo.delete_branch(&branch, &head).await.unwrap_err();
+    assert!(refused.to_string().contains("Reference does not exist"), "it is there all the same: {refused}");
+    assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Gone, "somebody was quicker");
+    assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Gone);
+    assert_eq!(server.sent().iter().filter(|sent| sent.method == "DELETE").count(), 3);
+}
+
+#[tokio::test]
+async fn the_commits_of_a_pull_request_are_read_with_their_authors() {
+    let commit = |sha: &str, author: Value| {
+        json!({"sha": sha, "author": author,
+            "commit": {"message": "Add it", "author": {"name": "Mona", "email": "mona@example.com", "date": "d"}}})
+    };
+    let (_server, repo) = repo(move |_| {
+        let commits =
+            [commit("aaaa", json!({"id": 9, "login": "mona"})), commit("bbbb", Value::Null), commit("cccc", json!({}))];
+        Reply::ok(&json!(commits))
+    })
+    .await;
+    let commits = repo.pull_commits(PrNumber::new(1)).await.unwrap();
+    let logins: Vec<_> = commits.iter().map(|commit| commit.author_login.as_deref()).collect();
+    assert_eq!(logins, [Some("mona"), None, None]);
+    assert_eq!((commits[1].author_name.as_str(), commits[1].author_email.as_str()), ("Mona", "mona@example.com"));
 }

@@ -31,10 +31,15 @@ fn repository(sent: &Sent) -> Reply {
             "p1": {"number": 2, "comments": {"pageInfo": {"hasNextPage": true}, "nodes": []}},
         }}}));
     }
+    if sent.path == "/api/v3/user" {
+        return Reply::ok(&json!({"id": 77, "login": "trains"}));
+    }
     match sent.path.strip_prefix(&at("")).expect("only this repository is asked about") {
         "" => Reply::ok(&settings()),
-        "/issues/2/comments" => Reply::ok(&json!([{"id": 8, "user": {"id": 9}, "body": "@merge-train start",
-            "created_at": "2026-01-02T00:00:00Z", "updated_at": "2026-01-02T00:00:00Z"}])),
+        "/issues/2/comments" => {
+            Reply::ok(&json!([{"id": 8, "user": {"id": 9, "login": "octo"}, "body": "@merge-train start",
+            "created_at": "2026-01-02T00:00:00Z", "updated_at": "2026-01-02T00:00:00Z"}]))
+        }
         "/pulls" if sent.query.contains("state=open") => {
             let open = |number| pull(number, "open", "2026-01-01T00:00:00Z");
             Reply::ok(&json!([open(1), open(2), open(5)]))
@@ -59,7 +64,16 @@ async fn a_survey_brings_the_open_the_lately_closed_and_what_was_said_to_the_bot
     let comments: Vec<_> =
         facts.comments.iter().map(|comment| (comment.id.get(), comment.pr.get(), comment.author.get())).collect();
     assert_eq!(comments, [(8, 2, 9), (5_000_000_002, 1, 9), (10, 1, 10137)], "oldest first, and only to the bot");
-    assert_eq!(server.sent().len(), 5, "no page behind the cut-off, no call for each pull request");
+    let logins: Vec<_> = facts.comments.iter().map(|comment| comment.login.as_str()).collect();
+    assert_eq!(logins, ["octo", "mona", ""]);
+    assert_eq!(facts.bot.get(), 77);
+    assert_eq!(server.sent().len(), 6, "no page behind the cut-off, no call for each pull request");
+    repo.survey("2026-01-01T00:00:00Z".parse().unwrap()).await.unwrap();
+    assert_eq!(
+        server.sent().iter().filter(|sent| sent.path.ends_with("/user")).count(),
+        1,
+        "who we are does not change"
+    );
 }
 
 #[tokio::test]

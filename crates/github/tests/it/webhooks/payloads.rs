@@ -43,6 +43,14 @@ fn an_open_pull_request_is_read_in_full() {
 }
 
 #[test]
+fn the_place_in_one_of_githubs_own_stacks_is_read() {
+    let position = |stack: Value| facts(|pull| pull["stack"] = stack).stack_position;
+    assert_eq!(position(json!({"id": 3, "number": 2, "size": 4, "position": 2})), Some(2));
+    assert_eq!(position(Value::Null), None);
+    assert_eq!(facts(|_| ()).stack_position, None);
+}
+
+#[test]
 fn a_head_in_another_or_a_deleted_repository_is_a_fork() {
     assert_eq!(facts(|pull| pull["head"]["repo"] = Value::Null).head_repo, HeadRepo::Fork);
     assert_eq!(facts(|pull| pull["head"]["repo"] = json!({"id": 2, "full_name": "x/y"})).head_repo, HeadRepo::Fork);

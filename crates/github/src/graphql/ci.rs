@@ -1,0 +1,154 @@
+//! What CI says of a pull request's head, as one query tells it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use merge_train_core::facts::{Check, CiFacts, Progress, Verdict};
+use merge_train_core::ids::{CheckSuiteId, Sha};
+use serde::Deserialize;
+
+/// Of the newest commit. Suites are found through their runs: GitHub makes a suite for each installed app, and one without
+/// runs never completes.
+pub(super) const FIELDS: &str = "commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes { \
+    ... on CheckRun { name status conclusion isRequired(pullRequestNumber: $number) checkSuite { databaseId url status } } \
+    ... on StatusContext { context state isRequired(pullRequestNumber: $number) } } } } } } }";
+
+#[derive(Default, Deserialize)]
+pub(super) struct Commits {
+    nodes: Vec<Option<Node>>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    commit: Commit,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Commit {
+    oid: Sha,
+    /// Null as long as nothing was reported.
+    status_check_rollup: Option<Rollup>,
+}
+
+#[derive(Deserialize)]
+struct Rollup {
+    contexts: Contexts,
+}
+
+#[derive(Deserialize)]
+struct Contexts {
+    nodes: Vec<Option<Context>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Context {
+    #[serde(rename_all = "camelCase")]
+    Run { name: String, status: String, conclusion: Option<String>, is_required: bool, check_suite: Option<Suite> },
+    #[serde(rename_all = "camelCase")]
+    Status { context: String, state: String, is_required: bool },
+    /// A kind that GitHub may come to have one day.
+    Other {},
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Suite {
+    /// GraphQL's numbers end at 31 bits: null for larger ones.
+    database_id: Option<u64>,
+    url: Option<String>,
+    status: String,
+}
+
+impl Suite {
+    fn id(&self) -> Option<CheckSuiteId> {
+        let in_address = || {
+            let (_, rest) = self.url.as_deref()?.split_once("check_suite_id=")?;
+            rest.split(|digit: char| !digit.is_ascii_digit()).next()?.parse().ok()
+        };
+        self.database_id.or_else(in_address).map(CheckSuiteId::new)
+    }
+}
+
+impl Commits {
+    /// Nothing if the newest commit is not `head`: then it tells of a head that is no more, or not yet.
+    pub(super) fn ci_of(self, head: &Sha) -> CiFacts {
+        let newest = self.nodes.into_iter().flatten().map(|node| node.commit).find(|commit| commit.oid == *head);
+        let contexts = newest.and_then(|commit| commit.status_check_rollup).map(|rollup| rollup.contexts.nodes);
+        let mut reports = Reports::default();
+        for context in contexts.into_iter().flatten().flatten() {
+            match context {
+                Context::Run { name, status, conclusion, is_required, check_suite } => {
+                    reports.suite(check_suite.as_ref());
+                    reports.check(name, run(&status, conclusion.as_deref()), is_required);
+                }
+                Context::Status { context, state, is_required } => reports.check(context, status(&state), is_required),
+                Context::Other {} => {}
+            }
+        }
+        reports.facts()
+    }
+}
+
+/// How one report reads. The later outweighs the earlier where several have one name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Report {
+    /// It counts as failed, unless another of its name took its place.
+    Cancelled,
+    Told(Verdict),
+}
+
+#[derive(Default)]
+struct Reports {
+    suites: BTreeMap<CheckSuiteId, Progress>,
+    checks: BTreeMap<String, (Report, bool)>,
+}
+
+impl Reports {
+    fn suite(&mut self, suite: Option<&Suite>) {
+        let Some((suite, id)) = suite.and_then(|suite| Some((suite, suite.id()?))) else { return };
+        let progress = if suite.status == "COMPLETED" { Progress::Complete } else { Progress::UnderWay };
+        self.suites.insert(id, progress);
+    }
+
+    fn check(&mut self, name: String, report: Report, required: bool) {
+        match self.checks.entry(name) {
+            Entry::Vacant(entry) => {
+                entry.insert((report, required));
+            }
+            Entry::Occupied(mut entry) => {
+                let (known, known_required) = *entry.get();
+                entry.insert((known.max(report), known_required || required));
+            }
+        }
+    }
+
+    fn facts(self) -> CiFacts {
+        let check = |(name, (report, required))| {
+            let verdict = match report {
+                Report::Cancelled => Verdict::Failed,
+                Report::Told(verdict) => verdict,
+            };
+            (name, Check { verdict, required })
+        };
+        CiFacts { suites: self.suites, checks: self.checks.into_iter().map(check).collect() }
+    }
+}
+
+fn run(status: &str, conclusion: Option<&str>) -> Report {
+    match (status, conclusion) {
+        ("COMPLETED", Some("SUCCESS" | "NEUTRAL" | "SKIPPED")) => Report::Told(Verdict::Passed),
+        ("COMPLETED", Some("CANCELLED")) => Report::Cancelled,
+        ("COMPLETED", _) => Report::Told(Verdict::Failed),
+        _ => Report::Told(Verdict::Pending),
+    }
+}
+
+fn status(state: &str) -> Report {
+    Report::Told(match state {
+        "SUCCESS" => Verdict::Passed,
+        "PENDING" | "EXPECTED" => Verdict::Pending,
+        _ => Verdict::Failed,
+    })
+}
