@@ -51,6 +51,7 @@ pub struct Config {
     pub state: State,
     pub server: Server,
     pub behavior: Behavior,
+    pub merge: Merge,
     pub housekeeping: Housekeeping,
     pub log: Log,
     pub api_keys: Vec<ApiKey>,

@@ -60,6 +60,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         health: health.clone(),
         metrics: metrics.clone(),
         github,
+        web_url: config.github.git_url.clone(),
     });
 
     let listener = TcpListener::bind(config.server.bind_address)
@@ -110,30 +111,40 @@ fn secrets(needs: &ForServe) -> anyhow::Result<github::webhook::Secrets> {
     Ok(github::webhook::Secrets::new(secrets)?)
 }
 
-fn driver_options(config: &Config, owner: Owner) -> driver::Options {
+/// What the configuration comes to for the driver.
+pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
     let (behavior, keeping) = (&config.behavior, &config.housekeeping);
-    let minutes = |minutes: u64| SignedDuration::from_mins(i64::try_from(minutes).unwrap_or(i64::MAX));
-    let hours = |hours: u64| minutes(hours.saturating_mul(60));
+    let hours = |hours: u64| SignedDuration::from_hours(i64::try_from(hours).unwrap_or(i64::MAX / 3600));
     driver::Options {
         owner,
         settings: repo::Settings {
-            resync_interval: minutes(behavior.resync_interval_mins),
-            staleness_threshold: minutes(keeping.staleness_threshold_mins),
+            resync_interval: behavior.resync_interval_mins.signed(),
+            staleness_threshold: keeping.staleness_threshold_mins.signed(),
             dedupe_ttl: hours(keeping.dedupe_ttl_hours),
             pr_retention: hours(keeping.pr_retention_days.saturating_mul(24)),
             max_prs_in_snapshot: keeping.max_prs_in_snapshot,
+            max_stack_size: behavior.max_stack_size,
+            wait_timeout: behavior.wait_timeout_mins.signed(),
+            policy_ttl: behavior.branch_protection_cache_ttl_mins.signed(),
+            poll_interval: keeping.poll_interval_mins.signed(),
+            // Each session has its repository's own.
+            stagger: 0,
+            auto_start: behavior.auto_start,
+            delete_branches: behavior.delete_branches,
+            merge_in_background: config.merge.background,
         },
-        idle: Duration::from_secs(behavior.idle_worker_mins.saturating_mul(60)),
+        idle: behavior.idle_worker_mins.duration(),
         compact_after_events: keeping.compact_after_events,
-        compact_interval: minutes(keeping.compact_interval_mins),
+        compact_interval: keeping.compact_interval_mins.signed(),
         retention: Retention {
             history: hours(keeping.history_retention_days.saturating_mul(24)),
-            body_grace: minutes(keeping.spool_grace_mins),
+            body_grace: keeping.spool_grace_mins.signed(),
         },
     }
 }
 
-fn worktree_max_age(config: &Config) -> Duration {
+/// From when on a worktree that no train needs is taken for forgotten.
+pub fn worktree_max_age(config: &Config) -> Duration {
     Duration::from_secs(config.housekeeping.worktree_max_age_hours.saturating_mul(60 * 60))
 }
 

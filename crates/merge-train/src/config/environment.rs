@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::near::near;
 use super::settings::{PREFIX, SECTIONS, Section, Setting};
 
-/// Variables of this name or beginning belong to the tests and scripts, not to the configuration.
-const NOT_SETTINGS: &[&str] = &["MERGE_TRAIN_CACHE"];
+/// Variables of this name or beginning belong to the tests and scripts, or to commands that talk to a daemon, and not to
+/// the configuration.
+const NOT_SETTINGS: &[&str] = &["MERGE_TRAIN_API_KEY", "MERGE_TRAIN_CACHE", "MERGE_TRAIN_SERVER"];
 const NOT_SETTINGS_PREFIX: &str = "MERGE_TRAIN_TEST_";
 
 /// The environment at one moment.

@@ -24,6 +24,10 @@ pub enum Kind {
         min: u64,
         max: u64,
     },
+    /// So many minutes, or a part of one; never fewer than [`LEAST_MINUTES`].
+    Minutes {
+        max: u64,
+    },
     Flag,
     LogFilter,
     Secret,
@@ -41,6 +45,10 @@ pub enum Kind {
 /// The largest number that TOML can write: no limit.
 pub const LARGEST: u64 = i64::MAX as u64;
 
+/// A little more than half a second: whoever waits less asks all the time.
+const LEAST_MINUTES: f64 = 0.01;
+const MINUTE_MS: f64 = 60_000.0;
+
 /// A value as somebody wrote it.
 #[derive(Clone)]
 pub enum Written {
@@ -49,6 +57,7 @@ pub enum Written {
     /// From the environment, which knows only texts: it may stand for a number.
     Bare(String),
     Integer(String),
+    Decimal(String),
     Flag(bool),
     List(Vec<Written>),
     /// Something no setting takes: its name in TOML.
@@ -78,6 +87,7 @@ impl Kind {
             Self::Choice(choices) => format!("one of {}", choices.join(", ")),
             Self::Integer { min, max } if max == LARGEST => format!("a whole number, {min} or more"),
             Self::Integer { min, max } => format!("a whole number, {min}–{max}"),
+            Self::Minutes { max } => format!("a number of minutes, {LEAST_MINUTES}–{max}"),
             Self::Flag => "true or false".into(),
             Self::LogFilter => "a level (error, warn, info, debug, trace), or target=level separated by commas".into(),
             Self::Secret => "a secret that is not empty".into(),
@@ -113,9 +123,14 @@ impl Kind {
                 let number: u64 = text.parse().ok()?;
                 (min..=max).contains(&number).then(|| number.into())
             }
+            (Self::Minutes { max }, Written::Integer(text) | Written::Decimal(text) | Written::Bare(text)) => {
+                let minutes: f64 = text.parse().ok()?;
+                // In whole milliseconds, which is what they are read as.
+                (LEAST_MINUTES..=max as f64).contains(&minutes).then(|| ((minutes * MINUTE_MS).round() as u64).into())
+            }
             (Self::Flag, Written::Flag(flag)) => Some((*flag).into()),
             (Self::Flag, Written::Bare(text)) => text.parse::<bool>().ok().map(Value::from),
-            (Self::Integer { .. } | Self::Flag, _) => None,
+            (Self::Integer { .. } | Self::Minutes { .. } | Self::Flag, _) => None,
             (_, Written::Quoted(text) | Written::Bare(text)) => self.text(text).map(Value::from),
             _ => None,
         }
@@ -162,7 +177,7 @@ impl Shown {
         match written {
             Written::Quoted(text) | Written::Bare(text) if text.is_empty() => Self::Text(String::new()),
             Written::Quoted(text) | Written::Bare(text) => Self::Text(format!("{text:?}")),
-            Written::Integer(text) => Self::Text(text.clone()),
+            Written::Integer(text) | Written::Decimal(text) => Self::Text(text.clone()),
             Written::Flag(flag) => Self::Text(flag.to_string()),
             Written::List(items) if items.is_empty() => Self::Text(String::new()),
             Written::List(_) => Self::Type("a list"),
@@ -186,7 +201,7 @@ impl Written {
                     items.iter().map(|item| Self::from_toml(item.get_ref(), text)).collect();
                 Self::List(items?)
             }
-            DeValue::Float(_) => Self::Other("a decimal number"),
+            DeValue::Float(value) => Self::Decimal(value.as_str().to_owned()),
             DeValue::Datetime(_) => Self::Other("a date"),
             DeValue::Table(_) => Self::Other("a table"),
         })

@@ -3,14 +3,34 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
+use jiff::SignedDuration;
 use merge_train_core::ids::{Invalid, TenantId};
 use serde::Deserialize;
 
 use merge_train_core::secret::{HIDDEN, Secret};
+
+/// A span of time that is written in minutes, and may be a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Minutes {
+    /// What a value of the kind is turned into when it is read.
+    milliseconds: u64,
+}
+
+impl Minutes {
+    pub fn duration(self) -> Duration {
+        Duration::from_millis(self.milliseconds)
+    }
+
+    pub fn signed(self) -> SignedDuration {
+        SignedDuration::from_millis(i64::try_from(self.milliseconds).unwrap_or(i64::MAX))
+    }
+}
 
 /// `[github]`
 #[derive(Debug, Clone, Deserialize)]
@@ -109,10 +129,21 @@ pub struct Server {
 #[serde(deny_unknown_fields)]
 pub struct Behavior {
     pub max_stack_size: usize,
-    pub resync_interval_mins: u64,
-    pub wait_timeout_mins: u64,
-    pub idle_worker_mins: u64,
-    pub branch_protection_cache_ttl_mins: u64,
+    pub resync_interval_mins: Minutes,
+    pub wait_timeout_mins: Minutes,
+    pub idle_worker_mins: Minutes,
+    pub branch_protection_cache_ttl_mins: Minutes,
+    pub auto_start: bool,
+    pub delete_branches: bool,
+}
+
+/// `[merge]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Merge {
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub background: bool,
 }
 
 /// `[housekeeping]`
@@ -122,13 +153,13 @@ pub struct Housekeeping {
     pub pr_retention_days: u64,
     pub max_prs_in_snapshot: usize,
     pub worktree_max_age_hours: u64,
-    pub poll_interval_mins: u64,
+    pub poll_interval_mins: Minutes,
     pub dedupe_ttl_hours: u64,
-    pub staleness_threshold_mins: u64,
-    pub spool_grace_mins: u64,
+    pub staleness_threshold_mins: Minutes,
+    pub spool_grace_mins: Minutes,
     pub history_retention_days: u64,
     pub compact_after_events: u64,
-    pub compact_interval_mins: u64,
+    pub compact_interval_mins: Minutes,
 }
 
 /// `[log]`
@@ -174,6 +205,17 @@ pub enum Role {
     Viewer,
     Operator,
     Admin,
+}
+
+impl Role {
+    /// As it is written in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
 }
 
 /// The SHA-256 of a key, in lower-case hexadecimal.
@@ -234,7 +276,7 @@ pub struct Ratchet {
 pub struct Fixer {
     #[serde(default)]
     pub command: Vec<String>,
-    pub timeout_mins: u64,
+    pub timeout_mins: Minutes,
     pub max_concurrent: usize,
     pub max_memory_mb: Option<u64>,
 }
@@ -245,7 +287,7 @@ pub struct Fixer {
 pub struct Workflow {
     pub name: String,
     pub command: Vec<String>,
-    pub timeout_mins: u64,
+    pub timeout_mins: Minutes,
 }
 
 /// `[[schedules]]`
@@ -255,7 +297,7 @@ pub struct Schedule {
     pub name: String,
     pub workflow: String,
     pub tenant: TenantId,
-    pub every_mins: u64,
+    pub every_mins: Minutes,
 }
 
 /// `[slack]`

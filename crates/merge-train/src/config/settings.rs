@@ -93,6 +93,10 @@ const fn whole(key: &'static str, min: u64, max: u64, doc: &'static str) -> Sett
     Setting::new(key, Kind::Integer { min, max }, doc)
 }
 
+const fn minutes(key: &'static str, max: u64, doc: &'static str) -> Setting {
+    Setting::new(key, Kind::Minutes { max }, doc)
+}
+
 const fn set(key: &'static str, kind: Kind, doc: &'static str) -> Setting {
     Setting::new(key, kind, doc)
 }
@@ -141,22 +145,29 @@ pub static SECTIONS: &[Section] = &[
     ] },
     Section { name: "behavior", rows: Rows::One, doc: "How trains behave.", settings: &[
         whole("max_stack_size", 1, 200, "The most pull requests in one train.").default("50").env("MERGE_TRAIN_MAX_STACK_SIZE"),
-        whole("resync_interval_mins", 1, WEEK_MINS, "How often the pull requests of a repository are compared with GitHub.").default("60"),
-        whole("wait_timeout_mins", 1, DAY_MINS, "How long to wait for GitHub to show what was done there before asking for help.").default("5"),
-        whole("idle_worker_mins", 1, WEEK_MINS, "After how long without an event a repository's worker ends. The next event starts it again.").default("60"),
-        whole("branch_protection_cache_ttl_mins", 1, DAY_MINS, "How long what is known of branch protection and rulesets is believed.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
+        minutes("resync_interval_mins", WEEK_MINS, "How often the pull requests of a repository are compared with GitHub.").default("60").env("MERGE_TRAIN_RESYNC_INTERVAL_MINS"),
+        minutes("wait_timeout_mins", DAY_MINS, "How long to wait for GitHub to show what was done there before asking for help.").default("5").env("MERGE_TRAIN_WAIT_TIMEOUT_MINS"),
+        minutes("idle_worker_mins", WEEK_MINS, "After how long without an event a repository's worker ends. The next event starts it again.").default("60"),
+        minutes("branch_protection_cache_ttl_mins", DAY_MINS, "How long what is known of branch protection and rulesets is believed.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
+        set("auto_start", Kind::Flag, "Whether a train starts by itself once the root of a stack is approved and its checks have passed, as if its author had said `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START"),
+        set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false"),
+    ] },
+    Section { name: "merge", rows: Rows::One, doc: "How pull requests are squashed.", settings: &[
+        set("title", Kind::Text, "The first line of the commit that lands. Unset: GitHub's own."),
+        set("body", Kind::Text, "The rest of that commit's message. Unset: GitHub's own."),
+        set("background", Kind::Flag, "Whether GitHub is asked to merge in the background (`merge-async`) always, and not only for pull requests in one of its own stacks, which it merges in no other way.").default("false"),
     ] },
     Section { name: "housekeeping", rows: Rows::One, doc: "What is kept how long, and looked at how often.", settings: &[
         whole("pr_retention_days", 1, TEN_YEARS_DAYS, "How long a merged or closed pull request that no train needs is remembered.").default("30").env("MERGE_TRAIN_PR_RETENTION_DAYS"),
         whole("max_prs_in_snapshot", 10, 1_000_000, "The most pull requests remembered of a repository.").default("1000").env("MERGE_TRAIN_MAX_PRS_IN_SNAPSHOT"),
         whole("worktree_max_age_hours", 1, YEAR_HOURS, "Worktrees older than this are removed at start.").default("24").env("MERGE_TRAIN_WORKTREE_MAX_AGE_HOURS"),
-        whole("poll_interval_mins", 1, DAY_MINS, "How often an active train looks at GitHub without having been told to.").default("10").env("MERGE_TRAIN_POLL_INTERVAL_MINS"),
+        minutes("poll_interval_mins", DAY_MINS, "How often an active train looks at GitHub without having been told to.").default("10").env("MERGE_TRAIN_POLL_INTERVAL_MINS"),
         whole("dedupe_ttl_hours", 1, YEAR_HOURS, "How long an event is remembered so that it is not handled twice.").default("24").env("MERGE_TRAIN_DEDUPE_TTL_HOURS"),
-        whole("staleness_threshold_mins", 1, WEEK_MINS, "Stored state older than this is compared with GitHub before it is trusted.").default("60"),
-        whole("spool_grace_mins", 1, WEEK_MINS, "How long a handled webhook is kept.").default("60"),
+        minutes("staleness_threshold_mins", WEEK_MINS, "Stored state older than this is compared with GitHub before it is trusted.").default("60").env("MERGE_TRAIN_STALENESS_THRESHOLD_MINS"),
+        minutes("spool_grace_mins", WEEK_MINS, "How long a handled webhook is kept.").default("60"),
         whole("history_retention_days", 1, TEN_YEARS_DAYS, "How long the events of a finished train or run are kept.").default("7"),
         whole("compact_after_events", 10, 1_000_000, "After how many events a repository's snapshot is renewed.").default("1000"),
-        whole("compact_interval_mins", 1, WEEK_MINS, "How often snapshots are considered for renewal.").default("60"),
+        minutes("compact_interval_mins", WEEK_MINS, "How often snapshots are considered for renewal.").default("60"),
     ] },
     Section { name: "log", rows: Rows::One, doc: "What is written to standard error.", settings: &[
         set("format", Kind::Choice(&["auto", "json", "text"]), "`auto` is `text` on a terminal and `json` elsewhere.").default("auto"),
@@ -176,20 +187,20 @@ pub static SECTIONS: &[Section] = &[
     ] },
     Section { name: "ratchet.fixer", rows: Rows::One, doc: "The program that mends what broke.", settings: &[
         set("command", Kind::Texts, "The program and its arguments. No shell is involved."),
-        whole("timeout_mins", 1, DAY_MINS, "How long it may take.").default("30"),
+        minutes("timeout_mins", DAY_MINS, "How long it may take.").default("30"),
         whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
         whole("max_memory_mb", 64, MOST_MB, "How much memory one may take. Unset: all there is."),
     ] },
     Section { name: "workflows", rows: Rows::Many, doc: "Work of your own that runs as durably as a train.", settings: &[
         set("name", Kind::Text, "What it is called; each name once.").required(),
         set("command", Kind::Texts, "The program and its arguments. No shell is involved.").required(),
-        whole("timeout_mins", 1, WEEK_MINS, "How long it may take.").default("60"),
+        minutes("timeout_mins", WEEK_MINS, "How long it may take.").default("60"),
     ] },
     Section { name: "schedules", rows: Rows::Many, doc: "When workflows start by themselves.", settings: &[
         set("name", Kind::Text, "What it is called; each name once.").required(),
         set("workflow", Kind::Text, "The name of the workflow to start.").required(),
         set("tenant", Kind::Tenant, "Whose run it is: the owner of the repositories.").required(),
-        whole("every_mins", 1, WEEK_MINS, "How often.").required(),
+        minutes("every_mins", WEEK_MINS, "How often.").required(),
     ] },
     Section { name: "slack", rows: Rows::One, doc: "Commands from Slack.", settings: &[
         set("signing_secret", Kind::Secret, "The secret that Slack signs requests with."),

