@@ -4,9 +4,11 @@ mod access;
 mod body;
 mod health;
 mod idempotency;
+mod page;
 mod problem;
 mod repos;
 mod requests;
+mod trains;
 mod webhook;
 
 use std::sync::Arc;
@@ -34,6 +36,8 @@ pub struct App {
     pub health: Arc<Health>,
     pub metrics: PrometheusHandle,
     pub github: github::Client,
+    /// What the addresses of pages at GitHub begin with.
+    pub web_url: String,
 }
 
 pub fn router(app: Arc<App>) -> Router {
@@ -42,6 +46,11 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
+        .route("/api/v1/repos", get(repos::list))
+        .route("/api/v1/repos/{owner}/{repo}/trains", get(trains::list))
+        .route("/api/v1/repos/{owner}/{repo}/trains/{pr}", get(trains::show))
+        .route("/api/v1/repos/{owner}/{repo}/trains/{pr}/start", post(trains::start))
+        .route("/api/v1/repos/{owner}/{repo}/trains/{pr}/stop", post(trains::stop))
         .route("/api/v1/repos/{owner}/{repo}/state", get(repos::state))
         .route("/api/v1/repos/{owner}/{repo}/sync", post(repos::sync))
         .fallback(|| async { Problem::not_found("there is nothing at this address") })

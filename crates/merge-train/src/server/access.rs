@@ -6,13 +6,8 @@ use merge_train_core::ids::TenantId;
 use super::problem::Problem;
 use crate::config::{ApiKey, Role};
 
-/// The key that a request presents, if it may do what the role may, with the tenant's data.
-pub fn require<'a>(
-    keys: &'a [ApiKey],
-    headers: &HeaderMap,
-    role: Role,
-    tenant: &TenantId,
-) -> Result<&'a ApiKey, Problem> {
+/// The key that a request presents.
+pub fn presented<'a>(keys: &'a [ApiKey], headers: &HeaderMap) -> Result<&'a ApiKey, Problem> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let presented = bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()));
     let Some(presented) = presented else {
@@ -21,13 +16,23 @@ pub fn require<'a>(
         ));
     };
     let key = keys.iter().find(|key| key.opens_with(presented.trim()));
-    let key = key.ok_or_else(|| Problem::unauthorized("this API key is not known"))?;
+    key.ok_or_else(|| Problem::unauthorized("this API key is not known"))
+}
+
+/// The key that a request presents, if it may do what the role may, with the tenant's data.
+pub fn require<'a>(
+    keys: &'a [ApiKey],
+    headers: &HeaderMap,
+    role: Role,
+    tenant: &TenantId,
+) -> Result<&'a ApiKey, Problem> {
+    let key = presented(keys, headers)?;
     if !key.tenant.includes(tenant) {
         // Not "forbidden": that would tell that there is something.
         return Err(Problem::not_found("there is no such repository here"));
     }
     if key.role < role {
-        let detail = format!("the API key {:?} may not do this", key.name);
+        let detail = format!("the API key {:?} may only look: this needs the role \"{}\"", key.name, role.as_str());
         return Err(Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail));
     }
     Ok(key)

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use merge_train_core::ids::RunId;
 use merge_train_core::inbox::{Key, Source};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use store::{Admission, Arrival};
 
 use super::App;
@@ -31,8 +31,13 @@ pub async fn admit(app: &App, arrival: Arrival) -> Result<Admission, Problem> {
     }
 }
 
-/// What the caller is told, and the word for it in the metrics.
-pub fn answer(source: Source, key: &Key, admission: Admission) -> Result<(Response, &'static str), Problem> {
+/// What the caller is told, `besides` included, and the word for it in the metrics.
+pub fn answer(
+    source: Source,
+    key: &Key,
+    admission: Admission,
+    besides: &Map<String, Value>,
+) -> Result<(Response, &'static str), Problem> {
     let result = match &admission {
         Admission::Accepted | Admission::Claimed(_) => "accepted",
         Admission::InFlight { .. } => "in_flight",
@@ -41,7 +46,14 @@ pub fn answer(source: Source, key: &Key, admission: Admission) -> Result<(Respon
         Admission::Conflict => "conflict",
     };
     metrics::counter!(IDEMPOTENCY_HITS, "source" => source.as_str(), "result" => result).increment(1);
-    let waits = |status: &str| (StatusCode::ACCEPTED, Json(json!({ "status": status, "key": key }))).into_response();
+    let with_besides = |mut body: Value| {
+        if let Some(members) = body.as_object_mut() {
+            members.extend(besides.clone());
+        }
+        Json(body)
+    };
+    let waits =
+        |status: &str| (StatusCode::ACCEPTED, with_besides(json!({ "status": status, "key": key }))).into_response();
     let response = match admission {
         Admission::Accepted | Admission::Claimed(_) => waits("accepted"),
         Admission::InFlight { run_id } => {
@@ -50,7 +62,7 @@ pub fn answer(source: Source, key: &Key, admission: Admission) -> Result<(Respon
         }
         Admission::Replay { response, run_id } => {
             hit(key, run_id.as_ref());
-            let body = Json(response.unwrap_or(json!({ "status": "processed", "key": key })));
+            let body = with_besides(response.unwrap_or(json!({ "status": "processed", "key": key })));
             (StatusCode::ACCEPTED, [("idempotent-replayed", "true")], body).into_response()
         }
         Admission::Exhausted { error } => {

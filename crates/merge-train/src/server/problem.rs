@@ -40,6 +40,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", detail)
     }
 
+    /// What is asked for does not go together with what is.
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "CONFLICT", detail)
+    }
+
     pub fn method_not_allowed() -> Self {
         let detail = "this address does not know the method; the Allow header lists those it does";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)

@@ -11,7 +11,7 @@ use github::webhook;
 use merge_train_core::command;
 use merge_train_core::ids::{DeliveryId, RepoId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
-use serde_json::json;
+use serde_json::{Map, json};
 use store::{Admission, Arrival, Priority, Route};
 
 use super::App;
@@ -55,7 +55,7 @@ async fn take_in(app: &App, headers: &HeaderMap, event: &str, body: Body) -> Res
     if let (Admission::Accepted, Some((repo, urgency))) = (&admission, &addressee) {
         app.driver.wake(repo, *urgency);
     }
-    idempotency::answer(Source::GithubWebhook, &key, admission)
+    idempotency::answer(Source::GithubWebhook, &key, admission, &Map::new())
 }
 
 /// Whose worker is to be woken, and how.

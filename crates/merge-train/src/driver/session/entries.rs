@@ -35,7 +35,9 @@ fn parse(entry: &Entry) -> Result<Input, String> {
             Ok(Input::Delivery { delivery, hash: entry.hash.clone(), received_at: entry.received_at })
         }
         Source::Api => {
-            let request = serde_json::from_value::<Request>(entry.label.clone().into());
+            // A name alone, or JSON where there is more to say.
+            let label = serde_json::from_str(&entry.label).unwrap_or_else(|_| Value::from(entry.label.clone()));
+            let request = serde_json::from_value::<Request>(label);
             let request = request.map_err(|error| format!("no such request: {error}"))?;
             Ok(Input::Asked { key: entry.key.clone(), request })
         }

@@ -1,0 +1,101 @@
+//! Starting and stopping trains. What is asked for is put into the inbox; the repository's worker decides on it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use merge_train_core::ids::{PrNumber, RepoId, StreamId};
+use merge_train_core::repo::{PrState, RepoState, Request};
+use serde_json::Map;
+use store::Priority;
+
+use super::{known, no_train, pull_request, repository};
+use crate::config::Role;
+use crate::driver::Urgency;
+use crate::server::App;
+use crate::server::access::require;
+use crate::server::problem::Problem;
+use crate::server::requests::{self, Asked};
+
+/// An order that somebody may give for a pull request.
+#[derive(Clone, Copy)]
+enum Order {
+    Start,
+    Stop,
+}
+
+/// Starts the train of a stack, as `@merge-train start` on its root does.
+pub async fn start(
+    State(app): State<Arc<App>>,
+    Path(path): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    give(&app, Order::Start, &path, &headers, body).await
+}
+
+/// Stops the train that has the pull request on board, before anything else that waits.
+pub async fn stop(
+    State(app): State<Arc<App>>,
+    Path(path): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    give(&app, Order::Stop, &path, &headers, body).await
+}
+
+async fn give(
+    app: &App,
+    order: Order,
+    (owner, name, number): &(String, String, String),
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let repo = repository(owner, name)?;
+    let client = require(&app.api_keys, headers, Role::Operator, &repo.tenant())?;
+    let pr = pull_request(number)?;
+    let held = app.budget.read(headers, body).await?;
+    requests::no_parameters(&held.bytes)?;
+    let (request, priority, urgency) = match order {
+        Order::Start => (Request::StartTrain { pr }, Priority::Normal, Urgency::Usual),
+        Order::Stop => (Request::StopTrain { pr }, Priority::Stop, Urgency::Alarm),
+    };
+    let stream = StreamId::Repo(repo.clone());
+    let follow = format!("/api/v1/repos/{repo}/trains/{pr}");
+    let besides = Map::from_iter([("train".to_owned(), follow.as_str().into())]);
+    let asked = Asked { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides };
+    let key = requests::key(headers, &client.name)?;
+    // A repetition gets what the first got, although what it was about may be over by now.
+    if app.store.record(&repo.tenant(), &key).await?.is_none() {
+        check(&repo, &known(app, &repo).await?, order, pr)?;
+    }
+    let mut response = requests::admit(app, key, asked, &held.bytes).await?;
+    app.driver.wake(&repo, urgency);
+    if let Ok(address) = HeaderValue::from_str(&follow) {
+        response.headers_mut().insert(header::LOCATION, address);
+    }
+    Ok(response)
+}
+
+/// What need not wait for the worker to be refused.
+fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result<(), Problem> {
+    let Some(known) = state.pr(pr) else {
+        let detail = format!(
+            "there is no pull request #{pr} in {repo}, as far as is known here; if it is new, POST \
+             /api/v1/repos/{repo}/sync has the daemon look again"
+        );
+        return Err(Problem::not_found(detail));
+    };
+    match (order, &known.state) {
+        (Order::Stop, _) if state.train_of(pr).is_none() => Err(no_train(repo, pr)),
+        (Order::Stop, _) | (Order::Start, PrState::Open) => Ok(()),
+        (Order::Start, PrState::Merged { .. }) => Err(Problem::conflict(format!(
+            "pull request #{pr} of {repo} is merged: there is nothing left of it to land"
+        ))),
+        (Order::Start, PrState::Closed { .. }) => {
+            Err(Problem::conflict(format!("pull request #{pr} of {repo} is closed: reopen it if it is to land")))
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A train as the API shows it.
+
+use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::repo::{PrState, RepoState};
+use merge_train_core::train::status::{Row, Standing, Why};
+use merge_train_core::train::{CascadePhase, TrainRecord, TrainState};
+use serde_json::{Value, json};
+
+/// A train, what it waits for and how far each of its pull requests is.
+pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecord) -> Value {
+    let root = train.original_root_pr;
+    let stack: Vec<Value> = stack(state, root).iter().map(row).collect();
+    let why: Option<Why> = None;
+    let page = |pr: PrNumber| format!("{web_url}/{repo}/pull/{pr}");
+    json!({
+        "repo": repo,
+        "root": root,
+        "url": page(root),
+        "state": train.state,
+        "run_state": run_state(train.state),
+        "current_pr": train.current_pr,
+        "phase": phase(&train.cascade_phase),
+        "started_at": train.started_at,
+        "stopped_at": train.stopped_at,
+        "why": why,
+        "error": train.error,
+        "stack": stack,
+        "status_comment_url": train.status_comment_id.map(|comment| format!("{}#issuecomment-{comment}", page(root))),
+        "record": train,
+    })
+}
+
+/// The pull requests above and including the root, each after the one it is stacked on.
+fn stack(state: &RepoState, root: PrNumber) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut next = vec![root];
+    while let Some(pr) = next.pop() {
+        let Some((known, branch)) = state.pr(pr).and_then(|known| Some((known, known.head_ref.clone()?))) else {
+            continue;
+        };
+        if rows.iter().any(|row| row.pr == pr) {
+            continue;
+        }
+        let standing = match &known.state {
+            PrState::Open if known.draft => Standing::Draft,
+            PrState::Open => Standing::Open,
+            PrState::Merged { merge_commit_sha, .. } => Standing::Landed(merge_commit_sha.clone()),
+            PrState::Closed { .. } => Standing::Closed,
+        };
+        rows.push(Row { pr, branch, predecessor: known.predecessor, standing });
+        next.extend(state.descendants(pr).collect::<Vec<_>>().into_iter().rev());
+    }
+    rows
+}
+
+fn row(row: &Row) -> Value {
+    let (standing, merge_commit) = match &row.standing {
+        Standing::Open => ("open", None),
+        Standing::Draft => ("draft", None),
+        Standing::Landed(commit) => ("landed", commit.as_ref()),
+        Standing::Closed => ("closed", None),
+    };
+    json!({
+        "pr": row.pr,
+        "branch": row.branch,
+        "predecessor": row.predecessor,
+        "standing": standing,
+        "merge_commit": merge_commit,
+    })
+}
+
+/// The state of the run that a train is, in the words that runs of all kinds share.
+fn run_state(state: TrainState) -> &'static str {
+    match state {
+        TrainState::Running => "running",
+        TrainState::WaitingCi => "waiting_external",
+        TrainState::Stopped => "cancelled",
+        TrainState::Aborted => "failed",
+        TrainState::NeedsManualReview => "awaiting_approval",
+    }
+}
+
+/// The name of the phase; who is in it and how far is in the record.
+fn phase(phase: &CascadePhase) -> &'static str {
+    match phase {
+        CascadePhase::Idle => "idle",
+        CascadePhase::Preparing { .. } => "preparing",
+        CascadePhase::SquashPending { .. } => "squash_pending",
+        CascadePhase::Reconciling { .. } => "reconciling",
+        CascadePhase::CatchingUp { .. } => "catching_up",
+        CascadePhase::Retargeting { .. } => "retargeting",
+    }
+}
