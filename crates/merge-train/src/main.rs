@@ -8,12 +8,15 @@ mod demo;
 mod doctor;
 mod driver;
 mod plan;
+mod remote;
 mod serve;
 mod server;
 mod sim;
 mod state;
+mod status;
 mod storage;
 mod telemetry;
+mod train;
 mod upkeep;
 
 use std::process::ExitCode;
@@ -48,6 +51,14 @@ enum Command {
     Sim(sim::Args),
     /// Export, import, inspect or verify the state.
     State(state::Args),
+    /// Show trains: how far each is, why it does not move yet, and who can change that.
+    ///
+    /// Asks a running daemon. Exit code 0: told. 3: the train that was named is not there. 1: an error. 2: wrong arguments.
+    Status(status::Args),
+    /// Start or stop a train.
+    ///
+    /// Asks a running daemon. Exit code 0: taken in. 3: there is no train to stop. 1: an error. 2: wrong arguments.
+    Train(train::Args),
 }
 
 #[tokio::main]
@@ -64,6 +75,8 @@ async fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args).await.map(done),
         Command::Sim(args) => sim::run(args).await.map(done),
         Command::State(args) => state::run(args).await.map(done),
+        Command::Status(args) => status::run(args).await,
+        Command::Train(args) => train::run(args).await,
     };
     match outcome {
         Ok(code) => code,
@@ -76,9 +89,14 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Help, or what is wrong with the arguments. That is an error like any other: 2 is what `plan` exits with when it has an
-/// answer that nobody likes.
+/// Help, or what is wrong with the arguments. That is 2, as usual, but for the older commands: there 2 is what `plan` exits
+/// with when it has an answer that nobody likes.
 fn explain(usage: &clap::Error) -> ExitCode {
     let _ = usage.print();
-    if usage.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let command = std::env::args().nth(1);
+    match command.as_deref() {
+        _ if !usage.use_stderr() => ExitCode::SUCCESS,
+        Some("status" | "train") => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
 }

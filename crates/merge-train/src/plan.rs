@@ -3,7 +3,7 @@
 //! **Invariant:** GitHub and the remote are only read. What is computed is thrown away; a daemon may use the same clone.
 
 mod formation;
-mod target;
+pub mod target;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

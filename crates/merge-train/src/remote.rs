@@ -1,0 +1,189 @@
+//! A running daemon, as the commands beside it see it: through its API.
+
+mod error;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use reqwest::{Method, RequestBuilder, Response};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::{Host, Url};
+
+use crate::config::{Config, Environment, Secret};
+
+pub use error::Error;
+
+/// A daemon that has not answered by then does not.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where the daemon is, and who asks.
+#[derive(clap::Args)]
+pub struct Access {
+    /// Where the daemon is; without it, where the configuration says that it listens.
+    #[arg(long, value_name = "URL", env = "MERGE_TRAIN_SERVER", global = true)]
+    server: Option<String>,
+    /// The API key, one of the configuration's [[api_keys]]. In the environment nobody else on this machine can see it.
+    #[arg(long, value_name = "KEY", env = "MERGE_TRAIN_API_KEY", hide_env_values = true, global = true)]
+    key: Option<String>,
+    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+}
+
+/// A daemon to talk to.
+pub struct Daemon {
+    http: reqwest::Client,
+    url: String,
+    key: Secret,
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(flatten)]
+    lists: std::collections::BTreeMap<String, Listed<T>>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Listed<T> {
+    Items(Vec<T>),
+    Other(serde_json::Value),
+}
+
+impl Access {
+    /// The daemon that is meant. Nothing is sent yet.
+    pub fn daemon(&self) -> anyhow::Result<Daemon> {
+        let url = match &self.server {
+            Some(url) => url.clone(),
+            None => {
+                let config = Config::load(self.config.as_deref(), &Environment::of_process()).context(
+                    "where the daemon is, the configuration does not say; --server or MERGE_TRAIN_SERVER would",
+                )?;
+                address(config.server.public_url.as_deref(), config.server.bind_address)?
+            }
+        };
+        let key = self.key.clone().filter(|key| !key.trim().is_empty()).ok_or(Error::NoKey)?;
+        Daemon::new(&url, Secret::new(key.trim()))
+    }
+}
+
+/// Where a daemon of this configuration is reached from this machine.
+fn address(public_url: Option<&str>, bind_address: SocketAddr) -> anyhow::Result<String> {
+    if let Some(url) = public_url {
+        return Ok(url.to_owned());
+    }
+    anyhow::ensure!(
+        bind_address.port() != 0,
+        "server.bind_address is {bind_address}, so that only the daemon knows its port: say --server URL, which it prints \
+         when it starts"
+    );
+    // To listen on every address is no place to connect to.
+    let ip = match bind_address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    Ok(format!("http://{}", SocketAddr::new(ip, bind_address.port())))
+}
+
+impl Daemon {
+    fn new(url: &str, key: Secret) -> anyhow::Result<Self> {
+        let wrong = || Error::BadAddress { url: url.to_owned() };
+        let parsed = Url::parse(url).ok().filter(|url| ["http", "https"].contains(&url.scheme())).ok_or_else(wrong)?;
+        let mut http =
+            reqwest::Client::builder().timeout(TIMEOUT).user_agent(concat!("merge-train/", env!("CARGO_PKG_VERSION")));
+        if is_this_machine(parsed.host().ok_or_else(wrong)?) {
+            // No proxy can reach it.
+            http = http.no_proxy();
+        }
+        Ok(Self { http: http.build()?, url: url.trim_end_matches('/').to_owned(), key })
+    }
+
+    /// What is at a path of the API.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.read(self.send(self.request(Method::GET, path)).await?).await
+    }
+
+    /// Everything in a list of the API, whose pages have it under `name`.
+    pub async fn list<T: DeserializeOwned>(&self, path: &str, name: &str) -> Result<Vec<T>, Error> {
+        let mut all = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let query = cursor.iter().map(|cursor| ("cursor", cursor.as_str()));
+            let request = self.request(Method::GET, path).query(&query.collect::<Vec<_>>());
+            let mut page: Page<T> = self.read(self.send(request).await?).await?;
+            match page.lists.remove(name) {
+                Some(Listed::Items(items)) => all.extend(items),
+                Some(Listed::Other(_)) | None => return Err(self.no_daemon()),
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Asks for something, once however often it is called with the same `id`.
+    pub async fn order<T: DeserializeOwned>(&self, path: &str, id: &str) -> Result<T, Error> {
+        let request = self.request(Method::POST, path).header("x-idempotency-key", id);
+        self.read(self.send(request).await?).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url)).bearer_auth(self.key.expose())
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
+        request.send().await.map_err(|source| Error::Unreachable { url: self.url.clone(), source })
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Error> {
+        let status = response.status().as_u16();
+        let body = response.bytes().await.map_err(|source| Error::Unreachable { url: self.url.clone(), source })?;
+        if (200..300).contains(&status) {
+            return serde_json::from_slice(&body).map_err(|_| self.no_daemon());
+        }
+        Err(Error::refused(&self.url, status, &body))
+    }
+
+    fn no_daemon(&self) -> Error {
+        Error::NoDaemon { url: self.url.clone() }
+    }
+}
+
+fn is_this_machine(host: Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(ip) => ip.is_loopback(),
+        Host::Ipv6(ip) => ip.is_loopback(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_says_where_the_daemon_is() {
+        let at = |public: Option<&str>, bind: &str| address(public, bind.parse().unwrap()).map_err(|e| e.to_string());
+        assert_eq!(at(None, "0.0.0.0:8080"), Ok("http://127.0.0.1:8080".into()));
+        assert_eq!(at(None, "[::]:8080"), Ok("http://[::1]:8080".into()));
+        assert_eq!(at(None, "10.0.0.7:80"), Ok("http://10.0.0.7:80".into()));
+        assert_eq!(at(Some("https://train.example"), "0.0.0.0:0"), Ok("https://train.example".into()));
+        let told = at(None, "127.0.0.1:0").expect_err("nobody knows the port");
+        assert!(told.contains("--server URL"), "{told}");
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_told() {
+        for url in ["", "localhost:8080", "ftp://x", "nonsense"] {
+            let told = Daemon::new(url, Secret::new("k")).err().expect("no address").to_string();
+            assert!(told.contains("http://"), "{told}");
+        }
+    }
+}

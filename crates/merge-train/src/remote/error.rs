@@ -1,0 +1,50 @@
+//! What can go wrong between a command and the daemon, in words that say what to do.
+
+use serde::Deserialize;
+
+/// Why the daemon did not do or tell what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "no API key: set MERGE_TRAIN_API_KEY, or say --key KEY; the [[api_keys]] of the daemon's configuration have the \
+         SHA-256 of each that it takes"
+    )]
+    NoKey,
+    #[error("{url:?} is not where a daemon can be: write its address as http://HOST:PORT or https://HOST")]
+    BadAddress { url: String },
+    #[error(
+        "the daemon at {url} cannot be reached: is `merge-train serve` running there? --server or MERGE_TRAIN_SERVER \
+         names another address"
+    )]
+    Unreachable { url: String, source: reqwest::Error },
+    #[error("what answers at {url} is not this version of merge-train: check the address")]
+    NoDaemon { url: String },
+    #[error("the daemon at {url} refused the API key ({detail}): check MERGE_TRAIN_API_KEY or --key")]
+    KeyRefused { url: String, detail: String },
+    /// The name of the problem is for programs; the sentence is for people.
+    #[error("{detail}")]
+    Refused { code: String, detail: String },
+}
+
+/// The members of `application/problem+json` that are read here.
+#[derive(Deserialize)]
+struct Problem {
+    code: String,
+    detail: String,
+}
+
+impl Error {
+    pub(super) fn refused(url: &str, status: u16, body: &[u8]) -> Self {
+        let url = url.to_owned();
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(Problem { detail, .. }) if status == 401 => Self::KeyRefused { url, detail },
+            Ok(Problem { code, detail }) => Self::Refused { code, detail },
+            Err(_) => Self::NoDaemon { url },
+        }
+    }
+
+    /// Whether the daemon knows no such train.
+    pub fn is_no_such_train(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == "NO_SUCH_TRAIN")
+    }
+}

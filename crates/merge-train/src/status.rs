@@ -1,0 +1,100 @@
+//! `merge-train status`: the trains, how far they are, and what they wait for.
+
+pub mod table;
+mod target;
+
+use std::io;
+use std::process::ExitCode;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use merge_train_core::ids::{PrNumber, RepoId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::remote::{Access, Daemon};
+use crate::{clock, telemetry};
+use table::{Ink, Train};
+use target::Scope;
+
+/// The exit code where a train was named that is not there.
+pub const NO_SUCH_TRAIN: u8 = 3;
+
+/// How many repositories are asked about at once.
+const AT_ONCE: usize = 8;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A repository, or the train that has this pull request on board; without it, all that the key may see.
+    #[arg(value_name = "OWNER/REPO[#N]")]
+    scope: Option<Scope>,
+    #[command(flatten)]
+    access: Access,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A repository as the list of them has it.
+#[derive(Deserialize)]
+struct Listed {
+    repo: RepoId,
+}
+
+/// Exits with 3 where a train is named and there is none.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    telemetry::init_plain();
+    let daemon = args.access.daemon()?;
+    match args.scope {
+        Some(Scope { repo, pull: Some(pull) }) => one(&daemon, &repo, pull, args.json).await,
+        Some(Scope { repo, pull: None }) => {
+            let trains = trains(&daemon, &repo).await?;
+            print(&[(repo, trains)], args.json)
+        }
+        None => {
+            let repos: Vec<Listed> = daemon.list("/api/v1/repos", "repos").await?;
+            let asked = repos.into_iter().map(|Listed { repo }| async {
+                let trains = trains(&daemon, &repo).await?;
+                anyhow::Ok((repo, trains))
+            });
+            let all: Vec<_> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+            print(&all, args.json)
+        }
+    }
+}
+
+async fn trains(daemon: &Daemon, repo: &RepoId) -> anyhow::Result<Vec<Value>> {
+    Ok(daemon.list(&format!("/api/v1/repos/{repo}/trains"), "trains").await?)
+}
+
+async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> anyhow::Result<ExitCode> {
+    match daemon.get::<Value>(&format!("/api/v1/repos/{repo}/trains/{pull}")).await {
+        Ok(train) if as_json => println!("{}", serde_json::to_string_pretty(&train)?),
+        Ok(train) => print!("{}", table::detail(&Train::read(&train)?, Ink::of(&io::stdout()), clock::now())),
+        Err(error) if error.is_no_such_train() => {
+            eprintln!("error: {error}");
+            return Ok(ExitCode::from(NO_SUCH_TRAIN));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All trains of these repositories: for a program one list, for a person a table for each.
+fn print(all: &[(RepoId, Vec<Value>)], as_json: bool) -> anyhow::Result<ExitCode> {
+    let count: usize = all.iter().map(|(_, trains)| trains.len()).sum();
+    if as_json {
+        let trains: Vec<&Value> = all.iter().flat_map(|(_, trains)| trains).collect();
+        println!("{}", serde_json::to_string_pretty(&json!({ "trains": trains }))?);
+    } else if let ([(repo, _)], 0) = (all, count) {
+        println!("No trains in {repo}.");
+    } else if count == 0 {
+        println!("No trains in any of {} repositories.", all.len());
+    } else {
+        let ink = Ink::of(&io::stdout());
+        for (repo, trains) in all.iter().filter(|(_, trains)| !trains.is_empty()) {
+            let trains: Vec<Train> = trains.iter().map(Train::read).collect::<Result<_, _>>()?;
+            print!("{}", table::overview(repo, &trains, ink, clock::now()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,175 @@
+//! Trains, as a person reads them on a terminal.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use merge_train_core::ids::{BranchName, PrNumber, RepoId};
+use merge_train_core::train::status::Why;
+use merge_train_core::train::{TrainError, TrainState};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What of a train's JSON is shown.
+#[derive(Deserialize)]
+pub struct Train {
+    pub repo: RepoId,
+    pub root: PrNumber,
+    pub state: TrainState,
+    pub current_pr: PrNumber,
+    pub phase: String,
+    pub started_at: Timestamp,
+    pub why: Option<Why>,
+    pub error: Option<TrainError>,
+    pub stack: Vec<Member>,
+    pub status_comment_url: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub struct Member {
+    pub pr: PrNumber,
+    pub branch: BranchName,
+    pub predecessor: Option<PrNumber>,
+    pub standing: String,
+    pub merge_commit: Option<String>,
+}
+
+/// Whether there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    Plain,
+    Coloured,
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const RED: &str = "31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+
+impl Ink {
+    /// Colours on a terminal, unless somebody does not want them (<https://no-color.org>).
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if stream.is_terminal() && !unwanted { Self::Coloured } else { Self::Plain }
+    }
+
+    fn paint(self, colour: &str, text: &str) -> String {
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Coloured => format!("\u{1b}[{colour}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+impl Train {
+    /// Reads what the API says of a train.
+    pub fn read(train: &Value) -> anyhow::Result<Self> {
+        Self::deserialize(train).context("the daemon is of another version than this command")
+    }
+
+    fn state_name(&self) -> &'static str {
+        match self.state {
+            TrainState::Running => "running",
+            TrainState::WaitingCi => "waiting_ci",
+            TrainState::Stopped => "stopped",
+            TrainState::Aborted => "aborted",
+            TrainState::NeedsManualReview => "needs_manual_review",
+        }
+    }
+
+    fn colour(&self) -> &'static str {
+        match self.state {
+            TrainState::Running => GREEN,
+            TrainState::WaitingCi => YELLOW,
+            TrainState::Stopped => DIM,
+            TrainState::Aborted | TrainState::NeedsManualReview => RED,
+        }
+    }
+
+    fn landed(&self) -> String {
+        let landed = self.stack.iter().filter(|member| member.standing == "landed").count();
+        format!("{landed} of {}", self.stack.len())
+    }
+
+    /// Why it does not move, in one line; none while it does.
+    fn why_not_yet(&self, now: Timestamp) -> Option<String> {
+        if let Some(Why { blocker, who, since, next }) = &self.why {
+            let since = ago(*since, now);
+            return Some(format!("why not yet: {} · {} · {since} · {}", line(blocker), line(who), line(next)));
+        }
+        self.error.as_ref().map(|error| format!("what went wrong: {}", line(&error.message)))
+    }
+}
+
+/// The trains of a repository, a row for each.
+pub fn overview(repo: &RepoId, trains: &[Train], ink: Ink, now: Timestamp) -> String {
+    const HEADINGS: [&str; 5] = ["ROOT", "STATE", "CURRENT", "PHASE", "LANDED"];
+    let rows: Vec<[String; 5]> = trains
+        .iter()
+        .map(|train| {
+            let (root, current) = (format!("#{}", train.root), format!("#{}", train.current_pr));
+            [root, train.state_name().to_owned(), current, train.phase.clone(), train.landed()]
+        })
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([HEADINGS[column].len()]).max();
+    let widths: [usize; 5] = std::array::from_fn(|column| width(column).unwrap_or_default());
+    let padded = |cells: [&str; 5]| -> Vec<String> {
+        cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect()
+    };
+    let mut text = format!("{}\n", ink.paint(BOLD, &repo.to_string()));
+    let _ = writeln!(text, "  {}", ink.paint(DIM, padded(HEADINGS).join("  ").trim_end()));
+    for (train, row) in trains.iter().zip(&rows) {
+        let mut cells = padded(row.each_ref().map(String::as_str));
+        cells[1] = ink.paint(train.colour(), &cells[1]);
+        let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
+        if let Some(why) = train.why_not_yet(now) {
+            let _ = writeln!(text, "  {:width$}  {why}", "", width = widths[0]);
+        }
+    }
+    text
+}
+
+/// One train with its stack.
+pub fn detail(train: &Train, ink: Ink, now: Timestamp) -> String {
+    let mut text = overview(&train.repo, std::slice::from_ref(train), ink, now);
+    let _ = writeln!(text, "\n  started {}", ago(train.started_at, now));
+    for member in &train.stack {
+        let on = member.predecessor.map(|on| format!(" on #{on}")).unwrap_or_default();
+        let standing = match &member.merge_commit {
+            Some(commit) => format!("{} as {}", member.standing, commit.get(..12).unwrap_or(commit)),
+            None => member.standing.clone(),
+        };
+        let mark = if member.pr == train.current_pr { "→" } else { " " };
+        let _ = writeln!(text, "  {mark} #{} {}{on}: {standing}", member.pr, member.branch);
+    }
+    if let (Some(_), Some(error)) = (&train.why, &train.error) {
+        let _ = writeln!(text, "  what went wrong: {}", line(&error.message));
+    }
+    if let Some(url) = &train.status_comment_url {
+        let _ = writeln!(text, "  {url}");
+    }
+    text
+}
+
+/// How long ago that was, to the unit that matters.
+fn ago(since: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(since).as_secs().max(0);
+    let (number, unit) = match seconds {
+        0..60 => return "just now".to_owned(),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{number} {unit}{} ago", if number == 1 { "" } else { "s" })
+}
+
+/// What others wrote, on one line and without anything that a terminal would obey.
+fn line(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;
