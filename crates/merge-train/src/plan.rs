@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{BranchName, PrNumber};
 use merge_train_core::plan::{Member, Plan};
-use merge_train_core::train::{MergeMethods, check_merge_method_preflight};
+use merge_train_core::train::check_merge_method_preflight;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +129,7 @@ async fn compute(
 
 fn judge(target: &Target, formation: Formation, settings: &RepoSettings, plan: Plan, max_stack_size: usize) -> Outlook {
     let Formation { members, mut refusals, mut notes } = formation;
-    match merge_methods(settings) {
+    match settings.merge_methods() {
         Some(methods) => {
             if let Err(refusal) = check_merge_method_preflight(&methods) {
                 let reason = refusal.reason();
@@ -153,14 +153,6 @@ fn judge(target: &Target, formation: Formation, settings: &RepoSettings, plan: P
         refusals,
         notes,
     }
-}
-
-fn merge_methods(settings: &RepoSettings) -> Option<MergeMethods> {
-    Some(MergeMethods {
-        allow_squash_merge: settings.allow_squash_merge?,
-        allow_merge_commit: settings.allow_merge_commit?,
-        allow_rebase_merge: settings.allow_rebase_merge?,
-    })
 }
 
 impl Outlook {

@@ -50,6 +50,10 @@ pub enum MergeProgress {
     Merged {
         sha: Sha,
     },
+    /// The head is not the one that was found ready.
+    HeadChanged {
+        message: String,
+    },
     Failed {
         message: String,
     },
@@ -93,7 +97,7 @@ impl Repo {
         let answer = self.send(&call).await?;
         Ok(match answer.status {
             405 => MergeOutcome::NotMergeable { message: answer.message() },
-            409 => MergeOutcome::HeadChanged { message: answer.message() },
+            409 => conflict(answer.message()),
             _ => MergeOutcome::Merged { sha: answer.json::<Merged>()?.sha },
         })
     }
@@ -113,6 +117,15 @@ impl Repo {
     }
 }
 
+/// GitHub also answers 409 while the base moves, or while another merge is at work.
+fn conflict(message: String) -> MergeOutcome {
+    let lower = message.to_ascii_lowercase();
+    match lower.contains("base branch") || lower.contains("in progress") {
+        true => MergeOutcome::NotMergeable { message },
+        false => MergeOutcome::HeadChanged { message },
+    }
+}
+
 fn progress(answer: &Answer) -> Result<MergeProgress, Error> {
     #[derive(Deserialize)]
     #[serde(tag = "status", content = "details", rename_all = "snake_case")]
@@ -125,7 +138,7 @@ fn progress(answer: &Answer) -> Result<MergeProgress, Error> {
     // A 400 that is not about this merge has a message and no status.
     let report: Report = match answer.json() {
         Err(Error::Permanent { .. }) if answer.status >= 400 => {
-            return Ok(MergeProgress::Failed { message: answer.message() });
+            return Ok(failed(answer.message()));
         }
         other => other?,
     };
@@ -135,6 +148,14 @@ fn progress(answer: &Answer) -> Result<MergeProgress, Error> {
         }
         Report::Enqueued { message } => MergeProgress::Queued { message },
         Report::Merged { sha } => MergeProgress::Merged { sha },
-        Report::Failed { message } => MergeProgress::Failed { message },
+        Report::Failed { message } => failed(message),
     })
+}
+
+/// Here only the words tell: "Head branch was modified. Review and try the merge again."
+fn failed(message: String) -> MergeProgress {
+    match message.starts_with("Head branch was modified") {
+        true => MergeProgress::HeadChanged { message },
+        false => MergeProgress::Failed { message },
+    }
 }

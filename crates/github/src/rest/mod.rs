@@ -18,7 +18,7 @@ pub use git::{BranchDeletion, Commit};
 pub use logs::LogTail;
 pub use merges::{MergeOutcome, MergeProgress, MergeTicket, SquashMerge};
 pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset};
-pub use pulls::{NativeStack, Pull, PullCommit};
+pub use pulls::{NativeStack, Pull};
 pub use reactions::{GivenReaction, Reaction};
 pub use repository::RepoSettings;
 pub use reviews::{Review, ReviewComment};

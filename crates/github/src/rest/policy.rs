@@ -6,6 +6,11 @@ use serde::Deserialize;
 use crate::client::Repo;
 use crate::error::Error;
 
+/// How GitHub says that a branch has no protection; who may not look gets another message.
+const UNPROTECTED: &str = "not protected";
+/// How GitHub says that a private repository can have no rules: "Upgrade to GitHub Pro or make this repository public …".
+const NOT_IN_THIS_PLAN: &str = "Upgrade to GitHub";
+
 /// The classic protection of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BranchProtection {
@@ -80,25 +85,111 @@ pub enum Enforcement {
     Disabled,
 }
 
+impl Ruleset {
+    /// Whether it is enforced on a branch, which is the default branch.
+    pub fn binds_default(&self, branch: &BranchName) -> bool {
+        let named = |list: &str| {
+            let patterns = self.conditions.as_ref().and_then(|conditions| conditions["ref_name"][list].as_array());
+            let reference = format!("refs/heads/{branch}");
+            patterns.into_iter().flatten().filter_map(serde_json::Value::as_str).any(|pattern| match pattern {
+                "~ALL" | "~DEFAULT_BRANCH" => true,
+                pattern => matches(pattern.as_bytes(), reference.as_bytes()),
+            })
+        };
+        let is_for_branches = self.target.as_deref().is_none_or(|target| target == "branch");
+        self.enforcement == Enforcement::Active && is_for_branches && named("include") && !named("exclude")
+    }
+}
+
+/// Whether a text is one of those that a pattern stands for: `*` is anything but a slash, `**` is anything, `?` one character.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    match (pattern, text) {
+        ([], []) => true,
+        ([b'*', b'*', rest @ ..], _) => (0..=text.len()).any(|skipped| matches(rest, &text[skipped..])),
+        ([b'*', rest @ ..], _) => {
+            let segment = text.iter().take_while(|byte| **byte != b'/').count();
+            (0..=segment).any(|skipped| matches(rest, &text[skipped..]))
+        }
+        ([b'?', rest @ ..], [found, text @ ..]) => *found != b'/' && matches(rest, text),
+        ([wanted, rest @ ..], [found, text @ ..]) => wanted == found && matches(rest, text),
+        _ => false,
+    }
+}
+
+/// A repository whose plan has no rules is bound by none.
+fn without_such_a_plan<T>(rules: Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
+    match rules {
+        Err(Error::Forbidden { message, .. }) if message.starts_with(NOT_IN_THIS_PLAN) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
 impl Repo {
-    /// None for a branch without protection. Without `administration: read` the answer is [`Error::Forbidden`].
+    /// None for a branch without protection. Who may not see it, for lack of `administration: read`, is answered with
+    /// [`Error::Forbidden`] or [`Error::NotFound`].
     pub async fn branch_protection(&self, branch: &BranchName) -> Result<Option<BranchProtection>, Error> {
-        self.find(&self.get(&["branches", branch.as_str(), "protection"]).cached()).await
+        let call = self.get(&["branches", branch.as_str(), "protection"]).cached().expecting(&[403, 404]);
+        let answer = self.send(&call).await?;
+        let message = answer.message();
+        match answer.status {
+            404 if message.contains(UNPROTECTED) => Ok(None),
+            404 => Err(Error::NotFound { call: answer.call }),
+            403 if message.starts_with(NOT_IN_THIS_PLAN) => Ok(None),
+            403 => Err(Error::Forbidden { call: answer.call, message }),
+            _ => answer.json().map(Some),
+        }
     }
 
     /// The rules of all rulesets that bind a branch: only those that are enforced, and the organization's too.
     pub async fn branch_rules(&self, branch: &BranchName) -> Result<Vec<BranchRule>, Error> {
-        self.list(self.get(&["rules", "branches", branch.as_str()]).cached()).await
+        without_such_a_plan(self.list(self.get(&["rules", "branches", branch.as_str()]).cached()).await)
     }
 
     /// All rulesets of the repository and its organization, whatever their enforcement, without their rules.
     pub async fn rulesets(&self) -> Result<Vec<Ruleset>, Error> {
-        self.list(self.get(&["rulesets"]).query(&[("includes_parents", "true")]).cached()).await
+        without_such_a_plan(self.list(self.get(&["rulesets"]).query(&[("includes_parents", "true")]).cached()).await)
     }
 
     /// A ruleset with its rules.
     pub async fn ruleset(&self, id: u64) -> Result<Option<Ruleset>, Error> {
         let call = self.get(&["rulesets", &id.to_string()]).query(&[("includes_parents", "true")]);
         self.find(&call.cached()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn ruleset(enforcement: &str, include: &[&str], exclude: &[&str]) -> Ruleset {
+        let conditions = json!({"ref_name": {"include": include, "exclude": exclude}});
+        let ruleset =
+            json!({"id": 1, "name": "r", "target": "branch", "enforcement": enforcement, "conditions": conditions});
+        serde_json::from_value(ruleset).expect("a ruleset")
+    }
+
+    #[test]
+    fn a_ruleset_binds_the_branches_that_its_patterns_name() {
+        let main: BranchName = "release/main".parse().expect("a name");
+        for (include, exclude, expected) in [
+            (&["~ALL"][..], &[][..], true),
+            (&["~DEFAULT_BRANCH"], &[], true),
+            (&["refs/heads/release/main"], &[], true),
+            (&["refs/heads/release/*"], &[], true),
+            (&["refs/heads/**/main"], &[], true),
+            (&["refs/heads/*"], &[], false),
+            (&["refs/heads/release/mai?"], &["refs/tags/*"], true),
+            (&["~ALL"], &["refs/heads/r*/main"], false),
+            (&["refs/heads/other"], &[], false),
+            (&[], &[], false),
+        ] {
+            let found = ruleset("active", include, exclude).binds_default(&main);
+            assert_eq!(found, expected, "{include:?} without {exclude:?}");
+        }
+        assert!(!ruleset("evaluate", &["~ALL"], &[]).binds_default(&main));
+        assert!(!Ruleset { target: Some("tag".into()), ..ruleset("active", &["~ALL"], &[]) }.binds_default(&main));
+        assert!(!Ruleset { conditions: Some(Value::Null), ..ruleset("active", &[], &[]) }.binds_default(&main));
     }
 }

@@ -44,18 +44,6 @@ pub struct NativeStack {
     pub position: Option<u64>,
 }
 
-/// A commit of a pull request, and who made it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PullCommit {
-    pub sha: Sha,
-    /// As the commit says.
-    pub author_name: String,
-    pub author_email: String,
-    /// Where GitHub knows whose address that is.
-    pub author_login: Option<String>,
-    pub message: String,
-}
-
 #[derive(Deserialize)]
 struct Details {
     #[serde(default)]
@@ -96,46 +84,6 @@ impl Repo {
         };
         self.pages(call, take).await?;
         Ok(recent)
-    }
-
-    /// The commits of a pull request, oldest first. GitHub lists no more than 250.
-    pub async fn pull_commits(&self, number: PrNumber) -> Result<Vec<PullCommit>, Error> {
-        #[derive(Deserialize)]
-        struct Raw {
-            sha: Sha,
-            commit: Inner,
-            /// Null or empty where GitHub knows nobody of that address.
-            author: Option<Account>,
-        }
-        #[derive(Deserialize)]
-        struct Account {
-            login: Option<String>,
-        }
-        #[derive(Deserialize)]
-        struct Inner {
-            author: Option<Person>,
-            #[serde(default)]
-            message: String,
-        }
-        #[derive(Default, Deserialize)]
-        struct Person {
-            #[serde(default)]
-            name: String,
-            #[serde(default)]
-            email: String,
-        }
-        let commits: Vec<Raw> = self.list(self.get(&["pulls", &number.to_string(), "commits"])).await?;
-        let facts = |raw: Raw| {
-            let Person { name, email } = raw.commit.author.unwrap_or_default();
-            PullCommit {
-                sha: raw.sha,
-                author_name: name,
-                author_email: email,
-                author_login: raw.author.and_then(|author| author.login),
-                message: raw.commit.message,
-            }
-        };
-        Ok(commits.into_iter().map(facts).collect())
     }
 
     /// Lets a pull request merge into another branch.

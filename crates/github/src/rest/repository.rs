@@ -1,4 +1,5 @@
 use merge_train_core::ids::{BranchName, RepoId};
+use merge_train_core::train::MergeMethods;
 use serde::Deserialize;
 
 use crate::client::Repo;
@@ -23,6 +24,17 @@ pub struct RepoSettings {
     pub squash_merge_commit_title: Option<String>,
     /// `PR_BODY`, `COMMIT_MESSAGES` or `BLANK`.
     pub squash_merge_commit_message: Option<String>,
+}
+
+impl RepoSettings {
+    /// None where GitHub does not show them.
+    pub fn merge_methods(&self) -> Option<MergeMethods> {
+        Some(MergeMethods {
+            allow_squash_merge: self.allow_squash_merge?,
+            allow_merge_commit: self.allow_merge_commit?,
+            allow_rebase_merge: self.allow_rebase_merge?,
+        })
+    }
 }
 
 impl Repo {

@@ -17,6 +17,10 @@ async fn a_squash_is_guarded_by_the_head_and_its_outcomes_are_told_apart() {
             MergeOutcome::Merged { sha: "cccc".parse().unwrap() },
         ),
         ((409, json!({"message": "Head moved"})), MergeOutcome::HeadChanged { message: "Head moved".into() }),
+        (
+            (409, json!({"message": "Base branch was modified. Review and try the merge again."})),
+            MergeOutcome::NotMergeable { message: "Base branch was modified. Review and try the merge again.".into() },
+        ),
         ((405, json!({"message": "Not ready"})), MergeOutcome::NotMergeable { message: "Not ready".into() }),
     ] {
         let (server, repo) = repo(move |_| Reply::json(reply.0, &reply.1)).await;
@@ -53,6 +57,11 @@ async fn a_merge_in_the_background_is_requested_and_followed() {
             400,
             json!({"status": "failed", "details": {"message": "Pull request is closed."}}),
             MergeProgress::Failed { message: "Pull request is closed.".into() },
+        ),
+        (
+            400,
+            json!({"status": "failed", "details": {"message": "Head branch was modified. Try again."}}),
+            MergeProgress::HeadChanged { message: "Head branch was modified. Try again.".into() },
         ),
         (
             400,

@@ -97,6 +97,8 @@ async fn no_protection_is_told_from_not_being_allowed_to_see_it() {
     let (server, repo) = repo(|sent| match sent.nth {
         0 => Reply::error(404, "Branch not protected"),
         1 => Reply::error(403, "Resource not accessible by integration"),
+        2 => Reply::error(404, "Not Found"),
+        3 => Reply::error(403, "Upgrade to GitHub Pro or make this repository public to enable this feature."),
         _ => Reply::ok(&json!({"required_pull_request_reviews": {"dismiss_stale_reviews": true},
             "required_status_checks": {"strict": true, "contexts": ["test"]}})),
     })
@@ -104,6 +106,8 @@ async fn no_protection_is_told_from_not_being_allowed_to_see_it() {
     let branch = "release/1.0".parse().unwrap();
     assert_eq!(repo.branch_protection(&branch).await.unwrap(), None);
     assert!(matches!(repo.branch_protection(&branch).await, Err(Error::Forbidden { .. })));
+    assert!(matches!(repo.branch_protection(&branch).await, Err(Error::NotFound { .. })));
+    assert_eq!(repo.branch_protection(&branch).await.unwrap(), None, "a plan without protection has none");
     let protection = repo.branch_protection(&branch).await.unwrap().unwrap();
     assert!(protection.required_pull_request_reviews.unwrap().dismiss_stale_reviews);
     assert_eq!(server.sent()[0].path, at("/branches/release%2F1.0/protection"));
@@ -202,22 +206,4 @@ async fn a_branch_is_deleted_only_where_it_is_known_to_be() {
     assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Gone, "somebody was quicker");
     assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Gone);
     assert_eq!(server.sent().iter().filter(|sent| sent.method == "DELETE").count(), 3);
-}
-
-#[tokio::test]
-async fn the_commits_of_a_pull_request_are_read_with_their_authors() {
-    let commit = |sha: &str, author: Value| {
-        json!({"sha": sha, "author": author,
-            "commit": {"message": "Add it", "author": {"name": "Mona", "email": "mona@example.com", "date": "d"}}})
-    };
-    let (_server, repo) = repo(move |_| {
-        let commits =
-            [commit("aaaa", json!({"id": 9, "login": "mona"})), commit("bbbb", Value::Null), commit("cccc", json!({}))];
-        Reply::ok(&json!(commits))
-    })
-    .await;
-    let commits = repo.pull_commits(PrNumber::new(1)).await.unwrap();
-    let logins: Vec<_> = commits.iter().map(|commit| commit.author_login.as_deref()).collect();
-    assert_eq!(logins, [Some("mona"), None, None]);
-    assert_eq!((commits[1].author_name.as_str(), commits[1].author_email.as_str()), ("Mona", "mona@example.com"));
 }
