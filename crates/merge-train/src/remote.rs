@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use reqwest::{Method, RequestBuilder, Response};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::{Host, Url};
 
 use crate::config::{Config, Environment, Secret};
@@ -38,21 +38,6 @@ pub struct Daemon {
     http: reqwest::Client,
     url: String,
     key: Secret,
-}
-
-/// A page of a list.
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(flatten)]
-    lists: std::collections::BTreeMap<String, Listed<T>>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Listed<T> {
-    Items(Vec<T>),
-    Other(serde_json::Value),
 }
 
 impl Access {
@@ -116,12 +101,10 @@ impl Daemon {
         loop {
             let query = cursor.iter().map(|cursor| ("cursor", cursor.as_str()));
             let request = self.request(Method::GET, path).query(&query.collect::<Vec<_>>());
-            let mut page: Page<T> = self.read(self.send(request).await?).await?;
-            match page.lists.remove(name) {
-                Some(Listed::Items(items)) => all.extend(items),
-                Some(Listed::Other(_)) | None => return Err(self.no_daemon()),
-            }
-            cursor = page.next_cursor;
+            let mut page: Value = self.read(self.send(request).await?).await?;
+            let items = page.get_mut(name).map(Value::take).unwrap_or_default();
+            all.extend(serde_json::from_value::<Vec<T>>(items).map_err(|_| self.no_daemon())?);
+            cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
             if cursor.is_none() {
                 return Ok(all);
             }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use merge_train_core::ids::TenantId;
+use merge_train_core::train::message::Template;
 use serde_json::Value;
 use toml::de::DeValue;
 use tracing_subscriber::EnvFilter;
@@ -40,6 +41,8 @@ pub enum Kind {
     Tenants,
     /// A text, or a list of them.
     Texts,
+    /// How a commit's message is made.
+    Template,
 }
 
 /// The largest number that TOML can write: no limit.
@@ -96,12 +99,16 @@ impl Kind {
             Self::Tenant => "the owner of repositories".into(),
             Self::Tenants => "the owner of repositories, or * for all".into(),
             Self::Texts => "a text that is not empty, or a list of them".into(),
+            Self::Template => "a text, with places such as {title} for what is known of the pull request".into(),
         }
     }
 
     /// The value in the form the typed sections are made of, or the end of a sentence that begins with the setting's
     /// name.
     pub fn accept(self, written: &Written) -> Result<Value, String> {
+        if let (Self::Template, Written::Quoted(text) | Written::Bare(text)) = (self, written) {
+            Template::parse(text).map_err(|unknown| format!("is no template: {unknown}"))?;
+        }
         self.value(written).ok_or_else(|| {
             let shown = match Shown::of(written) {
                 Shown::Text(text) if text.is_empty() => "empty".to_owned(),

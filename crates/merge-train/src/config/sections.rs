@@ -10,6 +10,7 @@ use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
 use jiff::SignedDuration;
 use merge_train_core::ids::{Invalid, TenantId};
+use merge_train_core::train::message::Template;
 use serde::Deserialize;
 
 use merge_train_core::secret::{HIDDEN, Secret};
@@ -141,9 +142,25 @@ pub struct Behavior {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Merge {
-    pub title: Option<String>,
-    pub body: Option<String>,
+    title: Option<String>,
+    body: Option<String>,
     pub background: bool,
+}
+
+impl Merge {
+    /// How the first line of a squash's message is made; none for GitHub's own.
+    pub fn title(&self) -> Option<Template> {
+        self.title.as_deref().map(template)
+    }
+
+    /// How the rest of a squash's message is made; none for GitHub's own.
+    pub fn body(&self) -> Option<Template> {
+        self.body.as_deref().map(template)
+    }
+}
+
+fn template(text: &str) -> Template {
+    Template::parse(text).expect("it was checked when it was read")
 }
 
 /// `[housekeeping]`

@@ -153,8 +153,8 @@ pub static SECTIONS: &[Section] = &[
         set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false"),
     ] },
     Section { name: "merge", rows: Rows::One, doc: "How pull requests are squashed.", settings: &[
-        set("title", Kind::Text, "The first line of the commit that lands. Unset: GitHub's own."),
-        set("body", Kind::Text, "The rest of that commit's message. Unset: GitHub's own."),
+        set("title", Kind::Template, "The first line of the commit that lands. `{title}`, `{number}`, `{body}`, `{author}`, `{branch}`, `{commits}` (their first lines), `{co_authors}` (as `Co-authored-by` trailers) and `{reviewers}` (as `Reviewed-by` trailers) stand for what is known of the pull request; `{{` and `}}` for braces. Unset: GitHub's own."),
+        set("body", Kind::Template, "The rest of that commit's message, written in the same way. A line whose places have nothing to say is left out. Unset: GitHub's own."),
         set("background", Kind::Flag, "Whether GitHub is asked to merge in the background (`merge-async`) always, and not only for pull requests in one of its own stacks, which it merges in no other way.").default("false"),
     ] },
     Section { name: "housekeeping", rows: Rows::One, doc: "What is kept how long, and looked at how often.", settings: &[

@@ -46,6 +46,13 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
             "server.webhook_secret is a list; it must be a secret that is not empty",
         ),
         ("[server]\nmax_body_mb = 1\nmax_body_mb = 2", "merge-train.toml:3:1: duplicate key"),
+        (
+            "[merge]\ntitle = '{titel} (#{number})'",
+            "merge-train.toml:2:9: merge.title is no template: there is no placeholder {titel}; use {title}, {number}, \
+             {body}, {author}, {branch}, {co_authors}, {reviewers}, {commits}",
+        ),
+        ("[merge]\nbody = ''", "merge.body is empty; it must be a text, with places such as {title}"),
+        ("[merge]\nbody = 5", "merge.body is 5; it must be a text"),
         ("[git]\nsigning = 'pgp'", "git.signing is \"pgp\"; it must be one of gpg, ssh, off"),
         ("[git]\nsigning = 'gpg'", "git.signing is \"gpg\" and needs git.signing_key_id"),
         ("[log]\nfilter = 'info,=,'", "log.filter is \"info,=,\"; it must be a level"),

@@ -7,7 +7,7 @@ use super::*;
 /// A value of the kind that is not its default.
 fn sample(kind: Kind) -> String {
     match kind {
-        Kind::Text | Kind::Secret | Kind::Secrets | Kind::Texts | Kind::Path => "sample".into(),
+        Kind::Text | Kind::Template | Kind::Secret | Kind::Secrets | Kind::Texts | Kind::Path => "sample".into(),
         Kind::HttpUrl => "http://127.0.0.1:1".into(),
         Kind::DatabaseUrl => "postgres://db/x".into(),
         Kind::Address => "127.0.0.1:1".into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use merge_train_core::repo;
+use merge_train_core::train::message::Template;
 use store::Owner;
 
 use super::super::settings::{Rows, SECTIONS, section};
@@ -40,6 +41,10 @@ fn settings(config: &Config) -> repo::Settings {
     options(config).settings
 }
 
+fn template(text: &str) -> Template {
+    Template::parse(text).expect("a template")
+}
+
 fn show(value: impl Debug) -> String {
     format!("{value:?}")
 }
@@ -57,6 +62,8 @@ fn behaviour() -> Vec<Row> {
         row("behavior", "auto_start", "true", |config| show(settings(config).auto_start), true),
         row("behavior", "delete_branches", "true", |config| show(settings(config).delete_branches), true),
         row("merge", "background", "true", |config| show(settings(config).merge_in_background), true),
+        row("merge", "title", "{title}!", |config| show(config.merge.title()), Some(template("{title}!"))),
+        row("merge", "body", "by {author}", |config| show(config.merge.body()), Some(template("by {author}"))),
         row("housekeeping", "pr_retention_days", "3", |config| show(settings(config).pr_retention), hours(72)),
         row("housekeeping", "max_prs_in_snapshot", "11", |config| show(settings(config).max_prs_in_snapshot), 11),
         row(
@@ -115,12 +122,11 @@ fn every_setting_of_the_specification_changes_what_runs_by_file_and_by_environme
     for Row { section: name, key, value, runs, expected } in behaviour().into_iter().chain(places()) {
         assert_ne!(runs(&accepted("")), expected, "{name}.{key} is tried with its default");
         let written =
-            if value.contains(['/', ':']) || key.ends_with("_id") { format!("{value:?}") } else { value.into() };
+            if value.contains(['/', ':', '{']) || key.ends_with("_id") { format!("{value:?}") } else { value.into() };
         let file = format!("[{name}]\n{key} = {written}");
         assert_eq!(runs(&accepted(&file)), expected, "{file}");
         let section = section(name).expect("there is such a section");
         for variable in section.env_names(section.setting(key).expect("there is such a setting")) {
-            // The environment wins over the file, so that a file that says otherwise must not show.
             let config = parse("", &Environment::from([(variable.clone(), value)])).expect("it is right");
             assert_eq!(runs(&config), expected, "{variable}={value}");
         }
@@ -131,7 +137,7 @@ fn every_setting_of_the_specification_changes_what_runs_by_file_and_by_environme
 fn no_setting_of_how_trains_behave_is_left_out() {
     let tried = behaviour();
     let is_tried = |section: &str, key: &str| tried.iter().any(|row| row.section == section && row.key == key);
-    for section in SECTIONS.iter().filter(|section| ["behavior", "housekeeping"].contains(&section.name)) {
+    for section in SECTIONS.iter().filter(|section| ["behavior", "housekeeping", "merge"].contains(&section.name)) {
         assert!(section.rows == Rows::One);
         for setting in section.settings {
             assert!(is_tried(section.name, setting.key), "{}.{} is tried nowhere", section.name, setting.key);
