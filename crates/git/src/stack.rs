@@ -100,6 +100,11 @@ impl Stack {
         }
     }
 
+    /// Where the refs were when the stack last fetched them: what its last step was computed from.
+    pub async fn heads(&self) -> Result<Heads, Error> {
+        self.repository.heads(&self.name.namespace(), &self.cancel).await
+    }
+
     /// Merges the predecessor's head into `descendant`: before the predecessor is squashed.
     pub async fn prepare(&self, descendant: &Pull, predecessor: PrNumber, default: &BranchName) -> Result<Step, Error> {
         self.step(descendant, Work::Prepare(predecessor), default).await

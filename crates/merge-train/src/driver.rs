@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 use workers::Workers;
 
-pub use outside::{Github, Outside};
+pub use outside::{Github, Messages, Outside};
 pub use session::{recorded, replay};
 pub use workers::Urgency;
 

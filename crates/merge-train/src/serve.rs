@@ -45,7 +45,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let github = account::client(&config, &needs.credentials)?;
     let clones = Clones::new(git, needs.clones.clone(), config.github.git_url.clone(), github.clone());
     let clones = Arc::new(clones);
-    let outside = Arc::new(driver::Github::new(github.clone(), clones.clone()));
+    let messages = driver::Messages { title: config.merge.title(), body: config.merge.body() };
+    let outside = Arc::new(driver::Github::new(github.clone(), clones.clone(), messages));
     let driver = Driver::new(store.clone(), outside, driver_options(&config, owner));
     let health = Arc::new(Health::new(stopping.clone()));
     let app = Arc::new(App {

@@ -110,7 +110,8 @@ impl Repository {
         }
     }
 
-    async fn heads(&self, namespace: &str, cancel: &CancellationToken) -> Result<Heads, Error> {
+    /// Where the refs below `namespace` were when they were last fetched.
+    pub(crate) async fn heads(&self, namespace: &str, cancel: &CancellationToken) -> Result<Heads, Error> {
         let args = ["for-each-ref", "--format=%(objectname) %(refname)", namespace];
         let output = self.git().on(&self.clone_dir(), args).until(cancel).run().await?;
         let refs = parse_refs(&output.text(), ' ').ok_or_else(|| output.unexpected())?;

@@ -4,6 +4,7 @@ mod ci;
 mod conversations;
 mod merge_states;
 mod query;
+mod subject;
 mod threads;
 
 pub(crate) use merge_states::Manners;

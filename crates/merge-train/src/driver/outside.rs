@@ -1,19 +1,34 @@
 //! The world outside, as the driver needs it: effects in, inputs out.
 
+mod audit;
+mod cascade;
+mod failure;
+mod landing;
+mod message;
+mod policy;
+mod proof;
+mod say;
+mod status;
+#[cfg(test)]
+mod tests;
+mod worktrees;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use github::{Class, Priority, Reaction};
+use github::{BranchDeletion, Class, Priority};
 use jiff::{SignedDuration, Timestamp};
-use merge_train_core::ids::{BranchName, PrNumber, RepoId};
-use merge_train_core::plan::Member;
-use merge_train_core::repo::{self, Effect, Failure, FailureKind, Input, Say, Tried};
-use merge_train_core::train::texts::answer;
+use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
+use merge_train_core::repo::{Effect, Failure, FailureKind, Input};
+use merge_train_core::train::work::{Outcome, Work};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock;
 use crate::clones::Clones;
 use crate::telemetry::metrics::EFFECTS;
+
+pub use message::Messages;
+
+use failure::of_github;
 
 #[async_trait]
 pub trait Outside: Send + Sync + 'static {
@@ -25,48 +40,25 @@ pub trait Outside: Send + Sync + 'static {
 /// How far back a full look goes for pull requests that are closed: longer than the daemon is ever down unnoticed.
 const CLOSED_OF_LATE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// GitHub, through the one client.
+/// GitHub through the one client, and git through the clones.
 pub struct Github {
     client: github::Client,
     clones: Arc<Clones>,
+    messages: Messages,
+}
+
+/// One thing to be done, where, and what calls it off.
+struct Errand<'a> {
+    github: &'a Github,
+    name: &'a RepoId,
+    repo: github::Repo,
+    requested_at: Timestamp,
+    cancel: &'a CancellationToken,
 }
 
 impl Github {
-    pub fn new(client: github::Client, clones: Arc<Clones>) -> Self {
-        Self { client, clones }
-    }
-
-    async fn carry_out(
-        &self,
-        name: &RepoId,
-        effect: Effect,
-        requested_at: Timestamp,
-        cancel: &CancellationToken,
-    ) -> Input {
-        let repo = self.client.repo(name);
-        match effect {
-            Effect::Survey => {
-                let since = requested_at.checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
-                let result = repo.with_priority(Priority::Poll).survey(since).await.map_err(failure);
-                Input::Surveyed { requested_at, result }
-            }
-            Effect::FetchPull { pr } => {
-                let result = match repo.pull(pr).await {
-                    Ok(pull) => Ok(Some(pull.facts)),
-                    Err(error) if error.class() == Class::NotFound => Ok(None),
-                    Err(error) => Err(failure(error)),
-                };
-                Input::Fetched { pr, requested_at, result }
-            }
-            Effect::ReadMergeStates { prs } => {
-                let result = repo.merge_states(&prs).await.map(|states| states.found).map_err(failure);
-                Input::MergeStates { prs, requested_at, result }
-            }
-            Effect::Say { note, pr, say, since, tried } => {
-                let said = Saying { repo: &repo, name, pr, mark: repo::mark(note, since), tried };
-                Input::Said { note, result: self.say(&said, say, cancel).await }
-            }
-        }
+    pub fn new(client: github::Client, clones: Arc<Clones>, messages: Messages) -> Self {
+        Self { client, clones, messages }
     }
 }
 
@@ -80,16 +72,17 @@ impl Outside for Github {
         cancel: CancellationToken,
     ) -> Input {
         let name = effect.name();
+        let errand = Errand { github: self, name: repo, repo: self.client.repo(repo), requested_at, cancel: &cancel };
         let (input, result) = tokio::select! {
             () = cancel.cancelled() => {
                 let reason = format!("{name} was cancelled");
                 (effect.failed(requested_at, Failure { reason, kind: FailureKind::Transient, retry_at: None }), "cancelled")
             }
-            input = self.carry_out(repo, effect.clone(), requested_at, &cancel) => {
+            input = errand.run(effect.clone()) => {
                 let result = match failure_of(&input) {
                     None => "ok",
                     Some(failure) => {
-                        tracing::warn!(%repo, effect = name, reason = failure.reason, "GitHub did not do or tell it");
+                        tracing::warn!(%repo, effect = name, reason = failure.reason, "it could not be done");
                         "failed"
                     }
                 };
@@ -101,59 +94,88 @@ impl Outside for Github {
     }
 }
 
-/// What is said where.
-struct Saying<'a> {
-    repo: &'a github::Repo,
-    name: &'a RepoId,
-    pr: PrNumber,
-    mark: String,
-    tried: Tried,
-}
-
-impl Github {
-    /// Says it, unless a comment with its mark is there already.
-    async fn say(&self, saying: &Saying<'_>, say: Say, cancel: &CancellationToken) -> Result<(), Failure> {
-        let Saying { repo, name, pr, mark, tried } = saying;
-        if let Say::Acknowledge { comment } = say {
-            return repo.react(comment, Reaction::ThumbsUp).await.map_err(failure);
-        }
-        if *tried == Tried::Perhaps {
-            let comments = repo.comments(*pr).await.map_err(failure)?;
-            if comments.iter().any(|found| found.body.contains(mark)) {
-                return Ok(());
+impl Errand<'_> {
+    async fn run(&self, effect: Effect) -> Input {
+        let requested_at = self.requested_at;
+        match effect {
+            Effect::Survey => {
+                let since = requested_at.checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
+                let result = self.repo.with_priority(Priority::Poll).survey(since).await.map_err(of_github);
+                Input::Surveyed { requested_at, result }
+            }
+            Effect::FetchPull { pr } => {
+                let result = match self.repo.pull(pr).await {
+                    Ok(pull) => Ok(Some(pull.facts)),
+                    Err(error) if error.class() == Class::NotFound => Ok(None),
+                    Err(error) => Err(of_github(error)),
+                };
+                Input::Fetched { pr, requested_at, result }
+            }
+            Effect::ReadMergeStates { prs } => {
+                let result = self.repo.merge_states(&prs).await.map(|states| states.found).map_err(of_github);
+                Input::MergeStates { prs, requested_at, result }
+            }
+            Effect::Say { note, pr, say, since, tried } => {
+                let saying = say::Saying { pr, mark: merge_train_core::repo::mark(note, since), tried };
+                Input::Said { note, result: self.say(&saying, say).await }
+            }
+            Effect::Train { root, work } => {
+                let result = self.train(root, &work).await;
+                if let Ok(outcome) = &result {
+                    audit::log(self.name, root, &work, outcome);
+                }
+                Input::Worked { root, work, result }
+            }
+            Effect::WriteStatus { root, comment, body, seq } => {
+                Input::StatusWritten { root, seq, result: self.write_status(root, comment, &body).await }
+            }
+            Effect::ReadPolicy { default } => Input::PolicyRead { result: self.read_policy(&default).await },
+            Effect::ReadPermission { comment, login } => {
+                let result = self.repo.with_priority(Priority::Stop).permission(&login).await.map_err(of_github);
+                Input::PermissionRead { comment, result }
+            }
+            Effect::DeleteBranch { pr, branch, head } => {
+                Input::BranchDeleted { pr, result: self.delete_branch(pr, &branch, &head).await }
             }
         }
-        let body = match say {
-            Say::Comment { body } => body,
-            Say::Plan { members, default } => self.plan(name, &members, &default, cancel).await?,
-            Say::Acknowledge { .. } => unreachable!("a reaction is no comment"),
-        };
-        repo.create_comment(*pr, &format!("{body}\n\n{mark}")).await.map(drop).map_err(failure)
     }
 
-    /// What landing a stack would do, as a comment tells it. That it cannot be told is an answer too, unless it may pass.
-    async fn plan(
-        &self,
-        repo: &RepoId,
-        members: &[Member],
-        default: &BranchName,
-        cancel: &CancellationToken,
-    ) -> Result<String, Failure> {
-        let computed = async {
-            let view = self.clones.open(repo).await?.glance(cancel.clone()).await?;
-            let plan = view.plan(members, default).await;
-            if let Err(error) = view.close().await {
-                tracing::warn!(%repo, %error, "something of a plan is left behind; housekeeping removes it");
+    async fn train(&self, root: PrNumber, work: &Work) -> Result<Outcome, Failure> {
+        match work {
+            Work::Plan { members, default } => self.plan(members, default).await.map(Outcome::Planned),
+            Work::Merge { step, pull, branch, default } => {
+                let target = cascade::Target { root, pull: *pull, branch, default };
+                self.merge(&target, step).await.map(Outcome::Merged)
             }
-            plan
-        };
-        match computed.await {
-            Ok(plan) => Ok(answer::plan(&plan)),
-            Err(error) if error.is_transient() || matches!(error, git::Error::Cancelled) => {
-                Err(Failure { reason: error.to_string(), kind: FailureKind::Transient, retry_at: None })
+            Work::Push(push) => self.push(root, push).await.map(Outcome::Pushed),
+            Work::Probe(push) => self.probe(root, push).await.map(Outcome::Probed),
+            Work::Expect { pull, head, default } => {
+                self.expect(root, *pull, head, default).await.map(Outcome::Expected)
             }
-            Err(error) => Ok(format!("The plan could not be computed: {error}")),
+            Work::Squash { pull, head, via } => self.squash(*pull, head, *via).await.map(Outcome::Squashed),
+            Work::Look { pull } => self.look(*pull).await.map(Outcome::Seen),
+            Work::Prove { landed, default } => self.prove(root, landed, default).await.map(Outcome::Proved),
+            Work::Retarget { pull, base } => self.retarget(*pull, base).await.map(Outcome::Retargeted),
+            Work::Worktrees(tidying) => self.tidy(root, tidying).await.map(|()| Outcome::Tidied),
         }
+    }
+
+    async fn delete_branch(&self, pr: PrNumber, branch: &BranchName, head: &Sha) -> Result<(), Failure> {
+        let deletion = self.repo.delete_branch(branch, head).await.map_err(of_github)?;
+        let repo = self.name;
+        match deletion {
+            BranchDeletion::Deleted => tracing::info!(%repo, pull = %pr, %branch, %head, "deleted the branch"),
+            BranchDeletion::Gone => {}
+            BranchDeletion::Moved { head } => {
+                tracing::info!(%repo, pull = %pr, %branch, %head, "the branch stays: somebody pushed to it");
+            }
+        }
+        Ok(())
+    }
+
+    /// What concerns the progress of trains goes before what does not.
+    fn urgent(&self) -> github::Repo {
+        self.repo.with_priority(Priority::Merge)
     }
 }
 
@@ -162,16 +184,12 @@ fn failure_of(input: &Input) -> Option<&Failure> {
         Input::Surveyed { result: Err(failure), .. }
         | Input::Fetched { result: Err(failure), .. }
         | Input::MergeStates { result: Err(failure), .. }
-        | Input::Said { result: Err(failure), .. } => Some(failure),
+        | Input::Said { result: Err(failure), .. }
+        | Input::Worked { result: Err(failure), .. }
+        | Input::StatusWritten { result: Err(failure), .. }
+        | Input::PolicyRead { result: Err(failure), .. }
+        | Input::PermissionRead { result: Err(failure), .. }
+        | Input::BranchDeleted { result: Err(failure), .. } => Some(failure),
         _ => None,
     }
-}
-
-fn failure(error: github::Error) -> Failure {
-    let kind = match error.class() {
-        Class::Transient | Class::Conflict => FailureKind::Transient,
-        Class::NotFound | Class::Forbidden | Class::Permanent => FailureKind::Permanent,
-    };
-    let retry_at = error.retry_after().and_then(|wait| clock::now().checked_add(wait).ok());
-    Failure { reason: error.to_string(), kind, retry_at }
 }

@@ -7,6 +7,7 @@ mod merge_states;
 mod merging;
 mod paging;
 mod reading;
+mod subject;
 mod survey;
 
 use std::sync::Arc;

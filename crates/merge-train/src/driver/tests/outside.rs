@@ -1,16 +1,23 @@
 //! A world outside that does as it is told, and remembers what was asked of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::facts::{HeadRepo, MergeFacts, MergeState, PullFacts, PullState, RepoFacts};
-use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha, UserId};
+use merge_train_core::facts::{CiFacts, HeadRepo, MergeFacts, MergeState, Permission, PullFacts, PullState, RepoFacts};
+use merge_train_core::ids::{BranchName, CommentId, PrNumber, RepoId, Sha, UserId};
+use merge_train_core::plan::Plan;
 use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input};
+use merge_train_core::train::work::{
+    self, Expected, Merged, Outcome, Probed, Proof, Pushed, Retargeted, Squashed, Work,
+};
+use merge_train_core::train::{MergeMethods, Policy, StaleApprovals};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::super::Outside;
+
+const BOT: UserId = UserId::new(99);
 
 /// Answers at once, unless it was told otherwise for the repository and the kind of effect.
 #[derive(Default)]
@@ -124,18 +131,64 @@ impl Outside for Scripted {
 fn answer(effect: Effect, requested_at: Timestamp) -> Input {
     match effect {
         Effect::Survey => {
-            let facts = RepoFacts { default_branch: branch("main"), pulls: Vec::new(), comments: Vec::new() };
+            let facts = RepoFacts { default_branch: branch("main"), pulls: Vec::new(), comments: Vec::new(), bot: BOT };
             Input::Surveyed { requested_at, result: Ok(facts) }
         }
         Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(pull(pr))) },
         Effect::ReadMergeStates { prs } => {
-            let clean =
-                |pr: &PrNumber| MergeFacts { number: *pr, head_sha: head(*pr), state: MergeState::Clean, draft: false };
+            let clean = |pr: &PrNumber| MergeFacts {
+                number: *pr,
+                head_sha: head(*pr),
+                state: MergeState::Clean,
+                draft: false,
+                review: None,
+                ci: CiFacts::default(),
+            };
             let facts = prs.iter().map(clean).collect();
             Input::MergeStates { prs, requested_at, result: Ok(facts) }
         }
         Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
+        Effect::WriteStatus { root, seq, .. } => {
+            Input::StatusWritten { root, seq, result: Ok(CommentId::new(root.get())) }
+        }
+        Effect::ReadPolicy { .. } => Input::PolicyRead { result: Ok(policy()) },
+        Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Write) },
+        Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
+        Effect::Train { root, work } => {
+            let result = done(&work);
+            Input::Worked { root, work, result: Ok(result) }
+        }
     }
+}
+
+/// A train's work goes as smoothly as it can: branches have all they need, and GitHub squashes as it is told.
+fn done(work: &Work) -> Outcome {
+    match work {
+        Work::Plan { members, default } => Outcome::Planned(Plan {
+            root: members[0].pull,
+            default_branch: default.clone(),
+            steps: Vec::new(),
+            conflicts: Vec::new(),
+            unreached: Vec::new(),
+        }),
+        Work::Merge { pull, .. } => Outcome::Merged(Merged::Unchanged { head: head(*pull) }),
+        Work::Push(_) => Outcome::Pushed(Pushed::Landed),
+        Work::Probe(push) => Outcome::Probed(Probed::Landed { head: push.to.clone() }),
+        Work::Expect { head, .. } => {
+            Outcome::Expected(Expected::Tree { default_head: head.clone(), tree: head.clone() })
+        }
+        Work::Squash { head, .. } => Outcome::Squashed(Squashed::Merged { commit: head.clone() }),
+        Work::Look { pull } => Outcome::Seen(work::Seen::Open { head: head(*pull) }),
+        Work::Prove { .. } => Outcome::Proved(Proof::Proven),
+        Work::Retarget { .. } => Outcome::Retargeted(Retargeted::Done),
+        Work::Worktrees(_) => Outcome::Tidied,
+    }
+}
+
+/// Rules under which trains run.
+fn policy() -> Policy {
+    let methods = MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
+    Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks: Some(BTreeSet::new()) }
 }
 
 /// A pull request as all are here: open, with a head of its number, by user 7.
@@ -150,6 +203,7 @@ pub fn pull(number: PrNumber) -> PullFacts {
         draft: false,
         author: UserId::new(7),
         updated_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+        stack_position: None,
     }
 }
 

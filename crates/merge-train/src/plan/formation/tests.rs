@@ -28,8 +28,14 @@ fn world(pulls: &[(u64, &str, &str)]) -> RepoFacts {
         draft: false,
         author: UserId::new(AUTHOR),
         updated_at: Timestamp::UNIX_EPOCH,
+        stack_position: None,
     };
-    RepoFacts { default_branch: branch("main"), pulls: pulls.iter().map(pull).collect(), comments: Vec::new() }
+    RepoFacts {
+        default_branch: branch("main"),
+        pulls: pulls.iter().map(pull).collect(),
+        comments: Vec::new(),
+        bot: UserId::new(99),
+    }
 }
 
 fn say(facts: &mut RepoFacts, number: u64, author: u64, body: &str) {
@@ -37,6 +43,7 @@ fn say(facts: &mut RepoFacts, number: u64, author: u64, body: &str) {
         id: CommentId::new(facts.comments.len() as u64 + 1),
         pr: pr(number),
         author: UserId::new(author),
+        login: String::new(),
         body: body.to_owned(),
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,

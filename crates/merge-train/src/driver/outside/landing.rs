@@ -1,0 +1,95 @@
+//! What is asked of GitHub for a train: to squash, to retarget, and what became of that.
+
+use std::time::Duration;
+
+use github::{Class, MergeOutcome, MergeProgress, SquashMerge};
+use merge_train_core::facts::PullState;
+use merge_train_core::ids::{BranchName, PrNumber, Sha};
+use merge_train_core::repo::Failure;
+use merge_train_core::train::work::{Retargeted, Seen, Squashed, Via};
+use tokio::time::Instant;
+
+use super::Errand;
+use super::failure::{of_github, transient};
+
+/// How soon a merge in the background is asked about; each time the wait doubles.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// After so long the train looks at the pull request instead.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl Errand<'_> {
+    pub(super) async fn squash(&self, pull: PrNumber, head: &Sha, via: Via) -> Result<Squashed, Failure> {
+        let message = self.squash_message(pull).await?;
+        let merge = SquashMerge { head, title: message.title.as_deref(), message: message.body.as_deref() };
+        match via {
+            Via::Now => {
+                let outcome = self.urgent().squash_merge(pull, &merge).await.map_err(of_github)?;
+                Ok(match outcome {
+                    MergeOutcome::Merged { sha } => Squashed::Merged { commit: sha },
+                    MergeOutcome::HeadChanged { .. } => Squashed::HeadChanged,
+                    MergeOutcome::NotMergeable { message } => Squashed::Refused { message },
+                })
+            }
+            Via::Background => self.squash_in_background(pull, &merge).await,
+        }
+    }
+
+    async fn squash_in_background(&self, pull: PrNumber, merge: &SquashMerge<'_>) -> Result<Squashed, Failure> {
+        let repo = self.urgent();
+        let deadline = Instant::now() + PATIENCE;
+        let mut wait = FIRST_WAIT;
+        let mut progress = repo.request_squash(pull, merge).await.map_err(of_github)?;
+        loop {
+            let ticket = match progress {
+                MergeProgress::Merged { sha } => return Ok(Squashed::Merged { commit: sha }),
+                MergeProgress::HeadChanged { .. } => return Ok(Squashed::HeadChanged),
+                MergeProgress::Failed { message } => return Ok(Squashed::Refused { message }),
+                MergeProgress::Queued { message } => {
+                    let message = format!("GitHub put #{pull} into a merge queue ({message})");
+                    return Ok(Squashed::Refused { message });
+                }
+                MergeProgress::Pending { head: Some(other), .. } if other != *merge.head => {
+                    let message =
+                        format!("GitHub is already asked to merge #{pull}, at {other} and not at {}", merge.head);
+                    return Ok(Squashed::Refused { message });
+                }
+                MergeProgress::Pending { ticket, .. } => ticket,
+            };
+            if Instant::now() + wait > deadline {
+                let patience = PATIENCE.as_secs();
+                return Err(transient(format!("GitHub has not merged #{pull} in {patience} s, and not refused to")));
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+            progress = repo.merge_progress(pull, &ticket).await.map_err(of_github)?;
+        }
+    }
+
+    pub(super) async fn look(&self, pull: PrNumber) -> Result<Seen, Failure> {
+        let facts = self.urgent().pull(pull).await.map_err(of_github)?.facts;
+        Ok(match facts.state {
+            PullState::Open => Seen::Open { head: facts.head_sha },
+            PullState::Closed { .. } => Seen::Closed,
+            PullState::Merged { merge_commit_sha, .. } => Seen::Merged { commit: merge_commit_sha },
+        })
+    }
+
+    pub(super) async fn retarget(&self, pull: PrNumber, base: &BranchName) -> Result<Retargeted, Failure> {
+        let repo = self.urgent();
+        let refusal = match repo.retarget(pull, base).await {
+            Ok(_) => return Ok(Retargeted::Done),
+            Err(error) => error,
+        };
+        if refusal.class() != Class::Permanent {
+            return Err(of_github(refusal));
+        }
+        // Whether it is refused because it is closed, or done already, is told by the pull request and not by the words.
+        let facts = repo.pull(pull).await.map_err(of_github)?.facts;
+        match facts.state {
+            PullState::Open if facts.base_ref == *base => Ok(Retargeted::Done),
+            PullState::Open => Err(of_github(refusal)),
+            PullState::Closed { .. } | PullState::Merged { .. } => Ok(Retargeted::NotOpen),
+        }
+    }
+}
