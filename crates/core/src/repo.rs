@@ -4,9 +4,11 @@
 //! of the events gives what was there before.
 
 mod apply;
+mod commands;
 mod comments;
 mod decide;
 mod delivery;
+mod draft;
 mod event;
 mod membership;
 mod outbox;
@@ -15,6 +17,7 @@ mod reads;
 mod snapshot;
 mod stack;
 mod state;
+mod trains;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -27,7 +30,10 @@ use crate::train::work::{Outcome, Work};
 
 pub use apply::apply;
 pub use decide::decide;
-pub use event::{DeliveryOutcome, Event, ReadKind, Recorded, RequestOutcome, SyncReason, WantReason};
+pub use event::{
+    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome,
+    SyncReason, WantReason,
+};
 pub use outbox::{NoteId, Say, Tried, mark};
 pub use reads::{attention, next_wake};
 pub use snapshot::{Position, Snapshot};

@@ -1,11 +1,14 @@
 //! Trains: what is remembered of a stack on its way to the default branch.
 
+pub mod detail;
 mod fold;
+pub mod message;
 mod policy;
 mod preflight;
 mod record;
 pub mod status;
 pub mod texts;
+pub mod why;
 pub mod work;
 
 pub use fold::apply;

@@ -2,18 +2,23 @@
 
 use jiff::Timestamp;
 
-use super::event::{DeliveryOutcome, Event, PrStateName, ReadKind, WantReason};
+use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, ReadKind, WantReason};
 use super::outbox;
-use super::state::{Backoff, CachedPr, PrState, RepoState};
-use crate::facts::{HeadRepo, MergeState};
-use crate::ids::PrNumber;
+use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState};
+use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
+use crate::ids::{PrNumber, Sha};
 use crate::inbox::Window;
 use crate::train;
+use crate::train::detail::Detail;
+
+/// How many of its former heads a pull request is known by.
+const HEADS_KNOWN_AGAIN: usize = 16;
 
 /// Folds one event in.
 pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
     state.touched_at = Some(ts);
     train::apply(&mut state.active_trains, event, ts);
+    train::detail::apply(&mut state.details, &state.active_trains, event, ts);
     outbox::apply(&mut state.outbox, event, ts);
     match event {
         Event::PrObserved { .. }
@@ -26,8 +31,16 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::MergeStateOutdated { prs } => {
             for pr in prs {
                 change(state, *pr, |pr| pr.merge_state_wanted_since = Some(ts));
+                at_it(state, *pr, Detail::hear);
             }
         }
+        Event::CiSeen { sha, what } => {
+            let there: Vec<PrNumber> = state.open_heads.get(sha).into_iter().flatten().copied().collect();
+            for pr in there {
+                change(state, pr, |pr| hear_ci(&mut pr.ci, what));
+            }
+        }
+        Event::BotKnown { user } => state.bot = Some(*user),
         Event::DefaultBranchChanged { default_branch } => state.default_branch = Some(default_branch.clone()),
         Event::PrWanted { pr, reason, comment } => {
             if *reason == WantReason::CacheMiss {
@@ -47,6 +60,31 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::DeliveryProcessed { received_at, outcome: DeliveryOutcome::Applied { dedupe_key }, .. } => {
             state.seen_dedupe_keys.insert(dedupe_key.clone(), *received_at);
         }
+        Event::TrainStarted { root_pr, current_pr } => {
+            let head = state.prs.get(current_pr).map(|pr| pr.head_sha.clone());
+            if let Some(detail) = state.details.get_mut(root_pr) {
+                detail.first_head = head;
+            }
+        }
+        Event::SquashCommitted { .. }
+        | Event::DonePushPrep { .. }
+        | Event::DonePushReconcile { .. }
+        | Event::DonePushCatchup { .. }
+        | Event::DoneRetarget { .. }
+        | Event::LateReconciled { .. }
+        | Event::LateRefused { .. } => done(state, event, ts),
+        Event::StartAsked { .. }
+        | Event::StartDelayed { .. }
+        | Event::StartSettled { .. }
+        | Event::PolicyWanted {}
+        | Event::PolicyObserved { .. }
+        | Event::DismissalNoticed { .. }
+        | Event::DismissalTold { .. }
+        | Event::BranchOutlived { .. }
+        | Event::BranchSettled { .. }
+        | Event::CommandGiven { .. }
+        | Event::CommandHandled { .. }
+        | Event::TrainsPolled {} => owed(state, event, ts),
         Event::Pruned { prs, dedupe_keys_before, brief_keys_before } => {
             for pr in prs {
                 state.unindex_one(*pr);
@@ -98,10 +136,12 @@ fn pull(state: &mut RepoState, event: &Event, ts: Timestamp) {
             pr.predecessor = None;
             pr.predecessor_comment = None;
         }),
-        Event::MergeStateObserved { pr, state: merge_state, draft, .. } => {
+        Event::MergeStateObserved { pr, state: merge_state, draft, review, ci, .. } => {
             change(state, *pr, |pr| {
                 pr.merge_state = *merge_state;
                 pr.draft = *draft;
+                pr.review = *review;
+                pr.ci = ci.clone();
                 pr.merge_state_wanted_since = None;
             });
             if state.merge_wanted.is_empty() {
@@ -112,10 +152,134 @@ fn pull(state: &mut RepoState, event: &Event, ts: Timestamp) {
     }
 }
 
+/// What was done to a pull request.
+fn done(state: &mut RepoState, event: &Event, ts: Timestamp) {
+    match event {
+        Event::SquashCommitted { train_root, pr, .. } => change(state, *pr, |pr| pr.landed_by = Some(*train_root)),
+        Event::DonePushPrep { pr: Some(pr), head_sha: Some(head), .. }
+        | Event::DonePushReconcile { pr: Some(pr), head_sha: Some(head), .. }
+        | Event::DonePushCatchup { pr: Some(pr), head_sha: Some(head), .. } => {
+            change(state, *pr, |pr| pushed(pr, head, ts));
+        }
+        Event::DoneRetarget { pr, .. } => {
+            let base = state.default_branch.clone();
+            let squash = state.squash_below(*pr);
+            change(state, *pr, |pr| {
+                pr.base_ref = base.unwrap_or_else(|| pr.base_ref.clone());
+                pr.merge_state = MergeState::Unknown;
+                pr.predecessor_squash_reconciled = squash;
+            });
+        }
+        Event::LateReconciled { pr, squash } => {
+            change(state, *pr, |pr| pr.predecessor_squash_reconciled = Some(squash.clone()));
+        }
+        Event::LateRefused { pr, head_sha } => change(state, *pr, |pr| pr.late_refused = Some(head_sha.clone())),
+        _ => {}
+    }
+}
+
+fn pushed(pr: &mut CachedPr, head: &Sha, ts: Timestamp) {
+    if pr.head_sha != *head {
+        pr.replaced.push(pr.head_sha.clone());
+        if pr.replaced.len() > HEADS_KNOWN_AGAIN {
+            pr.replaced.remove(0);
+        }
+        new_head(pr, head);
+    }
+    pr.pushed = Some(head.clone());
+    pr.observed_at = Some(ts);
+}
+
+/// What was said of the head before says nothing of this one.
+fn new_head(pr: &mut CachedPr, head: &Sha) {
+    pr.head_sha = head.clone();
+    pr.merge_state = MergeState::Unknown;
+    pr.ci = CiFacts::default();
+}
+
+/// What is to be done or read, and no longer.
+fn owed(state: &mut RepoState, event: &Event, ts: Timestamp) {
+    match event {
+        Event::StartAsked { pr, comment } => {
+            state.starts.insert(*pr, Asked { comment: *comment, backoff: Backoff::default() });
+        }
+        Event::StartDelayed { pr, retry_at, .. } => {
+            if let Some(asked) = state.starts.get_mut(pr) {
+                asked.backoff.fail(*retry_at);
+            }
+        }
+        Event::StartSettled { pr } => {
+            state.starts.remove(pr);
+        }
+        Event::PolicyWanted {} => state.rules.wanted = Some(Backoff::default()),
+        Event::PolicyObserved { policy } => {
+            state.rules.known = Some((policy.clone(), ts));
+            state.rules.wanted = None;
+        }
+        Event::DismissalNoticed { pr, train_root } => {
+            state.dismissals.insert(*pr, *train_root);
+        }
+        Event::DismissalTold { pr } => {
+            state.dismissals.remove(pr);
+        }
+        Event::BranchOutlived { pr, branch, head_sha } => {
+            let (branch, head) = (branch.clone(), head_sha.clone());
+            state.outlived.insert(*pr, Outlived { branch, head, backoff: Backoff::default() });
+        }
+        Event::BranchSettled { pr } => {
+            state.outlived.remove(pr);
+        }
+        Event::CommandGiven { comment, user, login, command } => state.commands.push(Given {
+            comment: *comment,
+            user: *user,
+            login: login.clone(),
+            command: command.clone(),
+            backoff: Backoff::default(),
+        }),
+        Event::CommandHandled { comment, command, .. } => {
+            let handled = |given: &Given| given.comment == *comment && given.command == *command;
+            if let Some(at) = state.commands.iter().position(handled) {
+                state.commands.remove(at);
+            }
+        }
+        Event::TrainsPolled {} => state.polled_at = Some(ts),
+        _ => {}
+    }
+}
+
+fn hear_ci(ci: &mut CiFacts, what: &CiWord) {
+    match what {
+        CiWord::Suite { id, progress } => {
+            ci.suites.insert(*id, *progress);
+        }
+        CiWord::Status { context, verdict } => {
+            let required = ci.checks.get(context).is_some_and(|check| check.required);
+            ci.checks.insert(context.clone(), Check { verdict: *verdict, required });
+        }
+    }
+}
+
+/// For the train that is at this pull request.
+fn at_it(state: &mut RepoState, pr: PrNumber, how: fn(&mut Detail)) {
+    for (root, train) in &state.active_trains {
+        if train.current_pr == pr
+            && let Some(detail) = state.details.get_mut(root)
+        {
+            how(detail);
+        }
+    }
+}
+
 fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp) {
-    let Event::PrObserved { head_ref, head_sha, base_ref, draft, head_repo, author, updated_at, .. } = event else {
+    let Event::PrObserved {
+        head_ref, head_sha, base_ref, draft, head_repo, author, updated_at, stack_position, ..
+    } = event
+    else {
         unreachable!("called for observations only")
     };
+    if state.prs.get(&number).is_some_and(|known| known.head_sha != *head_sha) {
+        at_it(state, number, Detail::forget_rechecks);
+    }
     state.prs.entry(number).or_insert_with(|| CachedPr {
         head_ref: None,
         head_sha: head_sha.clone(),
@@ -128,17 +292,26 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
         predecessor_comment: None,
         predecessor_squash_reconciled: None,
         merge_state: MergeState::Unknown,
+        review: None,
+        ci: CiFacts::default(),
+        pushed: None,
+        replaced: Vec::new(),
+        landed_by: None,
+        late_refused: None,
+        stack_position: None,
         merge_state_wanted_since: None,
         updated_at: None,
         observed_at: None,
     });
     change(state, number, |pr| {
         if pr.head_sha != *head_sha {
-            // What GitHub said of the head before says nothing of this one.
+            new_head(pr, head_sha);
+        }
+        if pr.base_ref != *base_ref {
             pr.merge_state = MergeState::Unknown;
         }
         pr.head_ref = Some(head_ref.clone());
-        pr.head_sha = head_sha.clone();
+        pr.stack_position = *stack_position;
         pr.base_ref = base_ref.clone();
         pr.draft = *draft;
         pr.head_repo = *head_repo;
@@ -161,9 +334,16 @@ fn read_failed(state: &mut RepoState, read: ReadKind, retry_at: Timestamp) {
         ReadKind::Repository => state.sync.wanted.as_mut().map(|(_, backoff)| backoff),
         ReadKind::Pull(pr) => state.wanted.get_mut(&pr).map(|wanted| &mut wanted.backoff),
         ReadKind::MergeStates => Some(&mut state.merge_reads),
+        ReadKind::Policy => state.rules.wanted.as_mut(),
+        ReadKind::Branch(pr) => state.outlived.get_mut(&pr).map(|outlived| &mut outlived.backoff),
+        ReadKind::Permission(comment) => {
+            for given in state.commands.iter_mut().filter(|given| given.comment.id == comment) {
+                given.backoff.fail(retry_at);
+            }
+            None
+        }
     };
     if let Some(backoff) = backoff {
-        backoff.attempts += 1;
-        backoff.retry_at = Some(retry_at);
+        backoff.fail(retry_at);
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::event::{Event, WantReason};
+use super::event::{CommandOutcome, CommentRef, Event, WantReason};
 use super::membership::{self, Refusal, Verdict};
 use super::state::{CachedPr, RepoState};
 use super::{Plan, Say, apply, outbox, reads};
@@ -13,18 +13,21 @@ use crate::train::texts::{answer, declare};
 
 /// A comment was created, edited or deleted.
 pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
+    if is_ours(state, comment) {
+        return;
+    }
     match state.prs.get(&comment.pr) {
         // The bot cannot push there, and has nothing to say.
         Some(pr) if pr.head_repo == HeadRepo::Fork => {}
         Some(pr) => {
             declared(state, pr, change, comment, now, plan);
             if change == CommentChange::Created {
-                asked(state, pr, comment, now, plan);
+                asked(state, comment, now, plan);
             }
         }
         None => {
             // The command waits until it is known whom it is about, and who may give it.
-            let waits = change != CommentChange::Deleted && predecessor(comment).is_some();
+            let waits = change != CommentChange::Deleted && !command::parse_all(&comment.body).is_empty();
             if waits && state.sync.last.is_some() {
                 reads::want_pull(comment.pr, WantReason::CacheMiss, Some(comment.clone()), plan);
             } else {
@@ -34,22 +37,21 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
     }
 }
 
-/// Answers what a new comment asks, other than by declaring something.
-fn asked(state: &RepoState, pr: &CachedPr, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
+/// Takes down what a new comment commands, and answers what is no command.
+fn asked(state: &RepoState, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
     for said in command::parse_all(&comment.body) {
         let body = match said {
-            Said::Command(command) if command.is_stop() => {
-                if pr.author == Some(comment.author) {
-                    plan.cancels.extend(state.train_of(comment.pr));
-                }
+            // Judged where it is declared.
+            Said::Command(Command::Predecessor(_)) => continue,
+            Said::Command(command) => {
+                plan.events.push(Event::CommandGiven {
+                    comment: CommentRef { pr: comment.pr, id: comment.id },
+                    user: comment.author,
+                    login: comment.login.clone(),
+                    command: command.to_string(),
+                });
                 continue;
             }
-            Said::Command(Command::Plan) => {
-                outbox::owe(state, comment.pr, planned(state, comment.pr), now, plan);
-                continue;
-            }
-            Said::Command(Command::Help) => command::help(),
-            Said::Command(_) => continue,
             Said::Misused { verb, why } => answer::misused(verb, &why),
             Said::Unknown { text, nearest } => {
                 answer::unknown_command(text.as_str(), nearest.map(Verb::name), &command::help())
@@ -60,8 +62,13 @@ fn asked(state: &RepoState, pr: &CachedPr, comment: &CommentFacts, now: Timestam
     }
 }
 
+/// Whether merge-train wrote it itself. Where it acts in the name of a person, that person's own comments are heard.
+fn is_ours(state: &RepoState, comment: &CommentFacts) -> bool {
+    state.bot == Some(comment.author) && outbox::is_marked(&comment.body)
+}
+
 /// What landing the stack would do; or, where there is no stack, why not.
-fn planned(state: &RepoState, pr: PrNumber) -> Say {
+pub(super) fn planned(state: &RepoState, pr: PrNumber) -> Say {
     let root = state.path_from_root(pr).and_then(|path| path.first().copied());
     match (root, state.default_branch.clone()) {
         (Some(root), Some(default)) => Say::Plan { members: state.stack_above(root), default },
@@ -140,6 +147,7 @@ fn declared(
     match membership::judge(state, comment.pr, pr, predecessor) {
         Verdict::Accepted => {
             plan.events.push(Event::PredecessorDeclared { pr: comment.pr, predecessor, comment: Some(comment.id) });
+            plan.events.push(audited(comment, CommandOutcome::Done, "author"));
             outbox::owe(state, comment.pr, Say::Acknowledge { comment: comment.id }, now, plan);
         }
         Verdict::Refused(refusal) => refuse(state, comment, &refusal, now, plan),
@@ -155,7 +163,22 @@ fn refuse(state: &RepoState, comment: &CommentFacts, refusal: &Refusal, now: Tim
         Some(remaining) => declare::edit_rejected(&refusal.told(), remaining),
         None => refusal.told(),
     };
+    let is_author = pr.is_some_and(|pr| pr.author == Some(comment.author));
+    let outcome = CommandOutcome::Refused { reason: refusal.told() };
+    plan.events.push(audited(comment, outcome, if is_author { "author" } else { "unverified" }));
     outbox::owe(state, comment.pr, Say::Comment { body }, now, plan);
+}
+
+/// Who declared what, and what came of it.
+fn audited(comment: &CommentFacts, outcome: CommandOutcome, permission: &str) -> Event {
+    let command = predecessor(comment).map(|predecessor| Command::Predecessor(predecessor).to_string());
+    Event::CommandHandled {
+        comment: CommentRef { pr: comment.pr, id: comment.id },
+        user: comment.author,
+        command: command.unwrap_or_default(),
+        permission: permission.to_owned(),
+        outcome,
+    }
 }
 
 /// The first declaration in a comment.

@@ -2,12 +2,72 @@
 
 use jiff::Timestamp;
 
+use super::draft::Draft;
 use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
-use super::{Input, Plan, Request, Settings, delivery, outbox, prune, reads};
+use super::trains::{self, Stopping};
+use super::{Input, Plan, Request, Settings, commands, delivery, outbox, prune, reads};
+use crate::inbox::Key;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
+    let plan = told(state, input, settings, now);
+    if !concerns_trains(state, input, settings, &plan) {
+        return plan;
+    }
+    let mut draft = Draft::after(state, plan, settings, now);
+    trains::react(&mut draft, state, input);
+    if let Input::Asked { key, request } = input {
+        requested(&mut draft, key, *request);
+    }
+    commands::handle(&mut draft, input);
+    trains::run(&mut draft);
+    draft.finish()
+}
+
+/// Whether there is more to an input than what it tells about pull requests: most have nothing to do with a train.
+fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: &Plan) -> bool {
+    let is_about_trains = |event: &Event| {
+        matches!(
+            event,
+            Event::CommandGiven { .. }
+                | Event::PredecessorDeclared { .. }
+                | Event::PrStateChanged { .. }
+                | Event::PrMerged { .. }
+                | Event::SyncCompleted {}
+        )
+    };
+    let may_retarget =
+        matches!(input, Input::Delivery { delivery, .. } if delivery.action.as_deref() == Some("edited"));
+    trains::concern(state)
+        || settings.auto_start
+        || !state.commands.is_empty()
+        || may_retarget
+        || matches!(input, Input::Asked { request: Request::StartTrain { .. } | Request::StopTrain { .. }, .. })
+        || plan.events.iter().any(is_about_trains)
+}
+
+/// Somebody asked through the API.
+fn requested(draft: &mut Draft<'_>, key: &Key, request: Request) {
+    let outcome = match request {
+        Request::Sync => return,
+        Request::StartTrain { pr } => match trains::ask_for_start(draft, pr, None) {
+            Ok(()) => RequestOutcome::Started,
+            Err(refusal) => {
+                draft.comment(pr, refusal);
+                RequestOutcome::Nothing
+            }
+        },
+        Request::StopTrain { pr } => match trains::stop(draft, pr, Stopping::Usual) {
+            true => RequestOutcome::Started,
+            false => RequestOutcome::Nothing,
+        },
+    };
+    draft.record(Event::RequestProcessed { key: key.clone(), request, outcome });
+}
+
+/// What an input tells about pull requests, and what is owed to be read for that.
+fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
     match input {
         Input::Resume => resume(state, settings, now),
         Input::Delivery { delivery, hash, received_at } => {

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::event::{DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
+use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
 use super::state::{PrState, RepoState};
 use super::{Plan, Settings, comments, reads};
-use crate::facts::{Delivery, Happening, HeadRepo, PullFacts, PullState, StatusState};
+use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::{DedupeKey, RequestHash, Window};
 
@@ -71,16 +71,29 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
         }
         Happening::Comment(change, comment) => comments::heard(state, *change, comment, now, plan),
         Happening::CheckSuite(suite) => {
-            if delivery.action.as_deref() != Some("completed") {
+            let is_complete = delivery.action.as_deref() == Some("completed");
+            let progress = if is_complete { Progress::Complete } else { Progress::UnderWay };
+            let is_heard = hear_ci(state, &suite.head_sha, CiWord::Suite { id: suite.id, progress }, plan);
+            if !is_complete && !is_heard {
                 return Err("the checks are not complete");
             }
-            commit_judged(state, &suite.head_sha, &suite.pulls, plan);
+            if is_complete {
+                commit_judged(state, &suite.head_sha, &suite.pulls, plan);
+            }
         }
-        Happening::Status { sha, state: status, .. } => {
-            if *status == StatusState::Pending {
+        Happening::Status { sha, state: status, context } => {
+            let verdict = match status {
+                StatusState::Pending => Verdict::Pending,
+                StatusState::Success => Verdict::Passed,
+                StatusState::Failure | StatusState::Error => Verdict::Failed,
+            };
+            let is_heard = hear_ci(state, sha, CiWord::Status { context: context.clone(), verdict }, plan);
+            if verdict == Verdict::Pending && !is_heard {
                 return Err("the status is pending");
             }
-            commit_judged(state, sha, &[], plan);
+            if verdict != Verdict::Pending {
+                commit_judged(state, sha, &[], plan);
+            }
         }
         Happening::Review { pull, .. } => {
             if state.prs.contains_key(&pull.number) {
@@ -95,6 +108,16 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
         Happening::Installation | Happening::Ping | Happening::Other => return Err("nothing to do with pull requests"),
     }
     Ok(())
+}
+
+/// Takes down what CI says of a head that a train is at: all that was begun must come to its end before it lands.
+fn hear_ci(state: &RepoState, sha: &Sha, what: CiWord, plan: &mut Plan) -> bool {
+    let at_it = |pr: &PrNumber| state.active_trains.values().any(|train| train.current_pr == *pr);
+    let is_heard = state.open_heads.get(sha).into_iter().flatten().any(at_it);
+    if is_heard {
+        plan.events.push(Event::CiSeen { sha: sha.clone(), what });
+    }
+    is_heard
 }
 
 /// A commit was judged by CI: all pull requests with that head may be mergeable now, or no longer.
@@ -141,9 +164,19 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
             return;
         }
     }
+    // A message that speaks of a head which merge-train's own push replaced was overtaken by it.
+    let is_replaced = |known: &&super::CachedPr| {
+        let is_older = match heard {
+            Heard::Now => true,
+            Heard::Since(asked) => known.observed_at.is_some_and(|at| at > asked),
+        };
+        is_older && known.replaced.contains(&pull.head_sha)
+    };
+    let head_sha = known.filter(is_replaced).map_or(&pull.head_sha, |known| &known.head_sha);
     let is_same = known.is_some_and(|known| {
         known.head_ref.as_ref() == Some(&pull.head_ref)
-            && known.head_sha == pull.head_sha
+            && known.head_sha == *head_sha
+            && known.stack_position == pull.stack_position
             && known.base_ref == pull.base_ref
             && known.draft == pull.draft
             && known.head_repo == pull.head_repo
@@ -154,12 +187,13 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         plan.events.push(Event::PrObserved {
             pr: pull.number,
             head_ref: pull.head_ref.clone(),
-            head_sha: pull.head_sha.clone(),
+            head_sha: head_sha.clone(),
             base_ref: pull.base_ref.clone(),
             draft: pull.draft,
             head_repo: pull.head_repo,
             author: pull.author,
             updated_at: pull.updated_at,
+            stack_position: pull.stack_position,
         });
     }
     plan.events.extend(new_state(known.map(|known| &known.state), pull));
@@ -167,7 +201,21 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         plan.events.push(Event::MergeStateOutdated { prs: vec![pull.number] });
         plan.effects.push(super::Effect::ReadMergeStates { prs: vec![pull.number] });
     }
+    plan.events.extend(in_native_stack(state, pull));
     comments::awaited(state, pull, now, plan);
+}
+
+/// What it stands on by GitHub's own word, where nobody declared it.
+fn in_native_stack(state: &RepoState, pull: &PullFacts) -> Option<Event> {
+    let is_declared = state.prs.get(&pull.number).is_some_and(|known| known.predecessor.is_some());
+    if is_declared || pull.state != PullState::Open || pull.stack_position? < 2 {
+        return None;
+    }
+    let is_below = |(number, other): &(&PrNumber, &super::CachedPr)| {
+        **number != pull.number && other.is_ours() && other.head_ref.as_ref() == Some(&pull.base_ref)
+    };
+    let (predecessor, _) = state.prs.iter().find(is_below)?;
+    Some(Event::PredecessorDeclared { pr: pull.number, predecessor: *predecessor, comment: None })
 }
 
 fn new_state(known: Option<&PrState>, pull: &PullFacts) -> Option<Event> {

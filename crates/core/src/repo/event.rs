@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{CommentFacts, HeadRepo, MergeState};
-use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
+use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, Progress, ReviewDecision, Verdict};
+use crate::ids::{BranchName, CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
-use crate::train::{CascadePhase, TrainError};
+use crate::train::status::Why;
+use crate::train::{CascadePhase, Policy, TrainError};
 
 use super::{NoteId, Request, Say};
 
@@ -43,6 +44,9 @@ pub enum Event {
         predecessor_pr: Option<PrNumber>,
         last_squash_sha: Option<Sha>,
         phase: CascadePhase,
+        /// The head of `current_pr` that its descendants are prepared for, and that is to be squashed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        predecessor_head_sha: Option<Sha>,
     },
     SquashCommitted {
         train_root: PrNumber,
@@ -61,34 +65,61 @@ pub enum Event {
         branch: BranchName,
         pre_push_sha: Sha,
         expected_tree: Sha,
+        #[serde(flatten)]
+        more: PushDetail,
     },
     DonePushPrep {
         train_root: PrNumber,
         branch: BranchName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pr: Option<PrNumber>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head_sha: Option<Sha>,
     },
     IntentSquash {
         train_root: PrNumber,
         pr: PrNumber,
+        /// What GitHub is to refuse anything else than.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head_sha: Option<Sha>,
+        /// The default branch, read before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default_head: Option<Sha>,
+        /// What it is to have after, if nothing else lands meanwhile.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected_tree: Option<Sha>,
     },
     IntentPushReconcile {
         train_root: PrNumber,
         branch: BranchName,
         pre_push_sha: Sha,
         expected_tree: Sha,
+        #[serde(flatten)]
+        more: PushDetail,
     },
     DonePushReconcile {
         train_root: PrNumber,
         branch: BranchName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pr: Option<PrNumber>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head_sha: Option<Sha>,
     },
     IntentPushCatchup {
         train_root: PrNumber,
         branch: BranchName,
         pre_push_sha: Sha,
         expected_tree: Sha,
+        #[serde(flatten)]
+        more: PushDetail,
     },
     DonePushCatchup {
         train_root: PrNumber,
         branch: BranchName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pr: Option<PrNumber>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head_sha: Option<Sha>,
     },
     IntentRetarget {
         train_root: PrNumber,
@@ -98,6 +129,162 @@ pub enum Event {
     DoneRetarget {
         train_root: PrNumber,
         pr: PrNumber,
+    },
+
+    // ── What goes on between them ──
+    TrainWaiting {
+        train_root: PrNumber,
+        why: Why,
+    },
+    /// What it waited for has come.
+    TrainResumed {
+        train_root: PrNumber,
+    },
+    /// Something landed wrongly, and nothing may be built upon it: `needs_manual_review`.
+    TrainFrozen {
+        root_pr: PrNumber,
+        error: TrainError,
+    },
+    /// The last squash has the one parent and the tree that it must have.
+    SquashProven {
+        train_root: PrNumber,
+        sha: Sha,
+    },
+    /// Something did not succeed, and is tried again.
+    WorkDelayed {
+        train_root: PrNumber,
+        reason: String,
+        retry_at: Timestamp,
+    },
+    /// What was intended may have been done: it is looked for first.
+    WorkDoubted {
+        train_root: PrNumber,
+    },
+    /// What was intended is known not to have been done, and is thought over.
+    WorkDropped {
+        train_root: PrNumber,
+        reason: String,
+        /// Somebody pushed to the branch meanwhile.
+        #[serde(default)]
+        by_others: bool,
+    },
+    /// GitHub calls a descendant behind that was just prepared; it is prepared once more.
+    BehindAfterPreparation {
+        train_root: PrNumber,
+        pr: PrNumber,
+    },
+    /// GitHub refuses for now; the next word of it about this pull request is waited for.
+    TrainHeld {
+        train_root: PrNumber,
+    },
+    /// Somebody wants it to try again at once.
+    TrainNudged {
+        train_root: PrNumber,
+    },
+    /// GitHub's word does not fit what else it says, and is asked for again.
+    RecheckPlanned {
+        train_root: PrNumber,
+        at: Timestamp,
+    },
+    /// GitHub has not settled something for too long.
+    WaitTimedOut {
+        train_root: PrNumber,
+    },
+    WorktreesTidied {
+        train_root: PrNumber,
+    },
+    StatusWritten {
+        train_root: PrNumber,
+        comment: CommentId,
+        status_seq: u64,
+    },
+    StatusDelayed {
+        train_root: PrNumber,
+        reason: String,
+        retry_at: Timestamp,
+    },
+    /// The last word of a train's status comment.
+    StatusClosing {
+        train_root: PrNumber,
+        text: String,
+    },
+    TrainsPolled {},
+
+    // ── Starting ──
+    StartAsked {
+        pr: PrNumber,
+        /// What gets the thumbs up; none where nobody commented.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<CommentRef>,
+    },
+    StartDelayed {
+        pr: PrNumber,
+        reason: String,
+        retry_at: Timestamp,
+    },
+    /// It was started, or refused.
+    StartSettled {
+        pr: PrNumber,
+    },
+    PolicyWanted {},
+    PolicyObserved {
+        policy: Policy,
+    },
+    /// An approval was taken away; people are told why as soon as the rules are read again.
+    DismissalNoticed {
+        pr: PrNumber,
+        train_root: PrNumber,
+    },
+    DismissalTold {
+        pr: PrNumber,
+    },
+
+    // ── Pull requests that came late ──
+    /// Its predecessor has landed, and it was not prepared for that.
+    LateFound {
+        pr: PrNumber,
+    },
+    /// Its branch has what landed.
+    LateJoined {
+        train_root: PrNumber,
+        pr: PrNumber,
+    },
+    /// It needs a person: nothing more is tried with this head.
+    LateRefused {
+        pr: PrNumber,
+        head_sha: Sha,
+    },
+    /// It is related to its predecessor's squash, and stands on the default branch.
+    LateReconciled {
+        pr: PrNumber,
+        squash: Sha,
+    },
+
+    // ── What landed and leaves its branch behind ──
+    BranchOutlived {
+        pr: PrNumber,
+        branch: BranchName,
+        head_sha: Sha,
+    },
+    BranchSettled {
+        pr: PrNumber,
+    },
+
+    // ── Commands: who gave them, and what came of it ──
+    CommandGiven {
+        comment: CommentRef,
+        user: UserId,
+        login: String,
+        command: String,
+    },
+    CommandHandled {
+        comment: CommentRef,
+        user: UserId,
+        command: String,
+        /// By which right: `author`, or what GitHub says.
+        permission: String,
+        #[serde(flatten)]
+        outcome: CommandOutcome,
     },
 
     // ── Pull requests ──
@@ -111,6 +298,8 @@ pub enum Event {
         head_repo: HeadRepo,
         author: UserId,
         updated_at: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stack_position: Option<u32>,
     },
     PrMerged {
         pr: PrNumber,
@@ -159,6 +348,20 @@ pub enum Event {
         head_sha: Sha,
         state: MergeState,
         draft: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        review: Option<ReviewDecision>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        ci: CiFacts,
+    },
+    /// CI said something about a commit.
+    CiSeen {
+        sha: Sha,
+        #[serde(flatten)]
+        what: CiWord,
+    },
+    /// Whom GitHub takes merge-train for.
+    BotKnown {
+        user: UserId,
     },
     SyncRequested {
         reason: SyncReason,
@@ -221,6 +424,46 @@ pub enum Event {
     },
 }
 
+/// What an intent to push holds beyond what the specification asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PushDetail {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr: Option<PrNumber>,
+    /// The commit that was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Sha>,
+    /// What it brings into the branch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contains: Vec<Sha>,
+}
+
+/// A comment and where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CommentRef {
+    pub pr: PrNumber,
+    pub id: CommentId,
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum CommandOutcome {
+    Done,
+    Refused { reason: String },
+}
+
+/// A suite or a status, as a webhook tells of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CiWord {
+    Suite { id: CheckSuiteId, progress: Progress },
+    Status { context: String, verdict: Verdict },
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrStateName {
@@ -259,6 +502,8 @@ pub enum RequestOutcome {
     Started,
     /// It was under way before it was asked for.
     UnderWay,
+    /// There is nothing to do it to.
+    Nothing,
 }
 
 /// What was being read when it failed.
@@ -268,6 +513,11 @@ pub enum ReadKind {
     Repository,
     Pull(PrNumber),
     MergeStates,
+    Policy,
+    /// What the author of this comment may do.
+    Permission(CommentId),
+    /// Not read but removed: the branch of this pull request.
+    Branch(PrNumber),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -65,6 +65,11 @@ pub fn mark(note: NoteId, since: Timestamp) -> String {
     format!("<!-- merge-train-note {}-{} -->", note.0, since.as_millisecond())
 }
 
+/// Whether a comment is one that merge-train wrote.
+pub(super) fn is_marked(body: &str) -> bool {
+    body.contains("<!-- merge-train-")
+}
+
 /// Records that something is to be said, and says it if nothing else is to be said there first.
 pub(super) fn owe(state: &RepoState, pr: PrNumber, say: Say, now: Timestamp, plan: &mut Plan) {
     let owed_here = |event: &Event| matches!(event, Event::NoteOwed { .. });
@@ -126,8 +131,7 @@ pub(super) fn apply(outbox: &mut Outbox, event: &Event, ts: Timestamp) {
         }
         Event::NoteDelayed { note, retry_at, .. } => {
             if let Some(owed) = outbox.owed.get_mut(note) {
-                owed.backoff.attempts += 1;
-                owed.backoff.retry_at = Some(*retry_at);
+                owed.backoff.fail(*retry_at);
             }
         }
         _ => {}

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::delivery::{Heard, observe_pull};
 use super::event::{Event, ReadKind, SyncReason, WantReason};
 use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, comments, outbox};
+use super::{Effect, Failure, FailureKind, Plan, Settings, comments, outbox, trains};
 use crate::facts::{CommentFacts, MergeFacts, MergeState, PullFacts, RepoFacts};
 use crate::ids::PrNumber;
 
@@ -29,7 +29,9 @@ pub fn next_wake(state: &RepoState, settings: &Settings, after: Timestamp) -> Op
     let merges = state.merge_reads.retry_at.filter(|_| !state.merge_wanted.is_empty());
     let resync = state.sync.last.and_then(|last| last.checked_add(settings.resync_interval).ok());
     let notes = outbox::retries(state).filter_map(|backoff| backoff.retry_at);
-    sync.chain(pulls).chain(merges).chain(notes).chain(resync).filter(|at| *at > after).min()
+    let commands = state.commands.iter().filter_map(|given| given.backoff.retry_at);
+    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(resync);
+    owed.chain(trains::wakes(state, settings)).filter(|at| *at > after).min()
 }
 
 /// When a worker must look again if what is owed is to be had, even where nobody works on the repository now.
@@ -39,7 +41,10 @@ pub fn attention(state: &RepoState) -> Option<Timestamp> {
     let pulls = state.wanted.values().map(|wanted| &wanted.backoff);
     let merges = (!state.merge_wanted.is_empty()).then_some(&state.merge_reads);
     let notes = outbox::retries(state);
-    sync.chain(pulls).chain(merges).chain(notes).map(|backoff| backoff.retry_at.unwrap_or(now)).min()
+    let commands = state.commands.iter().map(|given| &given.backoff);
+    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands);
+    let owed = owed.map(|backoff| backoff.retry_at.unwrap_or(now));
+    owed.chain(trains::need_a_worker(state).then_some(now)).min()
 }
 
 /// Everything that is owed and due.
@@ -48,12 +53,19 @@ pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     if state.sync.wanted.as_ref().is_some_and(|(_, backoff)| backoff.is_due(now)) {
         effects.push(Effect::Survey);
     }
+    effects.extend(pulls_owed(state, now));
+    effects.extend(outbox::due(state, now));
+    effects
+}
+
+/// What of it is about pull requests.
+pub(super) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+    let mut effects = Vec::new();
     let due = state.wanted.iter().filter(|(_, wanted)| wanted.backoff.is_due(now));
     effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }));
     if !state.merge_wanted.is_empty() && state.merge_reads.is_due(now) {
         effects.push(Effect::ReadMergeStates { prs: state.merge_wanted.iter().copied().collect() });
     }
-    effects.extend(outbox::due(state, now));
     effects
 }
 
@@ -107,6 +119,9 @@ pub(super) fn surveyed(
     };
     if state.default_branch.as_ref() != Some(&facts.default_branch) {
         plan.events.push(Event::DefaultBranchChanged { default_branch: facts.default_branch.clone() });
+    }
+    if state.bot != Some(facts.bot) {
+        plan.events.push(Event::BotKnown { user: facts.bot });
     }
     let mut said: BTreeMap<PrNumber, Vec<&CommentFacts>> = BTreeMap::new();
     for comment in &facts.comments {
@@ -180,6 +195,7 @@ fn observed_again(state: &RepoState, pull: &PullFacts) -> Event {
         head_repo: known.map_or(pull.head_repo, |known| known.head_repo),
         author: known.and_then(|known| known.author).unwrap_or(pull.author),
         updated_at: known.and_then(|known| known.updated_at).unwrap_or(pull.updated_at),
+        stack_position: known.map_or(pull.stack_position, |known| known.stack_position),
     }
 }
 
@@ -215,6 +231,8 @@ pub(super) fn merge_states(
                 head_sha: known.head_sha.clone(),
                 state: MergeState::Unknown,
                 draft: known.draft,
+                review: known.review,
+                ci: known.ci.clone(),
             });
             continue;
         };
@@ -237,6 +255,8 @@ pub(super) fn merge_states(
                 head_sha: fact.head_sha.clone(),
                 state: fact.state,
                 draft: fact.draft,
+                review: fact.review,
+                ci: fact.ci.clone(),
             });
         }
     }

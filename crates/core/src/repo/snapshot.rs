@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{PrStateName, SyncReason};
 use super::outbox::Outbox;
-use super::state::{Backoff, CachedPr, PrState, RepoState, Sync, Wanted};
-use crate::facts::{CommentFacts, HeadRepo, MergeState};
+use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
+use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
 use crate::train::Trains;
+use crate::train::detail::Details;
 
 /// The version of the schema.
 const VERSION: u32 = 1;
@@ -38,6 +39,22 @@ pub struct Snapshot {
     pub default_branch: Option<BranchName>,
     pub prs: BTreeMap<PrNumber, PersistedPr>,
     pub active_trains: Trains,
+    #[serde(default, skip_serializing_if = "is_default")]
+    train_details: Details,
+    #[serde(default, skip_serializing_if = "is_default")]
+    starts: BTreeMap<PrNumber, Asked>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    rules: Rules,
+    #[serde(default, skip_serializing_if = "is_default")]
+    commands: Vec<Given>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    dismissals: BTreeMap<PrNumber, PrNumber>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    outlived_branches: BTreeMap<PrNumber, Outlived>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bot: Option<UserId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    polled_at: Option<Timestamp>,
     #[serde(default)]
     pub seen_dedupe_keys: BTreeMap<String, Timestamp>,
     #[serde(default)]
@@ -85,6 +102,20 @@ pub struct PersistedPr {
     predecessor_comment: Option<CommentId>,
     #[serde(default = "unknown")]
     merge_state: MergeState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    review: Option<ReviewDecision>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    ci: CiFacts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pushed_head: Option<Sha>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    replaced_heads: Vec<Sha>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    landed_by: Option<PrNumber>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    late_refused: Option<Sha>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stack_position: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     merge_state_wanted_since: Option<Timestamp>,
     #[serde(default)]
@@ -138,6 +169,14 @@ impl Snapshot {
             default_branch: state.default_branch.clone(),
             prs: state.prs.iter().map(|(number, pr)| (*number, PersistedPr::of(pr))).collect(),
             active_trains: state.active_trains.clone(),
+            train_details: state.details.clone(),
+            starts: state.starts.clone(),
+            rules: state.rules.clone(),
+            commands: state.commands.clone(),
+            dismissals: state.dismissals.clone(),
+            outlived_branches: state.outlived.clone(),
+            bot: state.bot,
+            polled_at: state.polled_at,
             seen_dedupe_keys: state.seen_dedupe_keys.clone(),
             sync: PersistedSync { last: state.sync.last, wanted, backoff },
             wanted_prs: state.wanted.iter().map(|(number, wanted)| (*number, want(wanted))).collect(),
@@ -155,6 +194,14 @@ impl Snapshot {
             default_branch: self.default_branch,
             prs: self.prs.into_iter().map(|(number, pr)| (number, pr.restore())).collect(),
             active_trains: self.active_trains,
+            details: self.train_details,
+            starts: self.starts,
+            rules: self.rules,
+            commands: self.commands,
+            dismissals: self.dismissals,
+            outlived: self.outlived_branches,
+            bot: self.bot,
+            polled_at: self.polled_at,
             seen_dedupe_keys: self.seen_dedupe_keys,
             sync: Sync { last: self.sync.last, wanted: self.sync.wanted.map(|reason| (reason, self.sync.backoff)) },
             wanted: self.wanted_prs.into_iter().map(|(number, wanted)| (number, want(wanted))).collect(),
@@ -190,6 +237,13 @@ impl PersistedPr {
             author: pr.author,
             predecessor_comment: pr.predecessor_comment,
             merge_state: pr.merge_state,
+            review: pr.review,
+            ci: pr.ci.clone(),
+            pushed_head: pr.pushed.clone(),
+            replaced_heads: pr.replaced.clone(),
+            landed_by: pr.landed_by,
+            late_refused: pr.late_refused.clone(),
+            stack_position: pr.stack_position,
             merge_state_wanted_since: pr.merge_state_wanted_since,
             updated_at: pr.updated_at,
             observed_at: pr.observed_at,
@@ -214,6 +268,13 @@ impl PersistedPr {
             predecessor_comment: self.predecessor_comment,
             predecessor_squash_reconciled: self.predecessor_squash_reconciled,
             merge_state: self.merge_state,
+            review: self.review,
+            ci: self.ci,
+            pushed: self.pushed_head,
+            replaced: self.replaced_heads,
+            landed_by: self.landed_by,
+            late_refused: self.late_refused,
+            stack_position: self.stack_position,
             merge_state_wanted_since: self.merge_state_wanted_since,
             updated_at: self.updated_at,
             observed_at: self.observed_at,

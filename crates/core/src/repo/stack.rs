@@ -19,6 +19,8 @@ impl RepoState {
                 Below::Open(below) if path.contains(&below) => return None,
                 Below::Open(below) => path.push(below),
                 Below::Nothing if cached.base_ref == *default => break,
+                // It is to be brought into order, and then stands on the default branch.
+                Below::Landed => break,
                 Below::Nothing | Below::Broken => return None,
             }
         }
@@ -50,8 +52,7 @@ impl RepoState {
         let Some(number) = pr.predecessor else { return Below::Nothing };
         match self.prs.get(&number).map(|below| &below.state) {
             Some(PrState::Open) => Below::Open(number),
-            // Resolved: what it stood on is on the default branch.
-            Some(PrState::Merged { .. }) => Below::Nothing,
+            Some(PrState::Merged { .. }) => Below::Landed,
             Some(PrState::Closed { .. }) | None => Below::Broken,
         }
     }
@@ -60,6 +61,8 @@ impl RepoState {
 /// What a pull request stands on.
 enum Below {
     Open(PrNumber),
+    /// What it stood on is on the default branch.
+    Landed,
     Nothing,
     Broken,
 }

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Effect;
-use super::event::SyncReason;
+use super::event::{CommentRef, SyncReason};
 use super::outbox::Outbox;
-use crate::facts::{CommentFacts, HeadRepo, MergeState};
+use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
-use crate::train::{TrainRecord, Trains};
+use crate::train::detail::Details;
+use crate::train::{Policy, TrainRecord, Trains};
 
 /// The pull-request cache and the trains of one repository. Changed by `apply` alone.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -17,6 +18,19 @@ pub struct RepoState {
     pub(super) default_branch: Option<BranchName>,
     pub(super) prs: BTreeMap<PrNumber, CachedPr>,
     pub(super) active_trains: Trains,
+    pub(super) details: Details,
+    /// Trains that are to start once the rules are known and a plan is computed.
+    pub(super) starts: BTreeMap<PrNumber, Asked>,
+    pub(super) rules: Rules,
+    /// Commands of which it is not known yet whether their givers may give them.
+    pub(super) commands: Vec<Given>,
+    /// Those whose approval was taken away, and the train that ended by it.
+    pub(super) dismissals: BTreeMap<PrNumber, PrNumber>,
+    /// Branches that are to be deleted.
+    pub(super) outlived: BTreeMap<PrNumber, Outlived>,
+    pub(super) bot: Option<UserId>,
+    /// When the trains were last looked after although nothing came in.
+    pub(super) polled_at: Option<Timestamp>,
     pub(super) seen_dedupe_keys: BTreeMap<String, Timestamp>,
     pub(super) sync: Sync,
     pub(super) wanted: BTreeMap<PrNumber, Wanted>,
@@ -49,6 +63,18 @@ pub struct CachedPr {
     pub predecessor_comment: Option<CommentId>,
     pub predecessor_squash_reconciled: Option<Sha>,
     pub merge_state: MergeState,
+    pub review: Option<ReviewDecision>,
+    /// What CI says of the head.
+    pub ci: CiFacts,
+    /// The head that merge-train pushed, and the heads that it replaced: a message that still speaks of those is old.
+    pub pushed: Option<Sha>,
+    pub replaced: Vec<Sha>,
+    /// The train that landed it.
+    pub landed_by: Option<PrNumber>,
+    /// The head with which it could not be related to its predecessor's squash.
+    pub late_refused: Option<Sha>,
+    /// Its place in a stack that GitHub itself keeps.
+    pub stack_position: Option<u32>,
     /// Since when a reading of the merge state is owed.
     pub merge_state_wanted_since: Option<Timestamp>,
     /// GitHub's own time of the last change: what is older than it is not news.
@@ -82,6 +108,45 @@ impl CachedPr {
     }
 }
 
+/// A train that is to start.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Asked {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<CommentRef>,
+    #[serde(default)]
+    pub backoff: Backoff,
+}
+
+/// A command, and who gave it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Given {
+    pub comment: CommentRef,
+    pub user: UserId,
+    pub login: String,
+    /// As it was typed, without the mention.
+    pub command: String,
+    #[serde(default)]
+    pub backoff: Backoff,
+}
+
+/// The rules of the repository, as far as they were read.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub(super) struct Rules {
+    pub known: Option<(Policy, Timestamp)>,
+    /// They are to be read.
+    pub wanted: Option<Backoff>,
+}
+
+/// A branch whose pull request has landed.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Outlived {
+    pub branch: BranchName,
+    pub head: Sha,
+    #[serde(default)]
+    pub backoff: Backoff,
+}
+
 /// The full look at the repository.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sync {
@@ -105,6 +170,11 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
+    pub fn fail(&mut self, retry_at: Timestamp) {
+        self.attempts += 1;
+        self.retry_at = Some(retry_at);
+    }
+
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.retry_at.is_none_or(|at| at <= now)
     }
@@ -140,6 +210,15 @@ impl RepoState {
 
     pub fn active_trains(&self) -> &Trains {
         &self.active_trains
+    }
+
+    /// The commit that its predecessor landed as.
+    pub(super) fn squash_below(&self, pr: PrNumber) -> Option<Sha> {
+        let below = self.prs.get(&pr)?.predecessor?;
+        match &self.prs.get(&below)?.state {
+            PrState::Merged { merge_commit_sha, .. } => merge_commit_sha.clone(),
+            PrState::Open | PrState::Closed { .. } => None,
+        }
     }
 
     /// The train that has this pull request on board, by its name: the one that it, or what it stands on, is part of.

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::detail::is_live;
 use super::{TrainRecord, TrainState, Trains};
 use crate::ids::PrNumber;
 use crate::repo::Event;
@@ -10,7 +11,25 @@ use crate::repo::Event;
 pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
     match event {
         Event::TrainStarted { root_pr, current_pr } => {
-            trains.insert(*root_pr, TrainRecord::new(*root_pr, *current_pr, ts));
+            // What halted with this pull request on board has its successor now.
+            let status = trains.get(root_pr).and_then(|old| old.status_comment_id);
+            trains.retain(|_, old| is_live(old.state) || !has_aboard(old, *root_pr));
+            let mut train = TrainRecord::new(*root_pr, *current_pr, ts);
+            train.status_comment_id = status;
+            trains.insert(*root_pr, train);
+        }
+        Event::TrainWaiting { train_root, .. } => {
+            change(trains, *train_root, |train| train.state = TrainState::WaitingCi);
+        }
+        Event::TrainResumed { train_root } => change(trains, *train_root, |train| train.state = TrainState::Running),
+        Event::TrainFrozen { root_pr, error } => change(trains, *root_pr, |train| {
+            train.state = TrainState::NeedsManualReview;
+            train.error = Some(error.clone());
+        }),
+        Event::StatusWritten { train_root, comment, .. } => {
+            if let Some(train) = trains.get_mut(train_root) {
+                train.status_comment_id = Some(*comment);
+            }
         }
         Event::TrainStopped { root_pr } => change(trains, *root_pr, |train| {
             train.state = TrainState::Stopped;
@@ -23,8 +42,21 @@ pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
             train.state = TrainState::Aborted;
             train.error.clone_from(error);
         }),
-        Event::PhaseTransition { train_root, current_pr, predecessor_pr, last_squash_sha, phase } => {
+        Event::PhaseTransition {
+            train_root,
+            current_pr,
+            predecessor_pr,
+            last_squash_sha,
+            phase,
+            predecessor_head_sha,
+        } => {
             change(trains, *train_root, |train| {
+                if train.state == TrainState::WaitingCi {
+                    train.state = TrainState::Running;
+                }
+                if predecessor_head_sha.is_some() {
+                    train.predecessor_head_sha.clone_from(predecessor_head_sha);
+                }
                 train.current_pr = *current_pr;
                 train.predecessor_pr = *predecessor_pr;
                 train.last_squash_sha.clone_from(last_squash_sha);
@@ -42,6 +74,10 @@ pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
         }
         _ => {}
     }
+}
+
+fn has_aboard(train: &TrainRecord, pr: PrNumber) -> bool {
+    train.original_root_pr == pr || train.current_pr == pr || train.cascade_phase.frozen_descendants().contains(&pr)
 }
 
 fn change(trains: &mut Trains, root: PrNumber, how: impl FnOnce(&mut TrainRecord)) {

@@ -19,6 +19,8 @@ pub use human::{Row, Standing, View, Why, human};
 
 const OPENING: &str = "<!-- merge-train-state";
 const ENDING: &str = "-->";
+/// Says whose comment it is, and that it holds no state.
+const CLOSED: &str = "<!-- merge-train-closed -->";
 const HEADING: &str = "**Merge Train Status**";
 
 /// GitHub takes comments of 65,536 characters. Counted in bytes here, which are never fewer.
@@ -66,7 +68,7 @@ pub fn body(record: &TrainRecord, human: &str) -> Result<String, TooLarge> {
 
 /// The last word on a train that is done. Without a record: nobody may resume it.
 pub fn closing(human: &str) -> String {
-    let head = format!("{HEADING}\n\n");
+    let head = format!("{CLOSED}\n{HEADING}\n\n");
     let room = LARGEST_BODY_BYTES - head.len();
     head + &fitted(human, room)
 }

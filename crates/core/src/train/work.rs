@@ -2,6 +2,8 @@
 //!
 //! Whatever cannot be undone travels in a plan whose events hold its intent. Wanted again after a crash, it is first looked for.
 
+use serde::{Deserialize, Serialize};
+
 use crate::conflict::Conflict;
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::plan::{Member, Plan};
@@ -70,6 +72,24 @@ impl Work {
     }
 }
 
+impl Work {
+    /// What it is to a person, after "to".
+    pub fn told(&self) -> &'static str {
+        match self {
+            Self::Plan { .. } => "plan the stack",
+            Self::Merge { .. } => "merge in the clone",
+            Self::Push(_) => "push to the branch",
+            Self::Probe(_) => "look at the branch",
+            Self::Expect { .. } => "compute the squash",
+            Self::Squash { .. } => "squash-merge",
+            Self::Look { .. } => "look at the pull request",
+            Self::Prove { .. } => "check the squash",
+            Self::Retarget { .. } => "change the base branch",
+            Self::Worktrees(_) => "tidy up the clone",
+        }
+    }
+}
+
 /// Which merge it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
@@ -86,7 +106,7 @@ pub enum Step {
 }
 
 /// A branch that is to be moved.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Push {
     pub kind: PushKind,
     pub pull: PrNumber,
@@ -102,7 +122,8 @@ pub struct Push {
 }
 
 /// Which pair of events brackets a push.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PushKind {
     Prep,
     Reconcile,
@@ -130,7 +151,7 @@ pub struct Landed {
 }
 
 /// What is to become of worktrees.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tidying {
     /// After an abort: nothing half done stays.

@@ -36,6 +36,7 @@ fn what_a_train_needs_is_kept() {
         predecessor_pr: None,
         last_squash_sha: None,
         phase,
+        predecessor_head_sha: None,
     };
     apply(&mut worker.state, &moved, at(0));
     worker.clock = 365 * 86_400;

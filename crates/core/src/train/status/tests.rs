@@ -137,7 +137,7 @@ fn only_what_the_bot_wrote_is_believed() {
 fn other_comments_hold_no_state() {
     let quoting = format!("As I said:\n\n{}", body(&record(), "").unwrap());
     let last_word = closing("Train completed.");
-    assert_eq!(last_word, "**Merge Train Status**\n\nTrain completed.");
+    assert_eq!(last_word, "<!-- merge-train-closed -->\n**Merge Train Status**\n\nTrain completed.");
     for text in ["", "Hello", "<!-- merge-train-statement\n{}\n-->", "<!-- something -->", &quoting, &last_word] {
         assert_eq!(parse(text, BOT, BOT), Err(Unreadable::NoState), "{text}");
     }

@@ -5,17 +5,18 @@ mod github;
 mod people;
 
 pub use conflicts::{
-    behind_conflict, catch_up_conflict, dirty, preparation_conflict, pushed_conflict, reconcile_conflict,
+    behind_conflict, catch_up_conflict, dirty, late_conflict, preparation_conflict, pushed_conflict, reconcile_conflict,
 };
 pub use github::{
-    merge_commit_unknown, merge_hooks, push_refused, squash_refused, status_too_large, wrong_landed_parents,
-    wrong_landed_tree,
+    cannot_prove, merge_commit_unknown, merge_hooks, not_done, not_squashed, pull_ref_gone, push_refused,
+    squash_refused, status_too_large, wrong_landed_parents, wrong_landed_tree,
 };
 pub use people::{
     Dismissal, base_changed, branch_modified, cycle, declaration_changed, declaration_deleted, grown_too_large,
     head_moved, merged_outside, not_prepared, review_dismissed, root_closed, still_behind,
 };
 
+use crate::markdown::{code_span, introduced};
 use crate::train::TrainError;
 
 /// The end of a train: what its record says of it, and the comment on the pull request that failed.
@@ -49,6 +50,22 @@ impl Halt {
         Self { next: Some(next.into()), ..self }
     }
 
+    /// With the reason that somebody found.
+    pub fn because(self, reason: &str) -> Self {
+        let before = self.details.as_ref().map(|details| format!("{details}\n\n")).unwrap_or_default();
+        Self { details: Some(format!("{before}{}", introduced("In detail:", reason))), ..self }
+    }
+
+    /// With the files that it is about.
+    pub fn in_files(self, files: &[String]) -> Self {
+        if files.is_empty() {
+            return self;
+        }
+        let before = self.details.as_ref().map(|details| format!("{details}\n\n")).unwrap_or_default();
+        let list: String = files.iter().map(|file| format!("\n- {}", code_span(file))).collect();
+        Self { details: Some(format!("{before}The two differ in:\n{list}")), ..self }
+    }
+
     /// What the record of the train keeps.
     pub fn error(&self) -> TrainError {
         TrainError { error_type: self.error_type.to_owned(), message: self.message.clone() }
@@ -56,7 +73,12 @@ impl Halt {
 
     /// What is posted on the pull request that failed.
     pub fn comment(&self) -> String {
-        let mut comment = format!("**Merge train aborted**\n\n{}", self.told);
+        format!("**Merge train aborted**\n\n{}", self.told_alone())
+    }
+
+    /// The same where there is no train to abort.
+    pub fn told_alone(&self) -> String {
+        let mut comment = self.told.clone();
         if let Some(details) = &self.details {
             comment = format!("{comment}\n\n{details}");
         }

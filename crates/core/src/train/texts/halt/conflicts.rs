@@ -72,3 +72,15 @@ pub fn catch_up_conflict(pr: PrNumber, default_branch: &BranchName, conflict: &C
             "Merge {with} into the branch of PR #{pr}, resolve the conflicts and push, then re-issue `@merge-train start`."
         ))
 }
+
+/// A descendant came after its predecessor had landed, and conflicts with what landed.
+pub fn late_conflict(pr: PrNumber, predecessor: PrNumber, default_branch: &BranchName, conflict: &Conflict) -> Halt {
+    let onto = trunk(default_branch);
+    let message = format!(
+        "PR #{pr} was not prepared when its predecessor #{predecessor} landed, and cannot be reconciled with {onto}."
+    );
+    Halt::new(MERGE_CONFLICT, message).details(conflict.to_string()).next(format!(
+        "Merge {onto} into the branch of PR #{pr}, resolve the conflicts and push. If a train is to land it, issue \
+         `@merge-train start` then."
+    ))
+}

@@ -40,6 +40,39 @@ pub fn merge_commit_unknown(pr: PrNumber) -> Halt {
         .next("Wait until the pull request shows its merge commit, then re-issue `@merge-train start`.")
 }
 
+/// GitHub does not have the ref of a pull request any more.
+pub fn pull_ref_gone(pr: PrNumber) -> Halt {
+    Halt::new(
+        "PullRefGone",
+        format!(
+            "Failed to fetch predecessor PR #{pr}'s head ref (refs/pull/{pr}/head).\n\n\
+             This ref may have been garbage-collected. On github.com this should not happen; on GitHub Enterprise Server, \
+             check your instance's ref retention settings.\n\n\
+             The cascade cannot proceed without the predecessor's commit history."
+        ),
+    )
+    .next(format!("Restore the ref, for example by re-opening PR #{pr}, then re-issue `@merge-train start`."))
+}
+
+/// The predecessor landed in a way that nothing can be related to.
+pub fn not_squashed(predecessor: PrNumber, reason: &str) -> Halt {
+    Halt::new("NonSquashMerge", reason).told(format!("PR #{predecessor} did not land as a squash. {reason}"))
+}
+
+/// Something that cannot be done, for a reason that does not go away by itself.
+pub fn not_done(what: &str, pr: PrNumber, answer: &str) -> Halt {
+    Halt::new("ApiError", format!("Cannot {what} PR #{pr}: {answer}"))
+        .told(introduced(&format!("Cannot {what} PR #{pr}:"), answer))
+        .next("Remove the cause, then re-issue `@merge-train start`. If it is not clear, whoever runs merge-train finds more in its log.")
+}
+
+/// Nobody can say whether what landed is right.
+pub fn cannot_prove(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> Halt {
+    let on = trunk(default_branch);
+    let message = format!("It cannot be shown that commit {commit} on {on} holds what PR #{pr} was to bring.");
+    wrong_landed("UnprovenSquash", message, pr, &on)
+}
+
 /// The record fits no status comment.
 pub fn status_too_large() -> Halt {
     Halt::new(

@@ -1,0 +1,217 @@
+//! Commands that somebody gave: whether they may, and what is done.
+
+use super::draft::Draft;
+use super::event::{CommandOutcome, CommentRef, Event, ReadKind};
+use super::outbox::Say;
+use super::state::{CachedPr, Given, RepoState};
+use super::trains::{self, Stopping};
+use super::{Effect, Failure, FailureKind, Input, reads};
+use crate::command::{self, ClosePrs, Command};
+use crate::facts::Permission;
+use crate::ids::PrNumber;
+use crate::train::TrainState;
+use crate::train::detail::is_live;
+use crate::train::texts::answer::{self, Allowed};
+use crate::train::texts::notice;
+
+/// By which right somebody gives a command.
+enum Right {
+    Author,
+    Permission(Permission),
+    /// GitHub could not be asked.
+    Unverified,
+}
+
+impl Right {
+    fn name(&self) -> String {
+        match self {
+            Self::Author => "author".to_owned(),
+            Self::Permission(permission) => format!("{permission:?}").to_lowercase(),
+            Self::Unverified => "unverified".to_owned(),
+        }
+    }
+}
+
+/// Handles what was given and can be judged; asks GitHub about the rest.
+pub(super) fn handle(draft: &mut Draft<'_>, input: &Input) {
+    if let Input::PermissionRead { comment, result } = input {
+        let given: Vec<Given> =
+            draft.state.commands.iter().filter(|given| given.comment.id == *comment).cloned().collect();
+        for given in given {
+            permitted(draft, &given, result);
+        }
+    }
+    for given in draft.state.commands.clone() {
+        judge(draft, &given);
+    }
+}
+
+fn judge(draft: &mut Draft<'_>, given: &Given) {
+    let Some(command) = command::parse(&format!("@merge-train {}", given.command)) else {
+        // Written by another version, which knew other commands.
+        return handled(draft, given, &Right::Unverified, Err("no such command".to_owned()));
+    };
+    let is_author = draft.state.pr(given.comment.pr).is_some_and(|pr| pr.author == Some(given.user));
+    match (allowed(&command), is_author) {
+        (None, _) => carry_out(draft, given, &command, &Right::Author),
+        (Some(Allowed::Author | Allowed::AuthorOrMaintainer), true) => {
+            carry_out(draft, given, &command, &Right::Author);
+        }
+        (Some(Allowed::Author), false) => refuse(draft, given, &command, Allowed::Author, &Right::Unverified),
+        (Some(Allowed::AuthorOrMaintainer | Allowed::Admin), _) if given.backoff.is_due(draft.now) => {
+            draft.effect(Effect::ReadPermission { comment: given.comment.id, login: given.login.clone() });
+        }
+        (Some(Allowed::AuthorOrMaintainer | Allowed::Admin), _) => {}
+    }
+}
+
+/// Who may give it; none for what anybody may.
+fn allowed(command: &Command) -> Option<Allowed> {
+    match command {
+        Command::Start | Command::Predecessor(_) => Some(Allowed::Author),
+        Command::Stop | Command::Retry => Some(Allowed::AuthorOrMaintainer),
+        Command::StopForce { .. } => Some(Allowed::Admin),
+        Command::Plan | Command::Status | Command::Help => None,
+    }
+}
+
+fn permitted(draft: &mut Draft<'_>, given: &Given, result: &Result<Permission, Failure>) {
+    let Some(command) = command::parse(&format!("@merge-train {}", given.command)) else { return };
+    let Some(allowed) = allowed(&command) else { return };
+    match result {
+        Ok(permission) => {
+            let least = if allowed == Allowed::Admin { Permission::Admin } else { Permission::Maintain };
+            let right = Right::Permission(*permission);
+            if *permission >= least {
+                carry_out(draft, given, &command, &right);
+            } else {
+                refuse(draft, given, &command, allowed, &right);
+            }
+        }
+        Err(failure) if failure.kind == FailureKind::Permanent => {
+            refuse(draft, given, &command, allowed, &Right::Unverified);
+        }
+        Err(failure) => {
+            let retry_at = reads::retry_at(failure, given.backoff.attempts, draft.now);
+            let read = ReadKind::Permission(given.comment.id);
+            draft.record(Event::ReadFailed { read, reason: failure.reason.clone(), retry_at });
+        }
+    }
+}
+
+fn refuse(draft: &mut Draft<'_>, given: &Given, command: &Command, allowed: Allowed, right: &Right) {
+    let told = answer::not_authorized(command, allowed);
+    draft.comment(given.comment.pr, told.clone());
+    handled(draft, given, right, Err(told));
+}
+
+fn handled(draft: &mut Draft<'_>, given: &Given, right: &Right, result: Result<(), String>) {
+    draft.record(Event::CommandHandled {
+        comment: given.comment,
+        user: given.user,
+        command: given.command.clone(),
+        permission: right.name(),
+        outcome: match result {
+            Ok(()) => CommandOutcome::Done,
+            Err(reason) => CommandOutcome::Refused { reason },
+        },
+    });
+}
+
+fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Right) {
+    let CommentRef { pr, id: comment } = given.comment;
+    let result = match command {
+        // The thumbs up comes when the train has started.
+        Command::Start => trains::ask_for_start(draft, pr, Some(given.comment)),
+        Command::Stop => stop(draft, pr, Stopping::Usual).map(|()| acknowledge(draft, given)),
+        Command::StopForce { close_prs } => force(draft, pr, *close_prs).map(|()| acknowledge(draft, given)),
+        Command::Retry => retry(draft, pr).map(|()| acknowledge(draft, given)),
+        Command::Status => {
+            let told = told(&draft.state, pr);
+            draft.comment(pr, told);
+            Ok(())
+        }
+        Command::Plan => {
+            let plan = super::comments::planned(&draft.state, pr);
+            draft.say(pr, plan);
+            Ok(())
+        }
+        Command::Help => {
+            draft.comment(pr, command::help());
+            Ok(())
+        }
+        // Declarations are judged where comments are read.
+        Command::Predecessor(_) => Ok(()),
+    };
+    let _ = comment;
+    if let Err(told) = &result {
+        draft.comment(pr, told.clone());
+    }
+    handled(draft, given, right, result);
+}
+
+fn acknowledge(draft: &mut Draft<'_>, given: &Given) {
+    draft.say(given.comment.pr, Say::Acknowledge { comment: given.comment.id });
+}
+
+fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) -> Result<(), String> {
+    let train = train_of(&draft.state, pr);
+    if !trains::stop(draft, pr, how) {
+        return Err(answer::nothing_to_stop(pr));
+    }
+    if let Some((root, current)) = train {
+        draft.comment(pr, notice::stopped(root, current));
+    }
+    Ok(())
+}
+
+/// Stops, says who did it in the status comment, and closes what is left, if that is wanted.
+fn force(draft: &mut Draft<'_>, pr: PrNumber, close_prs: ClosePrs) -> Result<(), String> {
+    let train = train_of(&draft.state, pr);
+    if !trains::stop(draft, pr, Stopping::Forced) {
+        return Err(answer::nothing_to_stop(pr));
+    }
+    let Some((root, current)) = train else { return Ok(()) };
+    let closed: Vec<PrNumber> = match close_prs {
+        ClosePrs::No => Vec::new(),
+        ClosePrs::Yes => {
+            let above = draft.state.stack_above(current).into_iter().map(|member| member.pull);
+            above.filter(|number| draft.state.pr(*number).is_some_and(CachedPr::is_ours)).collect()
+        }
+    };
+    draft.record(Event::StatusClosing { train_root: root, text: notice::forced_stop(&closed) });
+    for number in closed {
+        draft.say(number, Say::Close {});
+    }
+    Ok(())
+}
+
+fn train_of(state: &RepoState, pr: PrNumber) -> Option<(PrNumber, PrNumber)> {
+    let root = state.train_of(pr)?;
+    state.active_trains.get(&root).map(|train| (root, train.current_pr))
+}
+
+/// Does not wait any longer before it asks again.
+fn retry(draft: &mut Draft<'_>, pr: PrNumber) -> Result<(), String> {
+    let root = draft.state.train_of(pr);
+    let train = root.and_then(|root| draft.state.active_trains.get(&root)).filter(|train| is_live(train.state));
+    let Some(train) = train else { return Err(answer::nothing_to_retry(pr)) };
+    let (train_root, current, is_waiting) =
+        (train.original_root_pr, train.current_pr, train.state == TrainState::WaitingCi);
+    let has_failed = draft.state.details.get(&train_root).is_some_and(|detail| detail.retry_at.is_some());
+    if !is_waiting && !has_failed {
+        return Err(answer::nothing_to_retry(pr));
+    }
+    draft.record(Event::TrainNudged { train_root });
+    draft.record(Event::MergeStateOutdated { prs: vec![current] });
+    Ok(())
+}
+
+/// What the status command is answered.
+fn told(state: &RepoState, pr: PrNumber) -> String {
+    let train = state.train_of(pr).and_then(|root| state.active_trains.get(&root));
+    match train {
+        Some(train) => format!("**Merge Train Status**\n\n{}", state.train_told(train)),
+        None => answer::not_in_a_train(pr),
+    }
+}

@@ -1,0 +1,196 @@
+//! The trains of a repository: what each does next, and what the answers to what it did mean.
+//!
+//! `next` looks at the state alone. Asked again it says the same, so whoever resumes a train asks it and does what it says;
+//! an answer counts only as long as its question still stands.
+
+mod cascade;
+mod chores;
+mod halting;
+mod late;
+mod polls;
+mod readiness;
+mod results;
+mod start;
+mod status;
+mod turns;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::draft::{Change, Draft};
+use super::event::Event;
+use super::state::RepoState;
+use super::{Effect, Failure, FailureKind, Input, Settings};
+use crate::ids::PrNumber;
+use crate::train::TrainRecord;
+use crate::train::detail::{Detail, Intended, is_live};
+use crate::train::work::Work;
+
+pub(super) use halting::{Stopping, stop};
+pub(super) use polls::wakes;
+pub(super) use start::ask as ask_for_start;
+
+/// What a train does next.
+#[derive(Debug, PartialEq)]
+enum Next {
+    Change(Change),
+    Do(Work),
+    /// Until something happens, or until a time that `wakes` tells.
+    Rest,
+}
+
+/// A train and what it stands in.
+struct Standpoint<'a> {
+    state: &'a RepoState,
+    settings: &'a Settings,
+    now: Timestamp,
+    root: PrNumber,
+    detail: &'a Detail,
+}
+
+/// More turns than any train takes without something being done outside.
+const MOST_TURNS: usize = 1_000;
+
+/// Whether trains have anything to do with it at all.
+pub(super) fn concern(state: &RepoState) -> bool {
+    !state.active_trains.is_empty()
+        || !state.details.is_empty()
+        || !state.starts.is_empty()
+        || !state.outlived.is_empty()
+}
+
+/// Whether somebody has to be there for them, even if nothing comes in.
+pub(super) fn need_a_worker(state: &RepoState) -> bool {
+    let is_live = state.active_trains.values().any(|train| is_live(train.state));
+    let is_left = |detail: &Detail| detail.tidying.is_some() || detail.late || detail.status.closing.is_some();
+    is_live || !state.starts.is_empty() || !state.outlived.is_empty() || state.details.values().any(is_left)
+}
+
+/// What an input means for the trains, beyond what it told about pull requests: `before` is the state without it.
+pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
+    match input {
+        Input::Resume => doubt_intents(draft),
+        Input::Worked { root, work, result } => results::settle(draft, *root, work, result),
+        Input::StatusWritten { root, seq, result } => status::written(draft, *root, *seq, result),
+        Input::PolicyRead { result } => start::policy_read(draft, result),
+        Input::BranchDeleted { pr, result } => chores::branch_deleted(draft, *pr, result),
+        Input::Tick => polls::poll_if_due(draft),
+        Input::Delivery { delivery, .. } => turns::reviewed(draft, delivery),
+        _ => {}
+    }
+    turns::happened(draft, before, input);
+}
+
+/// Lets every train go on as far as it can by itself, and asks for what each needs done.
+pub(super) fn run(draft: &mut Draft<'_>) {
+    late::find(draft);
+    start::automatically(draft);
+    let starting: Vec<PrNumber> = draft.state.starts.keys().copied().collect();
+    for pr in starting {
+        start::advance(draft, pr);
+    }
+    // Trains part and begin while this goes on.
+    let mut done: Vec<PrNumber> = Vec::new();
+    while let Some(root) = draft.state.details.keys().copied().find(|root| !done.contains(root)) {
+        advance(draft, root);
+        done.push(root);
+    }
+    late::find(draft);
+    for root in draft.state.details.keys().copied().collect::<Vec<_>>() {
+        if !done.contains(&root) {
+            advance(draft, root);
+        }
+        status::write_if_due(draft, root);
+    }
+    start::read_policy_if_wanted(draft);
+    chores::delete_branches(draft);
+}
+
+fn advance(draft: &mut Draft<'_>, root: PrNumber) {
+    for _ in 0..MOST_TURNS {
+        match next(&draft.state, root, draft.settings, draft.now) {
+            Next::Change(change) => draft.make(change),
+            Next::Do(work) => return draft.effect(Effect::Train { root, work }),
+            Next::Rest => return,
+        }
+    }
+    unreachable!("the train of #{root} takes turn after turn: {:?}", draft.state.active_trains.get(&root));
+}
+
+/// What the train does next. A pure function of the state and the time.
+fn next(state: &RepoState, root: PrNumber, settings: &Settings, now: Timestamp) -> Next {
+    let Some(detail) = state.details.get(&root) else { return Next::Rest };
+    if detail.retry_at.is_some_and(|at| at > now) {
+        return Next::Rest;
+    }
+    let here = Standpoint { state, settings, now, root, detail };
+    match state.active_trains.get(&root) {
+        Some(train) if is_live(train.state) => here.live(train),
+        _ => here.left_over(),
+    }
+}
+
+impl Standpoint<'_> {
+    fn live(&self, train: &TrainRecord) -> Next {
+        if self.waits_for_worktrees() {
+            return Next::Rest;
+        }
+        match self.intended() {
+            Some(next) => next,
+            None => self.in_phase(train),
+        }
+    }
+
+    /// What is left to do where no train runs.
+    fn left_over(&self) -> Next {
+        if let Some(tidying) = &self.detail.tidying {
+            return Next::Do(Work::Worktrees(tidying.clone()));
+        }
+        if !self.detail.late {
+            return Next::Rest;
+        }
+        match self.intended() {
+            Some(next) => next,
+            None => self.join_late(self.root),
+        }
+    }
+
+    /// The old worktree is removed before new ones are made.
+    fn waits_for_worktrees(&self) -> bool {
+        let parted_from = self.detail.parted_from.and_then(|old| self.state.details.get(&old));
+        parted_from.is_some_and(|old| old.tidying.is_some())
+    }
+
+    /// What was begun is brought to its end first.
+    fn intended(&self) -> Option<Next> {
+        let intent = self.detail.intent.as_ref()?;
+        Some(match (&intent.what, intent.doubted) {
+            (Intended::Push(push), false) => Next::Do(Work::Push(push.clone())),
+            (Intended::Push(push), true) => Next::Do(Work::Probe(push.clone())),
+            (Intended::Squash { pull, head: Some(head) }, false) => {
+                Next::Do(Work::Squash { pull: *pull, head: head.clone(), via: self.via(*pull) })
+            }
+            (Intended::Squash { pull, .. }, _) => Next::Do(Work::Look { pull: *pull }),
+            // Asking twice for the same base does no harm.
+            (Intended::Retarget { pull, base }, _) => Next::Do(Work::Retarget { pull: *pull, base: base.clone() }),
+        })
+    }
+}
+
+/// The process that began these may have ended in the middle of them.
+fn doubt_intents(draft: &mut Draft<'_>) {
+    let is_trusting = |detail: &Detail| detail.intent.as_ref().is_some_and(|intent| !intent.doubted);
+    let roots: Vec<PrNumber> =
+        draft.state.details.iter().filter(|(_, detail)| is_trusting(detail)).map(|(root, _)| *root).collect();
+    for train_root in roots {
+        draft.record(Event::WorkDoubted { train_root });
+    }
+}
+
+/// When something that failed is tried again: after 2, 4, 8 seconds, and so on to five minutes.
+fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
+    const LONGEST: SignedDuration = SignedDuration::from_mins(5);
+    let wait = SignedDuration::from_secs(2).saturating_mul(1_i32 << attempts.min(10)).min(LONGEST);
+    let wait = if failure.kind == FailureKind::Permanent { LONGEST } else { wait };
+    let at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+    failure.retry_at.map_or(at, |told| told.max(at))
+}

@@ -1,0 +1,340 @@
+//! The cascade: from one pull request that is ready to land to the next.
+
+use super::{Change, Next, Standpoint};
+use crate::ids::{BranchName, PrNumber, Sha};
+use crate::repo::event::Event;
+use crate::repo::state::{CachedPr, PrState};
+use crate::train::texts::{halt, notice};
+use crate::train::work::{Landed, Step, Via, Work};
+use crate::train::{CascadePhase, TrainRecord};
+
+/// The lists that go from phase to phase.
+#[derive(Clone, Default)]
+struct Lists {
+    completed: Vec<PrNumber>,
+    skipped: Vec<PrNumber>,
+    frozen: Vec<PrNumber>,
+}
+
+impl Standpoint<'_> {
+    pub(super) fn in_phase(&self, train: &TrainRecord) -> Next {
+        let current = train.current_pr;
+        let Some(pr) = self.state.pr(current) else { return Next::Rest };
+        match (&train.cascade_phase, &pr.state) {
+            (
+                CascadePhase::Idle | CascadePhase::Preparing { .. } | CascadePhase::SquashPending { .. },
+                PrState::Closed { .. },
+            ) => self.halt(train, current, &halt::root_closed(current)),
+            (CascadePhase::Idle | CascadePhase::Preparing { .. }, PrState::Merged { .. }) => {
+                Next::Change(self.hand_over(train, &self.standing_on(current)))
+            }
+            (CascadePhase::Idle, PrState::Open) => self.idle(train, pr),
+            (CascadePhase::Preparing { .. }, PrState::Open) => self.preparing(train, pr),
+            (CascadePhase::SquashPending { .. }, _) => self.squashing(train, pr),
+            (CascadePhase::Reconciling { .. }, _) => self.reconciling(train),
+            (CascadePhase::CatchingUp { .. }, _) => self.catching_up(train),
+            (CascadePhase::Retargeting { .. }, _) => self.retargeting(train),
+        }
+    }
+
+    fn preparing(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+        let current = train.current_pr;
+        if let Some(moved) = self.moved(train, pr) {
+            return moved;
+        }
+        if let Some(next) = train.cascade_phase.remaining().next() {
+            return self.merge(train, next, Step::Prepare { predecessor: current });
+        }
+        let lists = lists(&train.cascade_phase);
+        let behind = |number: &&PrNumber| {
+            self.state.pr(**number).is_some_and(|pr| pr.merge_state == crate::facts::MergeState::Behind)
+        };
+        match lists.completed.iter().find(behind) {
+            Some(behind) if self.detail.prepared_twice.contains(behind) => {
+                self.halt(train, *behind, &halt::still_behind(*behind, current))
+            }
+            Some(behind) => Next::Change(self.prepare_again(train, *behind)),
+            None => {
+                let Lists { skipped, frozen: frozen_descendants, .. } = lists;
+                Next::Change(self.enter(train, CascadePhase::SquashPending { frozen_descendants, skipped }))
+            }
+        }
+    }
+
+    /// Nobody expects it: what was prepared a moment ago is behind its predecessor.
+    fn prepare_again(&self, train: &TrainRecord, pr: PrNumber) -> Change {
+        let mut lists = lists(&train.cascade_phase);
+        lists.completed.retain(|completed| *completed != pr);
+        let phase = CascadePhase::Preparing {
+            completed: lists.completed,
+            skipped: lists.skipped,
+            frozen_descendants: lists.frozen,
+        };
+        self.enter(train, phase).and(Event::BehindAfterPreparation { train_root: self.root, pr })
+    }
+
+    fn squashing(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+        let current = train.current_pr;
+        match &pr.state {
+            PrState::Merged { merge_commit_sha: Some(sha), .. } => {
+                return Next::Change(self.squashed(train, sha));
+            }
+            PrState::Merged { merge_commit_sha: None, .. } => return Next::Do(Work::Look { pull: current }),
+            PrState::Open | PrState::Closed { .. } => {}
+        }
+        if self.detail.held {
+            return Next::Rest;
+        }
+        if let Some(moved) = self.moved(train, pr) {
+            return moved;
+        }
+        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+        Next::Do(Work::Expect { pull: current, head: pr.head_sha.clone(), default })
+    }
+
+    /// Somebody pushed since the descendants were prepared: they lack it, and nobody has checked it.
+    fn moved(&self, train: &TrainRecord, pr: &CachedPr) -> Option<Next> {
+        let expected = train.predecessor_head_sha.as_ref().filter(|expected| **expected != pr.head_sha)?;
+        let current = train.current_pr;
+        Some(self.halt(train, current, &halt::head_moved(current, &pr.head_sha, expected)))
+    }
+
+    /// The squash is there: recorded at once with where it leads.
+    pub(super) fn squashed(&self, train: &TrainRecord, sha: &Sha) -> Change {
+        let pr = train.current_pr;
+        let Lists { skipped, frozen: frozen_descendants, .. } = lists(&train.cascade_phase);
+        let is_known = matches!(
+            self.state.pr(pr).map(|pr| &pr.state),
+            Some(PrState::Merged { merge_commit_sha: Some(known), .. }) if known == sha
+        );
+        let merged = (!is_known).then(|| Event::PrMerged { pr, sha: Some(sha.clone()), at: None });
+        let phase = CascadePhase::Reconciling { completed: Vec::new(), skipped, frozen_descendants };
+        let events = [Event::SquashCommitted { train_root: self.root, pr, sha: sha.clone() }].into_iter().chain(merged);
+        let after = TrainRecord { last_squash_sha: Some(sha.clone()), ..train.clone() };
+        let mut change = Change::of(events);
+        change.events.push(self.transition(&after, phase));
+        change
+    }
+
+    fn reconciling(&self, train: &TrainRecord) -> Next {
+        let Some(landed) = self.landed(train) else { return Next::Do(Work::Look { pull: train.current_pr }) };
+        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+        if self.detail.proven.as_ref() != Some(&landed.commit) {
+            return Next::Do(Work::Prove { landed, default });
+        }
+        match train.cascade_phase.remaining().next() {
+            Some(next) => self.merge(train, next, Step::Reconcile { landed }),
+            None => {
+                let Lists { skipped, frozen: frozen_descendants, .. } = lists(&train.cascade_phase);
+                let phase = CascadePhase::CatchingUp { completed: Vec::new(), skipped, frozen_descendants };
+                Next::Change(self.enter(train, phase))
+            }
+        }
+    }
+
+    fn catching_up(&self, train: &TrainRecord) -> Next {
+        match train.cascade_phase.remaining().next() {
+            Some(next) => self.merge(train, next, Step::CatchUp),
+            None => {
+                let Lists { skipped, frozen: frozen_descendants, .. } = lists(&train.cascade_phase);
+                let phase = CascadePhase::Retargeting { completed: Vec::new(), skipped, frozen_descendants };
+                Next::Change(self.enter(train, phase))
+            }
+        }
+    }
+
+    fn retargeting(&self, train: &TrainRecord) -> Next {
+        let Some(next) = train.cascade_phase.remaining().next() else {
+            let Lists { completed, .. } = lists(&train.cascade_phase);
+            return Next::Change(self.hand_over(train, &completed));
+        };
+        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+        match self.state.pr(next) {
+            Some(pr) if pr.is_open() && pr.base_ref == default => Next::Change(self.retargeted(train, next)),
+            Some(pr) if pr.is_open() => {
+                let intent = Event::IntentRetarget { train_root: self.root, pr: next, new_base: default };
+                Next::Change(Change::of([intent]))
+            }
+            _ => Next::Change(self.skip(train, next, notice::skipped_closed(next))),
+        }
+    }
+
+    pub(super) fn retargeted(&self, train: &TrainRecord, pr: PrNumber) -> Change {
+        let done = Change::of([Event::DoneRetarget { train_root: self.root, pr }]);
+        self.completing(train, pr, done)
+    }
+
+    /// The merge that a descendant needs in this phase, if there still is a descendant.
+    fn merge(&self, train: &TrainRecord, pull: PrNumber, step: Step) -> Next {
+        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+        match self.state.pr(pull) {
+            Some(CachedPr { state: PrState::Open, head_ref: Some(branch), .. }) => {
+                Next::Do(Work::Merge { step, pull, branch: branch.clone(), default })
+            }
+            _ => Next::Change(self.skip(train, pull, notice::skipped_closed(pull))),
+        }
+    }
+
+    /// The phase is done with a descendant.
+    pub(super) fn completing(&self, train: &TrainRecord, pr: PrNumber, mut change: Change) -> Change {
+        let phase = with(&train.cascade_phase, |lists| lists.completed.push(pr));
+        change.events.push(self.transition(train, phase));
+        change
+    }
+
+    /// The cascade goes on without a descendant.
+    pub(super) fn skip(&self, train: &TrainRecord, pr: PrNumber, told: String) -> Change {
+        let phase = with(&train.cascade_phase, |lists| lists.skipped.push(pr));
+        let dropped = self.detail.intent.is_some();
+        let dropped = dropped.then(|| Event::WorkDropped {
+            train_root: self.root,
+            reason: format!("#{pr} is gone"),
+            by_others: false,
+        });
+        let mut change = Change::of(dropped);
+        change.events.push(self.transition(train, phase));
+        change.saying(train.current_pr, told)
+    }
+
+    /// The train goes on with what stood on the pull request that landed.
+    pub(super) fn hand_over(&self, train: &TrainRecord, descendants: &[PrNumber]) -> Change {
+        let root = self.root;
+        let mut landed = self.detail.landed.clone();
+        if landed.last() != Some(&train.current_pr) {
+            landed.push(train.current_pr);
+        }
+        let mut change = Change::of(self.outlived(train.current_pr));
+        match descendants {
+            [] => {
+                let default = self.state.default_branch.clone().unwrap_or_else(|| fallback(self, train.current_pr));
+                let text = notice::completed(&landed, &default);
+                change.events.push(Event::StatusClosing { train_root: root, text });
+                change.events.push(Event::TrainCompleted { root_pr: root });
+            }
+            [next] => {
+                let last_squash_sha = self.state.pr(train.current_pr).and_then(merge_commit);
+                change.events.push(Event::PhaseTransition {
+                    train_root: root,
+                    current_pr: *next,
+                    predecessor_pr: Some(train.current_pr),
+                    last_squash_sha: last_squash_sha.or_else(|| train.last_squash_sha.clone()),
+                    phase: CascadePhase::Idle,
+                    predecessor_head_sha: None,
+                });
+                change.events.push(Event::MergeStateOutdated { prs: vec![*next] });
+            }
+            several => {
+                let text = notice::fan_out_completed(several);
+                change.events.push(Event::StatusClosing { train_root: root, text });
+                let new_roots = several.to_vec();
+                change.events.push(Event::FanOutCompleted { old_root: root, new_roots, original_root_pr: root });
+                change.events.push(Event::MergeStateOutdated { prs: several.to_vec() });
+            }
+        }
+        change
+    }
+
+    /// Those that stand on it, and can be dealt with.
+    pub(super) fn standing_on(&self, number: PrNumber) -> Vec<PrNumber> {
+        let Some(below) = self.state.pr(number) else { return Vec::new() };
+        let default = self.state.default_branch.as_ref();
+        // Once its branch is gone, GitHub itself may have given them another base.
+        let may_be_moved = !below.is_open();
+        let stands = |above: &PrNumber| {
+            self.state.pr(*above).is_some_and(|above| {
+                let is_based = Some(&above.base_ref) == below.head_ref.as_ref()
+                    || (may_be_moved && Some(&above.base_ref) == default);
+                above.is_ours() && is_based
+            })
+        };
+        self.state.descendants(number).filter(stands).collect()
+    }
+
+    /// From where the train is into another phase.
+    pub(super) fn enter(&self, train: &TrainRecord, phase: CascadePhase) -> Change {
+        Change::of([self.transition(train, phase)])
+    }
+
+    fn transition(&self, train: &TrainRecord, phase: CascadePhase) -> Event {
+        let freezes = matches!(phase, CascadePhase::Preparing { .. }) && train.cascade_phase == CascadePhase::Idle;
+        let head = || self.state.pr(train.current_pr).map(|pr| pr.head_sha.clone());
+        Event::PhaseTransition {
+            train_root: self.root,
+            current_pr: train.current_pr,
+            predecessor_pr: train.predecessor_pr,
+            last_squash_sha: train.last_squash_sha.clone(),
+            predecessor_head_sha: if freezes { head() } else { None },
+            phase,
+        }
+    }
+
+    /// The squash that the descendants are to be related to.
+    pub(super) fn landed(&self, train: &TrainRecord) -> Option<Landed> {
+        let commit = train.last_squash_sha.clone()?;
+        Some(Landed {
+            pull: train.current_pr,
+            commit,
+            head: train.predecessor_head_sha.clone(),
+            known_before: self.detail.known_before.clone(),
+        })
+    }
+
+    pub(super) fn via(&self, pull: PrNumber) -> Via {
+        let is_native = self.state.pr(pull).is_some_and(|pr| pr.stack_position.is_some());
+        if is_native || self.settings.merge_in_background { Via::Background } else { Via::Now }
+    }
+
+    /// The branch of what landed, if it is to go.
+    fn outlived(&self, number: PrNumber) -> Option<Event> {
+        let pr = self.state.pr(number)?;
+        let branch = pr.head_ref.clone()?;
+        let landed = matches!(pr.state, PrState::Merged { .. }) && pr.landed_by.is_some();
+        (self.settings.delete_branches && landed).then(|| Event::BranchOutlived {
+            pr: number,
+            branch,
+            head_sha: pr.head_sha.clone(),
+        })
+    }
+}
+
+/// Nothing lands where the default branch is not known; its base is the same.
+fn fallback(here: &Standpoint<'_>, pr: PrNumber) -> BranchName {
+    let base = here.state.pr(pr).map(|pr| pr.base_ref.clone());
+    base.unwrap_or_else(|| BranchName::parse("main").expect("a name"))
+}
+
+pub(super) fn merge_commit(pr: &CachedPr) -> Option<Sha> {
+    match &pr.state {
+        PrState::Merged { merge_commit_sha, .. } => merge_commit_sha.clone(),
+        PrState::Open | PrState::Closed { .. } => None,
+    }
+}
+
+fn lists(phase: &CascadePhase) -> Lists {
+    let (completed, skipped, frozen) = match phase {
+        CascadePhase::Idle => return Lists::default(),
+        CascadePhase::SquashPending { frozen_descendants, skipped } => (&Vec::new(), skipped, frozen_descendants),
+        CascadePhase::Preparing { completed, skipped, frozen_descendants }
+        | CascadePhase::Reconciling { completed, skipped, frozen_descendants }
+        | CascadePhase::CatchingUp { completed, skipped, frozen_descendants }
+        | CascadePhase::Retargeting { completed, skipped, frozen_descendants } => {
+            (completed, skipped, frozen_descendants)
+        }
+    };
+    Lists { completed: completed.clone(), skipped: skipped.clone(), frozen: frozen.clone() }
+}
+
+/// The same phase with other lists.
+fn with(phase: &CascadePhase, how: impl FnOnce(&mut Lists)) -> CascadePhase {
+    let mut lists = lists(phase);
+    how(&mut lists);
+    let Lists { completed, skipped, frozen: frozen_descendants } = lists;
+    match phase {
+        CascadePhase::Idle => CascadePhase::Idle,
+        CascadePhase::SquashPending { .. } => CascadePhase::SquashPending { frozen_descendants, skipped },
+        CascadePhase::Preparing { .. } => CascadePhase::Preparing { completed, skipped, frozen_descendants },
+        CascadePhase::Reconciling { .. } => CascadePhase::Reconciling { completed, skipped, frozen_descendants },
+        CascadePhase::CatchingUp { .. } => CascadePhase::CatchingUp { completed, skipped, frozen_descendants },
+        CascadePhase::Retargeting { .. } => CascadePhase::Retargeting { completed, skipped, frozen_descendants },
+    }
+}

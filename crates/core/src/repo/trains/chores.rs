@@ -1,0 +1,35 @@
+//! What is left to do after a pull request has landed.
+
+use jiff::Timestamp;
+
+use super::Draft;
+use crate::ids::PrNumber;
+use crate::repo::event::{Event, ReadKind};
+use crate::repo::state::{CachedPr, RepoState};
+use crate::repo::{Effect, Failure, FailureKind, reads};
+
+/// Deletes the branches of what landed, unless something is based on them.
+pub(super) fn delete_branches(draft: &mut Draft<'_>) {
+    for (pr, outlived) in draft.state.outlived.clone() {
+        let is_base = |other: &CachedPr| other.is_open() && other.base_ref == outlived.branch;
+        if outlived.backoff.is_due(draft.now) && !draft.state.prs.values().any(is_base) {
+            draft.effect(Effect::DeleteBranch { pr, branch: outlived.branch, head: outlived.head });
+        }
+    }
+}
+
+pub(super) fn branch_deleted(draft: &mut Draft<'_>, pr: PrNumber, result: &Result<(), Failure>) {
+    let Some(outlived) = draft.state.outlived.get(&pr) else { return };
+    match result {
+        Err(failure) if failure.kind == FailureKind::Transient => {
+            let retry_at = reads::retry_at(failure, outlived.backoff.attempts, draft.now);
+            draft.record(Event::ReadFailed { read: ReadKind::Branch(pr), reason: failure.reason.clone(), retry_at });
+        }
+        // Protected, or not where it was: then it stays.
+        Ok(()) | Err(_) => draft.record(Event::BranchSettled { pr }),
+    }
+}
+
+pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
+    state.outlived.values().filter_map(|outlived| outlived.backoff.retry_at)
+}

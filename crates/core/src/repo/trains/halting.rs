@@ -1,0 +1,121 @@
+//! The end of a train before its time: by a fault, by what GitHub did, or by a person.
+
+use std::collections::BTreeSet;
+
+use super::{Change, Draft, Next, Standpoint};
+use crate::ids::PrNumber;
+use crate::repo::event::Event;
+use crate::train::TrainRecord;
+use crate::train::detail::is_live;
+use crate::train::texts::halt::Halt;
+use crate::train::texts::notice;
+
+impl Standpoint<'_> {
+    /// Ends the train, and tells those whom it concerns.
+    pub(super) fn halt(&self, train: &TrainRecord, failed: PrNumber, halt: &Halt) -> Next {
+        let aborted = Event::TrainAborted { root_pr: self.root, error: Some(halt.error()) };
+        Next::Change(self.told(train, failed, halt, aborted))
+    }
+
+    /// Nothing may be built upon what landed.
+    pub(super) fn freeze_train(&self, train: &TrainRecord, failed: PrNumber, halt: &Halt) -> Change {
+        let frozen = Event::TrainFrozen { root_pr: self.root, error: halt.error() };
+        self.told(train, failed, halt, frozen)
+    }
+
+    fn told(&self, train: &TrainRecord, failed: PrNumber, halt: &Halt, event: Event) -> Change {
+        let mut change = Change::of([event]).saying(failed, halt.comment());
+        for pr in self.downstream(train).into_iter().filter(|pr| *pr != failed) {
+            change = change.saying(pr, notice::halted(pr, failed, self.root));
+        }
+        change
+    }
+
+    /// The open pull requests that would have landed later.
+    fn downstream(&self, train: &TrainRecord) -> BTreeSet<PrNumber> {
+        let skipped: Vec<PrNumber> = skipped(train);
+        let mut next: Vec<PrNumber> = train.cascade_phase.frozen_descendants().to_vec();
+        next.extend(self.standing_on(train.current_pr));
+        let mut met = BTreeSet::new();
+        while let Some(number) = next.pop() {
+            let is_ours = self.state.pr(number).is_some_and(crate::repo::CachedPr::is_ours);
+            if is_ours && !skipped.contains(&number) && met.insert(number) {
+                next.extend(self.standing_on(number));
+            }
+        }
+        if self.state.pr(train.current_pr).is_some_and(crate::repo::CachedPr::is_ours) {
+            met.insert(train.current_pr);
+        }
+        met
+    }
+}
+
+fn skipped(train: &TrainRecord) -> Vec<PrNumber> {
+    use crate::train::CascadePhase as Phase;
+    match &train.cascade_phase {
+        Phase::Idle => Vec::new(),
+        Phase::Preparing { skipped, .. }
+        | Phase::SquashPending { skipped, .. }
+        | Phase::Reconciling { skipped, .. }
+        | Phase::CatchingUp { skipped, .. }
+        | Phase::Retargeting { skipped, .. } => skipped.clone(),
+    }
+}
+
+/// Ends a train because of something that happened, whatever it is doing.
+pub(super) fn abort(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
+    let Some(train) = draft.state.active_trains.get(&root).filter(|train| is_live(train.state)).cloned() else {
+        return;
+    };
+    let Some(detail) = draft.state.details.get(&root).cloned() else { return };
+    let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail: &detail };
+    if let Next::Change(change) = here.halt(&train, failed, halt) {
+        draft.plan.cancels.push(root);
+        draft.make(change);
+    }
+}
+
+/// The same, where the pull request that failed is told later.
+pub(super) fn abort_quietly(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
+    let Some(train) = draft.state.active_trains.get(&root).filter(|train| is_live(train.state)).cloned() else {
+        return;
+    };
+    let Some(detail) = draft.state.details.get(&root).cloned() else { return };
+    let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail: &detail };
+    if let Next::Change(mut change) = here.halt(&train, failed, halt) {
+        change.notes.retain(|(pr, _)| *pr != failed);
+        draft.plan.cancels.push(root);
+        draft.make(change);
+    }
+}
+
+/// How a person wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::repo) enum Stopping {
+    Usual,
+    Forced,
+}
+
+/// Stops the train, or the start of one, that has this pull request on board. False if there is none.
+pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) -> bool {
+    let path = draft.state.path_from_root(pr).unwrap_or_else(|| vec![pr]);
+    let starting = path.iter().copied().find(|number| draft.state.starts.contains_key(number));
+    if let Some(starting) = starting {
+        draft.plan.cancels.push(starting);
+        draft.record(Event::StartSettled { pr: starting });
+    }
+    let Some(root) = draft.state.train_of(pr) else { return starting.is_some() };
+    let Some(train) = draft.state.active_trains.get(&root) else { return starting.is_some() };
+    let is_live = is_live(train.state);
+    if is_live || (how == Stopping::Forced && train.state != crate::train::TrainState::Stopped) {
+        draft.plan.cancels.push(root);
+        draft.record(Event::TrainStopped { root_pr: root });
+        return true;
+    }
+    // One that waits for a person can be put away by one.
+    if train.state == crate::train::TrainState::NeedsManualReview {
+        draft.record(Event::TrainStopped { root_pr: root });
+        return true;
+    }
+    starting.is_some()
+}

@@ -1,0 +1,134 @@
+//! Pull requests whose predecessor landed without them: they were declared too late, or somebody else merged it.
+//!
+//! They get at once what a descendant gets step by step: the predecessor's head, the relation to its squash, and what came
+//! after it. Until then they must not land.
+
+use super::{Change, Draft, Next, Standpoint};
+use crate::ids::PrNumber;
+use crate::repo::event::Event;
+use crate::repo::state::{CachedPr, PrState, RepoState};
+use crate::train::TrainState;
+use crate::train::texts::{declare, halt};
+use crate::train::work::{Landed, Step, Work};
+
+/// Finds them. Where a train landed the predecessor they follow it; else they are only brought into order.
+pub(super) fn find(draft: &mut Draft<'_>) {
+    if !may_have_come(&draft.plan.events) {
+        return;
+    }
+    let state = &draft.state;
+    let late: Vec<PrNumber> = state.prs.keys().copied().filter(|number| is_late(state, *number)).collect();
+    for number in late {
+        let Some(pr) = draft.state.prs.get(&number) else { continue };
+        let default = draft.state.default_branch.clone();
+        if let (Some(default), Some(predecessor)) = (default, pr.predecessor)
+            && pr.base_ref == default
+        {
+            draft.comment(number, declare::manually_retargeted(&default, predecessor));
+        }
+        if follows_a_train(&draft.state, number) {
+            draft.record(Event::TrainStarted { root_pr: number, current_pr: number });
+        } else {
+            draft.record(Event::LateFound { pr: number });
+        }
+    }
+}
+
+fn may_have_come(events: &[Event]) -> bool {
+    events.iter().any(|event| {
+        matches!(
+            event,
+            Event::PredecessorDeclared { .. }
+                | Event::PrMerged { .. }
+                | Event::PrObserved { .. }
+                | Event::TrainsPolled {}
+                | Event::SyncCompleted {}
+                | Event::TrainCompleted { .. }
+                | Event::FanOutCompleted { .. }
+                | Event::PhaseTransition { .. }
+        )
+    })
+}
+
+fn is_late(state: &RepoState, number: PrNumber) -> bool {
+    let Some(pr) = state.prs.get(&number) else { return false };
+    let is_settled = pr.late_refused.as_ref() == Some(&pr.head_sha) || pr.stack_position.is_some();
+    let is_known = state.details.contains_key(&number) || state.starts.contains_key(&number);
+    pr.is_ours() && !is_settled && !is_known && is_unrelated(state, pr) && !is_promised(state, number, pr)
+}
+
+/// Whether its predecessor has landed, and it is not related to that.
+fn is_unrelated(state: &RepoState, pr: &CachedPr) -> bool {
+    let below = pr.predecessor.and_then(|below| state.prs.get(&below));
+    pr.predecessor_squash_reconciled.is_none()
+        && below.is_some_and(|below| matches!(below.state, PrState::Merged { .. }))
+}
+
+/// Whether a train deals with it, or halted before it could: then a person starts it again.
+fn is_promised(state: &RepoState, number: PrNumber, pr: &CachedPr) -> bool {
+    state.active_trains.values().any(|train| {
+        train.current_pr == number
+            || train.cascade_phase.frozen_descendants().contains(&number)
+            // The train is still at its predecessor, and hands over when it is done there.
+            || (Some(train.current_pr) == pr.predecessor && train.state != TrainState::Stopped)
+    })
+}
+
+fn follows_a_train(state: &RepoState, number: PrNumber) -> bool {
+    let below = state.prs.get(&number).and_then(|pr| pr.predecessor).and_then(|below| state.prs.get(&below));
+    let Some(root) = below.and_then(|below| below.landed_by) else { return false };
+    // A train that is not listed any more came to its end.
+    state
+        .active_trains
+        .get(&root)
+        .is_none_or(|train| matches!(train.state, TrainState::Running | TrainState::WaitingCi))
+}
+
+impl Standpoint<'_> {
+    pub(super) fn needs_joining(&self, number: PrNumber) -> bool {
+        self.state.pr(number).is_some_and(|pr| is_unrelated(self.state, pr))
+    }
+
+    /// What a pull request still lacks that came after its predecessor had landed.
+    pub(super) fn join_late(&self, number: PrNumber) -> Next {
+        let (Some(pr), Some(default)) = (self.state.pr(number), self.state.default_branch.clone()) else {
+            return Next::Rest;
+        };
+        let (Some(predecessor), Some(branch)) = (pr.predecessor, pr.head_ref.clone()) else { return Next::Rest };
+        if !pr.is_open() {
+            // For a train its own rules tell what becomes of it.
+            return Next::Change(self.give_up_late(number, None));
+        }
+        let Some(squash) = self.state.squash_below(number) else {
+            return Next::Do(Work::Look { pull: predecessor });
+        };
+        if self.detail.joined != Some(number) {
+            let landed = Landed { pull: predecessor, commit: squash, head: None, known_before: None };
+            return Next::Do(Work::Merge { step: Step::AddLate { landed }, pull: number, branch, default });
+        }
+        if pr.base_ref != default {
+            let intent = Event::IntentRetarget { train_root: self.root, pr: number, new_base: default };
+            return Next::Change(Change::of([intent]));
+        }
+        let mut change = Change::of([Event::LateReconciled { pr: number, squash }]);
+        if self.state.active_trains.contains_key(&self.root) {
+            change.events.push(Event::MergeStateOutdated { prs: vec![number] });
+        }
+        Next::Change(change)
+    }
+
+    /// A person has to help. With a train, that ends it; without, it is said once for each head.
+    pub(super) fn give_up_late(&self, number: PrNumber, halt: Option<&halt::Halt>) -> Change {
+        if let (Some(train), Some(halt)) = (self.state.active_trains.get(&self.root), halt) {
+            let Next::Change(change) = self.halt(train, number, halt) else { return Change::default() };
+            return change;
+        }
+        let head_sha = self.state.pr(number).map(|pr| pr.head_sha.clone());
+        let refused = head_sha.map(|head_sha| Event::LateRefused { pr: number, head_sha });
+        let change = Change::of(refused);
+        match halt {
+            Some(halt) => change.saying(number, halt.told_alone()),
+            None => change,
+        }
+    }
+}

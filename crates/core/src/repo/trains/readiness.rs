@@ -1,0 +1,215 @@
+//! Whether a pull request can land, and why not yet.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Change, Next, Standpoint};
+use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
+use crate::ids::PrNumber;
+use crate::repo::event::{Event, WantReason};
+use crate::repo::state::CachedPr;
+use crate::train::texts::halt::{self, Halt};
+use crate::train::why::{self, Reason};
+use crate::train::work::{Step, Work};
+use crate::train::{CascadePhase, TrainRecord, TrainState};
+
+/// What is to be thought of a pull request that is next to land.
+enum Readiness {
+    Ready,
+    /// GitHub is being asked.
+    Reading,
+    /// It waits for CI or for people, who will be heard of.
+    Wait(Reason),
+    /// GitHub says something that does not fit what else it says: it is behind, and asked again.
+    Doubtful(Reason),
+    Behind,
+    Never(Halt),
+}
+
+/// How often GitHub is asked again before a conflict that it reports of a new head is believed.
+const CONFLICT_RECHECKS: u32 = 3;
+const LONGEST_RECHECK: SignedDuration = SignedDuration::from_secs(30);
+
+impl Standpoint<'_> {
+    /// The pull request is next to land.
+    pub(super) fn idle(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+        let current = train.current_pr;
+        if self.needs_joining(current) {
+            return self.join_late(current);
+        }
+        let readiness = self.readiness(train, pr);
+        match readiness {
+            Readiness::Reading => Next::Rest,
+            Readiness::Never(halt) => self.halt(train, current, &halt),
+            Readiness::Wait(reason) => self.wait(train, reason),
+            Readiness::Doubtful(reason) => self.doubtful(train, reason),
+            Readiness::Behind => self.catch_up_current(train, pr),
+            Readiness::Ready => self.freeze(train),
+        }
+    }
+
+    fn readiness(&self, train: &TrainRecord, pr: &CachedPr) -> Readiness {
+        let current = train.current_pr;
+        if self.detail.held || pr.merge_state_wanted_since.is_some() || self.state.wanted.contains_key(&current) {
+            return Readiness::Reading;
+        }
+        if let Some(default) = self.state.default_branch.as_ref()
+            && pr.base_ref != *default
+        {
+            return Readiness::Doubtful(why::other_base(current, &pr.base_ref, default));
+        }
+        if pr.draft {
+            return Readiness::Wait(why::draft(current));
+        }
+        match pr.merge_state {
+            MergeState::HasHooks => Readiness::Never(halt::merge_hooks(current)),
+            MergeState::Dirty => self.dirty(pr, current),
+            MergeState::Behind => Readiness::Behind,
+            MergeState::Clean | MergeState::Unstable => match self.ci(current, pr) {
+                None => Readiness::Ready,
+                Some(reason) => reason,
+            },
+            MergeState::Blocked | MergeState::Draft | MergeState::Unknown => self.blocked(current, pr),
+        }
+    }
+
+    /// A conflict ends the train. But of a head that came a moment ago GitHub may still say what it said of the one before.
+    fn dirty(&self, pr: &CachedPr, current: PrNumber) -> Readiness {
+        let is_new = self.detail.first_head.as_ref() != Some(&pr.head_sha);
+        if is_new && self.detail.rechecks < CONFLICT_RECHECKS {
+            return Readiness::Doubtful(why::unknown(current));
+        }
+        let default = self.state.default_branch.as_ref().unwrap_or(&pr.base_ref);
+        Readiness::Never(halt::dirty(current, default))
+    }
+
+    /// GitHub says no or nothing. Which of the things that can be seen explains it?
+    fn blocked(&self, current: PrNumber, pr: &CachedPr) -> Readiness {
+        if let Some(reason) = self.ci(current, pr) {
+            return reason;
+        }
+        let of = |verdict: Verdict| checks_of(pr, verdict, |required| required);
+        let failed = of(Verdict::Failed);
+        if !failed.is_empty() {
+            return Readiness::Wait(why::checks_failed(current, &failed, &pr.head_sha));
+        }
+        let running = of(Verdict::Pending);
+        if !running.is_empty() {
+            return Readiness::Wait(why::checks_running(current, &running, &pr.head_sha));
+        }
+        match pr.review {
+            Some(ReviewDecision::ReviewRequired) => Readiness::Wait(why::review_required(current)),
+            Some(ReviewDecision::ChangesRequested) => Readiness::Wait(why::changes_requested(current)),
+            _ if pr.merge_state == MergeState::Unknown => Readiness::Doubtful(why::unknown(current)),
+            _ => Readiness::Doubtful(why::unexplained(current)),
+        }
+    }
+
+    /// What CI still owes for this head. Whatever GitHub's merge state says: it can be an echo of the head before.
+    fn ci(&self, current: PrNumber, pr: &CachedPr) -> Option<Readiness> {
+        let required = self.state.rules.known.as_ref().and_then(|(policy, _)| policy.required_checks.as_ref());
+        if required.is_some_and(std::collections::BTreeSet::is_empty) {
+            return None;
+        }
+        let (head, ci) = (&pr.head_sha, &pr.ci);
+        let mut failed: Vec<&str> = checks_of(pr, Verdict::Failed, |required| required);
+        let names = required.into_iter().flatten().map(String::as_str);
+        let verdict = |name: &str| ci.checks.get(name).map(|check| check.verdict);
+        let open: Vec<&str> = names.filter(|name| verdict(name) != Some(Verdict::Passed)).collect();
+        failed.extend(open.iter().filter(|name| verdict(name) == Some(Verdict::Failed)));
+        failed.sort_unstable();
+        failed.dedup();
+        if !failed.is_empty() {
+            return Some(Readiness::Wait(why::checks_failed(current, &failed, head)));
+        }
+        // Of a head that was there before the train, GitHub has had the time to think.
+        let is_new = self.detail.first_head.as_ref() != Some(head);
+        let running = checks_of(pr, Verdict::Pending, |required| required || is_new);
+        let suites_run = is_new && ci.suites.values().any(|progress| *progress == Progress::UnderWay);
+        if !running.is_empty() || suites_run {
+            return Some(Readiness::Wait(why::checks_running(current, &running, head)));
+        }
+        if !open.is_empty() {
+            return Some(Readiness::Wait(why::checks_expected(current, &open, head)));
+        }
+        let is_silent = ci.checks.is_empty() && ci.suites.is_empty();
+        (required.is_none() && is_new && is_silent).then(|| Readiness::Wait(why::ci_expected(current, head)))
+    }
+
+    fn wait(&self, train: &TrainRecord, reason: Reason) -> Next {
+        if train.state == TrainState::WaitingCi && self.detail.why.as_ref().is_some_and(|why| reason.is(why)) {
+            return Next::Rest;
+        }
+        Next::Change(Change::of([Event::TrainWaiting { train_root: self.root, why: reason.since(self.now) }]))
+    }
+
+    /// Waits, and asks GitHub again by itself, until that has taken too long; then the poll does.
+    fn doubtful(&self, train: &TrainRecord, reason: Reason) -> Next {
+        if let Next::Change(change) = self.wait(train, reason) {
+            return Next::Change(change);
+        }
+        let current = train.current_pr;
+        match self.detail.recheck_at {
+            Some(at) if at > self.now => Next::Rest,
+            Some(_) => {
+                let mut change = Change::of([Event::MergeStateOutdated { prs: vec![current] }]);
+                let default = self.state.default_branch.as_ref();
+                if self.state.pr(current).is_some_and(|pr| Some(&pr.base_ref) != default) {
+                    change.events.push(Event::PrWanted { pr: current, reason: WantReason::HeadDiffers, comment: None });
+                }
+                Next::Change(change)
+            }
+            None if self.has_timed_out() => Next::Rest,
+            None => {
+                let wait = SignedDuration::from_secs(2).saturating_mul(1_i32 << self.detail.rechecks.min(6));
+                let at = self.now.checked_add(wait.min(LONGEST_RECHECK)).unwrap_or(Timestamp::MAX);
+                let mut change = Change::of([Event::RecheckPlanned { train_root: self.root, at }]);
+                if self.detail.rechecks == self.rechecks_allowed() {
+                    change.events.push(Event::WaitTimedOut { train_root: self.root });
+                }
+                Next::Change(change)
+            }
+        }
+    }
+
+    /// As many as fit into the time that GitHub may take: 2, 4, 8 and 16 seconds, then one in thirty.
+    fn rechecks_allowed(&self) -> u32 {
+        let later = (self.settings.wait_timeout.as_secs() - 30).max(0) / LONGEST_RECHECK.as_secs();
+        4 + u32::try_from(later).unwrap_or(u32::MAX - 4)
+    }
+
+    fn has_timed_out(&self) -> bool {
+        self.detail.rechecks > self.rechecks_allowed()
+    }
+
+    /// The default branch went on, and the rules want to see them together first.
+    fn catch_up_current(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+        let (Some(branch), Some(default)) = (pr.head_ref.clone(), self.state.default_branch.clone()) else {
+            return Next::Rest;
+        };
+        let step = if train.predecessor_pr.is_some() { Step::CatchUp } else { Step::UpdateRoot };
+        Next::Do(Work::Merge { step, pull: train.current_pr, branch, default })
+    }
+
+    /// From here on, those that stand on it are known: whoever comes later is late.
+    fn freeze(&self, train: &TrainRecord) -> Next {
+        let current = train.current_pr;
+        let size = self.detail.landed.len() + self.state.stack_above(current).len();
+        let most = self.settings.max_stack_size;
+        if size > most {
+            return self.halt(train, self.root_or(current), &halt::grown_too_large(size, most));
+        }
+        let frozen_descendants = self.standing_on(current);
+        let phase = CascadePhase::Preparing { completed: Vec::new(), skipped: Vec::new(), frozen_descendants };
+        Next::Change(self.enter(train, phase))
+    }
+
+    /// Where people look for the train: on the root as long as that is open.
+    fn root_or(&self, current: PrNumber) -> PrNumber {
+        if self.state.pr(self.root).is_some_and(CachedPr::is_open) { self.root } else { current }
+    }
+}
+
+fn checks_of(pr: &CachedPr, verdict: Verdict, counts: impl Fn(bool) -> bool) -> Vec<&str> {
+    let of = pr.ci.checks.iter().filter(|(_, check)| check.verdict == verdict && counts(check.required));
+    of.map(|(name, _)| name.as_str()).collect()
+}

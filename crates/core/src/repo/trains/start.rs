@@ -1,0 +1,245 @@
+//! Starting a train: what must hold, in the order in which it is cheap to find out.
+
+use jiff::Timestamp;
+
+use super::{Draft, retry_at};
+use crate::facts::{MergeState, ReviewDecision};
+use crate::ids::PrNumber;
+use crate::repo::event::{CommentRef, Event, ReadKind};
+use crate::repo::outbox::Say;
+use crate::repo::state::{CachedPr, PrState, RepoState};
+use crate::repo::{Effect, Failure, FailureKind, reads};
+use crate::train::detail::is_live;
+use crate::train::texts::halt::{self, Dismissal};
+use crate::train::texts::start as texts;
+use crate::train::work::{Outcome, Work};
+use crate::train::{Policy, StaleApprovals, check_merge_method_preflight};
+
+/// How often something is tried again before the start is refused for it.
+const MOST_TRIES: u32 = 4;
+
+/// Somebody wants the stack of this pull request to land. Err: why that cannot be.
+pub(in crate::repo) fn ask(draft: &mut Draft<'_>, pr: PrNumber, comment: Option<CommentRef>) -> Result<(), String> {
+    let targets = targets(&draft.state, pr)?;
+    for target in &targets {
+        possible(draft, *target)?;
+    }
+    for target in targets {
+        draft.record(Event::StartAsked { pr: target, comment });
+    }
+    Ok(())
+}
+
+/// Where a train begins: at the pull request itself, or, if that landed and its train halted after it, at what stood on it.
+fn targets(state: &RepoState, pr: PrNumber) -> Result<Vec<PrNumber>, String> {
+    let Some(cached) = state.prs.get(&pr) else { return Err(texts::not_open(pr)) };
+    if cached.is_open() {
+        return Ok(vec![pr]);
+    }
+    let halted = state.active_trains.values().find(|train| train.current_pr == pr && !is_live(train.state));
+    let left: Vec<PrNumber> = halted
+        .into_iter()
+        .flat_map(|train| train.cascade_phase.frozen_descendants())
+        .copied()
+        .filter(|number| state.prs.get(number).is_some_and(CachedPr::is_ours))
+        .collect();
+    if matches!(cached.state, PrState::Merged { .. }) && !left.is_empty() {
+        return Ok(left);
+    }
+    Err(texts::not_open(pr))
+}
+
+/// What can be told without asking anybody.
+fn possible(draft: &Draft<'_>, pr: PrNumber) -> Result<(), String> {
+    let state = &draft.state;
+    let Some(cached) = state.prs.get(&pr).filter(|cached| cached.is_open()) else { return Err(texts::not_open(pr)) };
+    if let Some(root) = state.train_of(pr)
+        && state.active_trains.get(&root).is_some_and(|train| is_live(train.state))
+    {
+        return Err(texts::already_running(root));
+    }
+    match state.path_from_root(pr) {
+        Some(path) if path.len() == 1 => {}
+        Some(path) => return Err(texts::not_the_root(pr, &path)),
+        None => return Err(texts::not_the_root(pr, &[])),
+    }
+    if cached.draft {
+        return Err(texts::draft(pr));
+    }
+    let (found, most) = (state.stack_above(pr).len(), draft.settings.max_stack_size);
+    if found > most {
+        return Err(texts::too_large(found, most));
+    }
+    Ok(())
+}
+
+/// Goes on with a start that was asked for: reads the rules, computes the plan, and begins.
+pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
+    if let Err(refusal) = possible(draft, pr) {
+        return refuse(draft, pr, refusal);
+    }
+    if draft.state.starts.get(&pr).is_none_or(|asked| !asked.backoff.is_due(draft.now)) {
+        return;
+    }
+    let Some(policy) = fresh_policy(draft) else {
+        // Asked for once; the start waits for the answer.
+        return want_policy(draft);
+    };
+    if let Err(refusal) = allowed(&policy) {
+        return refuse(draft, pr, refusal);
+    }
+    match plan_of(&draft.state, pr) {
+        Some(work) => draft.effect(Effect::Train { root: pr, work }),
+        None => begin(draft, pr, &policy),
+    }
+}
+
+/// The computation of what it would do. None where the pull request must first be related to what landed.
+fn plan_of(state: &RepoState, pr: PrNumber) -> Option<Work> {
+    let default = state.default_branch.clone()?;
+    let is_based = state.prs.get(&pr).is_some_and(|cached| cached.base_ref == default);
+    is_based.then(|| Work::Plan { members: state.stack_above(pr), default })
+}
+
+fn allowed(policy: &Policy) -> Result<(), String> {
+    check_merge_method_preflight(&policy.methods).map_err(|refusal| refusal.to_string())?;
+    match policy.stale_approvals {
+        StaleApprovals::Dismissed => Err(texts::dismiss_stale_approvals()),
+        StaleApprovals::Kept | StaleApprovals::Unverified => Ok(()),
+    }
+}
+
+fn fresh_policy(draft: &Draft<'_>) -> Option<Policy> {
+    let (policy, read_at) = draft.state.rules.known.as_ref()?;
+    let is_fresh = draft.now.duration_since(*read_at) < draft.settings.policy_ttl;
+    (is_fresh && draft.state.rules.wanted.is_none()).then(|| policy.clone())
+}
+
+pub(super) fn want_policy(draft: &mut Draft<'_>) {
+    if draft.state.rules.wanted.is_none() {
+        draft.record(Event::PolicyWanted {});
+    }
+}
+
+pub(super) fn read_policy_if_wanted(draft: &mut Draft<'_>) {
+    let is_due = draft.state.rules.wanted.is_some_and(|backoff| backoff.is_due(draft.now));
+    if let (true, Some(default)) = (is_due, draft.state.default_branch.clone()) {
+        draft.effect(Effect::ReadPolicy { default });
+    }
+}
+
+pub(super) fn policy_read(draft: &mut Draft<'_>, result: &Result<Policy, Failure>) {
+    let Some(backoff) = draft.state.rules.wanted else { return };
+    match result {
+        Ok(policy) => {
+            draft.record(Event::PolicyObserved { policy: policy.clone() });
+            let dismissal = match policy.stale_approvals {
+                StaleApprovals::Kept => Dismissal::Deliberate,
+                StaleApprovals::Dismissed => Dismissal::BySetting,
+                StaleApprovals::Unverified => Dismissal::Unverified,
+            };
+            tell_dismissals(draft, dismissal);
+        }
+        Err(failure) => {
+            let is_hopeless = failure.kind == FailureKind::Permanent || backoff.attempts + 1 >= MOST_TRIES;
+            if is_hopeless {
+                let waiting: Vec<PrNumber> = draft.state.starts.keys().copied().collect();
+                for pr in waiting {
+                    refuse(draft, pr, texts::preflight_failed(&failure.reason));
+                }
+                tell_dismissals(draft, Dismissal::Unverified);
+            }
+            let retry_at = reads::retry_at(failure, backoff.attempts, draft.now);
+            draft.record(Event::ReadFailed { read: ReadKind::Policy, reason: failure.reason.clone(), retry_at });
+        }
+    }
+}
+
+fn tell_dismissals(draft: &mut Draft<'_>, dismissal: Dismissal) {
+    for (pr, _) in draft.state.dismissals.clone() {
+        draft.record(Event::DismissalTold { pr });
+        draft.comment(pr, halt::review_dismissed(pr, dismissal).comment());
+    }
+}
+
+pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: &Result<Outcome, Failure>) {
+    let Some(asked) = draft.state.starts.get(&pr).cloned() else { return };
+    match result {
+        // The stack is another by now: it is planned again.
+        _ if plan_of(&draft.state, pr).as_ref() != Some(work) => {}
+        Ok(Outcome::Planned(plan)) if plan.lands_everything() => {
+            if let Some(policy) = fresh_policy(draft) {
+                begin(draft, pr, &policy);
+            }
+        }
+        Ok(Outcome::Planned(plan)) => refuse(draft, pr, texts::would_conflict(plan)),
+        Ok(_) => {}
+        Err(failure) if failure.kind == FailureKind::Permanent || asked.backoff.attempts + 1 >= MOST_TRIES => {
+            refuse(draft, pr, texts::preflight_failed(&failure.reason));
+        }
+        Err(failure) => {
+            let retry_at = retry_at(failure, asked.backoff.attempts, draft.now);
+            draft.record(Event::StartDelayed { pr, reason: failure.reason.clone(), retry_at });
+        }
+    }
+}
+
+fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
+    let comment = draft.state.starts.get(&pr).and_then(|asked| asked.comment);
+    draft.record(Event::StartSettled { pr });
+    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
+    draft.record(Event::MergeStateOutdated { prs: vec![pr] });
+    if let Some(comment) = comment {
+        draft.say(comment.pr, Say::Acknowledge { comment: comment.id });
+    }
+    if policy.stale_approvals == StaleApprovals::Unverified {
+        draft.comment(pr, texts::unverified_protection());
+    }
+}
+
+fn refuse(draft: &mut Draft<'_>, pr: PrNumber, refusal: String) {
+    let on = draft.state.starts.get(&pr).and_then(|asked| asked.comment).map_or(pr, |comment| comment.pr);
+    draft.record(Event::StartSettled { pr });
+    draft.comment(on, refusal);
+}
+
+/// Starts what is approved and mergeable once its checks have passed, where the operator wants that.
+pub(super) fn automatically(draft: &mut Draft<'_>) {
+    if !draft.settings.auto_start {
+        return;
+    }
+    let ready: Vec<PrNumber> = draft.plan.events.iter().filter_map(became_ready).collect();
+    for pr in ready {
+        let state = &draft.state;
+        let is_alone = state.descendants(pr).next().is_none();
+        let is_known = state.train_of(pr).is_some() || state.starts.contains_key(&pr);
+        if !is_alone && !is_known && possible(draft, pr).is_ok() {
+            draft.record(Event::StartAsked { pr, comment: None });
+        }
+    }
+}
+
+fn became_ready(event: &Event) -> Option<PrNumber> {
+    match event {
+        Event::MergeStateObserved {
+            pr,
+            state: MergeState::Clean | MergeState::Unstable,
+            draft: false,
+            review,
+            ci,
+            ..
+        } => {
+            let is_approved =
+                !matches!(review, Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested));
+            let has_passed = !ci.checks.is_empty();
+            (is_approved && has_passed).then_some(*pr)
+        }
+        _ => None,
+    }
+}
+
+/// When a start is looked at again.
+pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
+    let starts = state.starts.values().filter_map(|asked| asked.backoff.retry_at);
+    starts.chain(state.rules.wanted.and_then(|backoff| backoff.retry_at))
+}

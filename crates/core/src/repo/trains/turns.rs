@@ -1,0 +1,118 @@
+//! What people do while trains are under way, and what that means for them.
+
+use super::{Draft, halting, start};
+use crate::facts::{CommentChange, Delivery, Happening, ReviewState};
+use crate::ids::PrNumber;
+use crate::repo::Input;
+use crate::repo::event::{Event, PrStateName};
+use crate::repo::state::{PrState, RepoState};
+use crate::train::detail::is_live;
+use crate::train::texts::halt::{self, Dismissal};
+use crate::train::texts::{declare, notice};
+
+/// Looks at what was recorded: closed pull requests, other bases, other declarations.
+pub(super) fn happened(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
+    for event in draft.plan.events.clone() {
+        match event {
+            Event::PrStateChanged { pr, state: PrStateName::Closed, .. } => closed(draft, before, pr),
+            Event::PrObserved { pr, .. } => observed(draft, before, pr),
+            Event::PredecessorRemoved { pr } => undeclared(draft, before, pr, input),
+            Event::PredecessorDeclared { pr, predecessor, .. } => redeclared(draft, before, pr, predecessor),
+            _ => {}
+        }
+    }
+}
+
+/// What stood on it is orphaned.
+fn closed(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber) {
+    let was_open = before.pr(pr).is_some_and(super::super::CachedPr::is_open);
+    let above: Vec<PrNumber> = draft.state.descendants(pr).collect();
+    for orphan in above.into_iter().filter(|_| was_open) {
+        if draft.state.pr(orphan).is_some_and(super::super::CachedPr::is_ours) {
+            draft.comment(orphan, notice::orphaned(orphan, pr));
+        }
+    }
+}
+
+/// It may have another base, which no longer is the branch of what it declares to stand on.
+fn observed(draft: &mut Draft<'_>, before: &RepoState, number: PrNumber) {
+    let (Some(was), Some(pr)) = (before.pr(number), draft.state.pr(number)) else { return };
+    if was.base_ref == pr.base_ref || !pr.is_ours() {
+        return;
+    }
+    let Some(predecessor) = pr.predecessor else { return };
+    let Some(below) = draft.state.pr(predecessor).filter(|below| below.state == PrState::Open) else { return };
+    let Some(head) = below.head_ref.clone().filter(|head| *head != pr.base_ref) else { return };
+    let base = pr.base_ref.clone();
+    draft.comment(number, declare::retargeted_away(number, &base, predecessor, &head));
+}
+
+/// The declaration is gone: if its pull request was on board of a train, the stack is not what was started.
+fn undeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, input: &Input) {
+    let Some(from) = open_predecessor(before, pr) else { return };
+    let Some(root) = live_train(before, pr) else { return };
+    let is_deleted = matches!(
+        input,
+        Input::Delivery { delivery: Delivery { happening: Happening::Comment(CommentChange::Deleted, _), .. }, .. }
+    );
+    let halt = if is_deleted { halt::declaration_deleted(pr) } else { halt::declaration_changed(pr, from, None) };
+    halting::abort(draft, root, pr, &halt);
+}
+
+fn redeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, to: PrNumber) {
+    let Some(root) = live_train(before, pr) else { return };
+    if let Some(ring) = ring(&draft.state, pr) {
+        return halting::abort(draft, root, pr, &halt::cycle(&ring));
+    }
+    let Some(from) = open_predecessor(before, pr).filter(|from| *from != to) else { return };
+    halting::abort(draft, root, pr, &halt::declaration_changed(pr, from, Some(to)));
+}
+
+/// The way that leads from a pull request back to itself.
+fn ring(state: &RepoState, pr: PrNumber) -> Option<Vec<PrNumber>> {
+    let mut path = vec![pr];
+    loop {
+        let below = state.pr(*path.last()?)?.predecessor?;
+        path.push(below);
+        if below == pr {
+            return Some(path);
+        }
+        if path[..path.len() - 1].contains(&below) {
+            return None;
+        }
+    }
+}
+
+/// What it stands on, as long as that has not landed: what has is settled, whatever the comment says.
+fn open_predecessor(state: &RepoState, pr: PrNumber) -> Option<PrNumber> {
+    let below = state.pr(pr)?.predecessor?;
+    state.pr(below).is_none_or(|pr| !matches!(pr.state, PrState::Merged { .. })).then_some(below)
+}
+
+fn live_train(state: &RepoState, pr: PrNumber) -> Option<PrNumber> {
+    let root = state.train_of(pr)?;
+    state.active_trains.get(&root).filter(|train| is_live(train.state)).map(|_| root)
+}
+
+/// An approval that is taken away ends the train at once; why it was, the rules of the repository tell.
+pub(super) fn reviewed(draft: &mut Draft<'_>, delivery: &Delivery) {
+    let Happening::Review { pull, state: ReviewState::Dismissed } = &delivery.happening else { return };
+    if delivery.action.as_deref() != Some("dismissed") || is_repeated(draft) {
+        return;
+    }
+    let pr = pull.number;
+    let Some(root) = live_train(&draft.state, pr) else { return };
+    let halt = halt::review_dismissed(pr, Dismissal::Deliberate);
+    halting::abort_quietly(draft, root, pr, &halt);
+    draft.record(Event::DismissalNoticed { pr, train_root: root });
+    start::want_policy(draft);
+}
+
+fn is_repeated(draft: &Draft<'_>) -> bool {
+    use crate::repo::DeliveryOutcome;
+    let last = draft.plan.events.iter().rev().find_map(|event| match event {
+        Event::DeliveryProcessed { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    matches!(last, Some(DeliveryOutcome::Duplicate { .. }))
+}

@@ -1,0 +1,333 @@
+//! What is remembered of a train beside its record. The record's JSON is an interface; this is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::status::Why;
+use super::work::{Push, PushKind, Tidying};
+use super::{TrainState, Trains};
+use crate::ids::{BranchName, PrNumber, Sha};
+use crate::repo::{Event, PushDetail};
+
+/// Beside the record of one train; what outlives the record is what is left to do for it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Detail {
+    /// Something that cannot be undone was begun, and nobody has heard of its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
+    /// What landed so far, the first first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub landed: Vec<PrNumber>,
+    /// The head that was there before the train: what GitHub says of it is no echo of another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_head: Option<Sha>,
+    /// The default branch as it was just before the last squash was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_before: Option<Sha>,
+    /// The squash that is proven to be what it should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proven: Option<Sha>,
+    /// Descendants to which somebody else pushed while they were prepared.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub pushed_by_others: BTreeSet<PrNumber>,
+    /// Descendants that GitHub called behind although they were prepared.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub prepared_twice: BTreeSet<PrNumber>,
+    /// How often in a row something failed, and when it is tried again.
+    pub attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// How often GitHub's word was asked for again, and when it is next.
+    pub rechecks: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recheck_at: Option<Timestamp>,
+    /// Until GitHub says something new of the pull request.
+    pub held: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
+    /// A pull request that joined late has in its branch what landed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<PrNumber>,
+    /// There is no train, only this: the pull request is to be related to what landed without it.
+    pub late: bool,
+    /// What is to become of the worktree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tidying: Option<Tidying>,
+    /// The train that this one parted from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parted_from: Option<PrNumber>,
+    pub status: StatusDetail,
+}
+
+/// What the status comment shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StatusDetail {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<crate::ids::CommentId>,
+    /// The `recovery_seq` that it shows.
+    pub shown: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_at: Option<Timestamp>,
+    pub attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// The last word, which is still to be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closing: Option<String>,
+}
+
+/// What was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    pub what: Intended,
+    /// It may have been done: it is looked for before it is done again.
+    #[serde(default)]
+    pub doubted: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intended {
+    Push(Push),
+    Squash { pull: PrNumber, head: Option<Sha> },
+    Retarget { pull: PrNumber, base: BranchName },
+}
+
+/// Details, by the pull request that each train began with.
+pub type Details = BTreeMap<PrNumber, Detail>;
+
+/// Folds one event in; the records are those after it.
+pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestamp) {
+    match event {
+        Event::TrainStarted { root_pr, .. } => begin(details, *root_pr),
+        Event::LateFound { pr } => {
+            details.entry(*pr).or_default().late = true;
+        }
+        Event::FanOutCompleted { old_root, new_roots, .. } => {
+            change(details, *old_root, |detail| {
+                detail.tidying = Some(Tidying::FanOut { new: new_roots.clone() });
+                end(detail);
+            });
+            for root in new_roots {
+                begin(details, *root);
+                change(details, *root, |detail| detail.parted_from = Some(*old_root));
+            }
+        }
+        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr } => change(details, *root_pr, |detail| {
+            detail.tidying = Some(Tidying::Remove);
+            end(detail);
+        }),
+        Event::TrainAborted { root_pr, .. } | Event::TrainFrozen { root_pr, .. } => {
+            change(details, *root_pr, |detail| {
+                detail.tidying = Some(Tidying::Clean);
+                end(detail);
+            });
+        }
+        Event::LateRefused { pr, .. } | Event::LateReconciled { pr, .. } => change(details, *pr, |detail| {
+            if detail.late {
+                detail.late = false;
+                detail.tidying = Some(Tidying::Remove);
+                end(detail);
+            }
+        }),
+        Event::WorktreesTidied { train_root } => change(details, *train_root, |detail| {
+            detail.tidying = None;
+            settle(detail);
+        }),
+        _ => {
+            going_on(details, event, ts);
+            status(details, event, ts);
+        }
+    }
+    details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
+}
+
+fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
+    match event {
+        Event::TrainWaiting { train_root, why } => {
+            change(details, *train_root, |detail| detail.why = Some(why.clone()));
+        }
+        Event::TrainResumed { train_root } => change(details, *train_root, |detail| detail.why = None),
+        Event::TrainHeld { train_root } => change(details, *train_root, |detail| {
+            detail.held = true;
+            detail.intent = None;
+            settle(detail);
+        }),
+        Event::BehindAfterPreparation { train_root, pr } => change(details, *train_root, |detail| {
+            detail.prepared_twice.insert(*pr);
+        }),
+        Event::TrainNudged { train_root } => change(details, *train_root, |detail| {
+            detail.forget_rechecks();
+            settle(detail);
+        }),
+        Event::RecheckPlanned { train_root, at } => change(details, *train_root, |detail| {
+            detail.rechecks += 1;
+            detail.recheck_at = Some(*at);
+        }),
+        Event::WorkDelayed { train_root, retry_at, .. } => change(details, *train_root, |detail| {
+            detail.attempts += 1;
+            detail.retry_at = Some(*retry_at);
+            doubt(detail);
+        }),
+        Event::WorkDoubted { train_root } => change(details, *train_root, doubt),
+        Event::WorkDropped { train_root, by_others, .. } => {
+            change(details, *train_root, |detail| match detail.intent.take() {
+                Some(Intent { what: Intended::Push(push), .. }) if *by_others => {
+                    detail.pushed_by_others.insert(push.pull);
+                }
+                _ => {}
+            });
+        }
+        Event::LateJoined { train_root, pr } => change(details, *train_root, |detail| {
+            detail.joined = Some(*pr);
+            settle(detail);
+        }),
+        Event::SquashCommitted { train_root, pr, .. } => change(details, *train_root, |detail| {
+            detail.intent = None;
+            detail.landed.push(*pr);
+            settle(detail);
+        }),
+        Event::SquashProven { train_root, sha } => change(details, *train_root, |detail| {
+            detail.proven = Some(sha.clone());
+            settle(detail);
+        }),
+        Event::DoneRetarget { train_root, .. }
+        | Event::DonePushPrep { train_root, .. }
+        | Event::DonePushReconcile { train_root, .. }
+        | Event::DonePushCatchup { train_root, .. } => change(details, *train_root, |detail| {
+            detail.intent = None;
+            settle(detail);
+            detail.rechecks = 0;
+        }),
+        Event::PhaseTransition { train_root, .. } => change(details, *train_root, |detail| {
+            settle(detail);
+            detail.why = None;
+            detail.held = false;
+            detail.rechecks = 0;
+            detail.recheck_at = None;
+        }),
+        _ => intended(details, event, ts),
+    }
+}
+
+fn intended(details: &mut Details, event: &Event, _ts: Timestamp) {
+    let (root, what) = match event {
+        Event::IntentPushPrep { train_root, branch, pre_push_sha, expected_tree, more } => {
+            (train_root, push(PushKind::Prep, branch, pre_push_sha, expected_tree, more))
+        }
+        Event::IntentPushReconcile { train_root, branch, pre_push_sha, expected_tree, more } => {
+            (train_root, push(PushKind::Reconcile, branch, pre_push_sha, expected_tree, more))
+        }
+        Event::IntentPushCatchup { train_root, branch, pre_push_sha, expected_tree, more } => {
+            (train_root, push(PushKind::Catchup, branch, pre_push_sha, expected_tree, more))
+        }
+        Event::IntentSquash { train_root, pr, head_sha, default_head, .. } => {
+            change(details, *train_root, |detail| detail.known_before.clone_from(default_head));
+            (train_root, Some(Intended::Squash { pull: *pr, head: head_sha.clone() }))
+        }
+        Event::IntentRetarget { train_root, pr, new_base } => {
+            (train_root, Some(Intended::Retarget { pull: *pr, base: new_base.clone() }))
+        }
+        _ => return,
+    };
+    // The retries of one thing are counted over its intents: only its success settles it.
+    change(details, *root, |detail| detail.intent = what.map(|what| Intent { what, doubted: false }));
+}
+
+/// None for an intent of a log that does not say what it was about: it is computed anew.
+fn push(kind: PushKind, branch: &BranchName, from: &Sha, tree: &Sha, more: &PushDetail) -> Option<Intended> {
+    let PushDetail { pr: Some(pull), commit: Some(to), contains } = more.clone() else { return None };
+    let (branch, from, tree) = (branch.clone(), from.clone(), tree.clone());
+    Some(Intended::Push(Push { kind, pull, branch, from, to, tree, contains }))
+}
+
+fn status(details: &mut Details, event: &Event, ts: Timestamp) {
+    match event {
+        Event::StatusWritten { train_root, comment, status_seq } => change(details, *train_root, |detail| {
+            let status = &mut detail.status;
+            status.comment = Some(*comment);
+            status.shown = *status_seq;
+            status.written_at = Some(ts);
+            status.attempts = 0;
+            status.retry_at = None;
+            if *status_seq == CLOSED {
+                status.closing = None;
+            }
+        }),
+        Event::StatusDelayed { train_root, retry_at, .. } => change(details, *train_root, |detail| {
+            detail.status.attempts += 1;
+            detail.status.retry_at = Some(*retry_at);
+        }),
+        Event::StatusClosing { train_root, text } => change(details, *train_root, |detail| {
+            detail.status.closing = Some(text.clone());
+            detail.status.retry_at = None;
+        }),
+        _ => {}
+    }
+}
+
+/// What a status comment with the last word shows: nothing comes after it.
+pub const CLOSED: u64 = u64::MAX;
+
+impl Detail {
+    /// Whether something is left to do although there is no train any more.
+    fn is_of_use(&self) -> bool {
+        self.late || self.tidying.is_some() || self.status.closing.is_some()
+    }
+
+    /// Something new was said about the pull request that the train is at.
+    pub fn hear(&mut self) {
+        self.held = false;
+        self.recheck_at = None;
+    }
+
+    /// It has another head: what was asked about the one before does not count.
+    pub fn forget_rechecks(&mut self) {
+        self.rechecks = 0;
+        self.recheck_at = None;
+        self.held = false;
+    }
+}
+
+/// A train begins, or begins anew; its status comment stays the same.
+fn begin(details: &mut Details, root: PrNumber) {
+    let before = details.remove(&root).unwrap_or_default();
+    let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
+    details.insert(root, Detail { status, ..Detail::default() });
+}
+
+/// Nothing of what it was about is done any more.
+fn end(detail: &mut Detail) {
+    detail.intent = None;
+    detail.why = None;
+    detail.held = false;
+    detail.recheck_at = None;
+    settle(detail);
+}
+
+fn doubt(detail: &mut Detail) {
+    if let Some(intent) = &mut detail.intent {
+        intent.doubted = true;
+    }
+}
+
+/// Something succeeded: what failed before does not count any more.
+fn settle(detail: &mut Detail) {
+    detail.attempts = 0;
+    detail.retry_at = None;
+}
+
+fn change(details: &mut Details, root: PrNumber, how: impl FnOnce(&mut Detail)) {
+    if let Some(detail) = details.get_mut(&root) {
+        how(detail);
+    }
+}
+
+/// Whether a train does something by itself.
+pub fn is_live(state: TrainState) -> bool {
+    matches!(state, TrainState::Running | TrainState::WaitingCi)
+}

@@ -1,0 +1,168 @@
+//! Why a train does not go on yet: what keeps it, who can change that, and what happens then.
+
+use jiff::Timestamp;
+
+use super::status::Why;
+use crate::ids::{BranchName, PrNumber, Sha};
+use crate::markdown::code_span;
+
+/// A reason to wait, without the time since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    blocker: String,
+    who: String,
+    next: String,
+}
+
+impl Reason {
+    pub fn since(self, since: Timestamp) -> Why {
+        let Self { blocker, who, next } = self;
+        Why { blocker, who, since, next }
+    }
+
+    /// Whether it is the same as what was said before.
+    pub fn is(&self, why: &Why) -> bool {
+        self.blocker == why.blocker && self.who == why.who && self.next == why.next
+    }
+}
+
+fn reason(blocker: String, who: String, next: String) -> Reason {
+    Reason { blocker, who, next }
+}
+
+fn lands(pr: PrNumber, once: &str) -> String {
+    format!("PR #{pr} is squash-merged as soon as {once}; nobody needs to start the train again.")
+}
+
+/// `` `build` `` or `` `build` and 2 more ``.
+fn names(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| code_span(name)).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn checks(count: usize) -> &'static str {
+    if count == 1 { "check" } else { "checks" }
+}
+
+fn short(sha: &Sha) -> String {
+    format!("`{}`", &sha.as_str()[..10.min(sha.as_str().len())])
+}
+
+/// Required checks failed.
+pub fn checks_failed(pr: PrNumber, failed: &[&str], head: &Sha) -> Reason {
+    let (count, list) = (checks(failed.len()), names(failed));
+    reason(
+        format!("The required {count} {list} failed on PR #{pr} at {}.", short(head)),
+        format!("The author of PR #{pr}, by pushing a fix or running the {count} again."),
+        lands(pr, "they have passed"),
+    )
+}
+
+/// Checks have not come to an end.
+pub fn checks_running(pr: PrNumber, running: &[&str], head: &Sha) -> Reason {
+    let what =
+        if running.is_empty() { "CI".to_owned() } else { format!("The {} {}", checks(running.len()), names(running)) };
+    let verb = if running.len() > 1 { "have" } else { "has" };
+    reason(
+        format!("{what} {verb} not finished on PR #{pr} at {}.", short(head)),
+        "CI: nobody needs to do anything.".to_owned(),
+        lands(pr, "it is done and passed"),
+    )
+}
+
+/// Required checks have not begun.
+pub fn checks_expected(pr: PrNumber, expected: &[&str], head: &Sha) -> Reason {
+    let (count, list) = (checks(expected.len()), names(expected));
+    reason(
+        format!("The required {count} {list} did not report on PR #{pr} at {} yet.", short(head)),
+        format!("CI; if it never starts, whoever runs CI for the {count} {list}."),
+        lands(pr, "they have passed"),
+    )
+}
+
+/// Nothing is known of CI for this head.
+pub fn ci_expected(pr: PrNumber, head: &Sha) -> Reason {
+    reason(
+        format!("No check has reported on PR #{pr} at {} yet.", short(head)),
+        "CI; if it never starts, whoever runs CI for this repository.".to_owned(),
+        lands(pr, "GitHub calls it ready"),
+    )
+}
+
+pub fn review_required(pr: PrNumber) -> Reason {
+    reason(
+        format!("PR #{pr} lacks an approving review."),
+        format!("A reviewer of PR #{pr}, by approving it."),
+        lands(pr, "it is approved"),
+    )
+}
+
+pub fn changes_requested(pr: PrNumber) -> Reason {
+    reason(
+        format!("A reviewer requested changes on PR #{pr}."),
+        format!("The author of PR #{pr}, by making them, and then the reviewer, by approving."),
+        lands(pr, "it is approved"),
+    )
+}
+
+pub fn draft(pr: PrNumber) -> Reason {
+    reason(
+        format!("PR #{pr} is a draft."),
+        format!("The author of PR #{pr}, by marking it as ready for review."),
+        lands(pr, "it is ready and its requirements are met"),
+    )
+}
+
+/// GitHub has not computed it.
+pub fn unknown(pr: PrNumber) -> Reason {
+    reason(
+        format!("GitHub has not computed yet whether PR #{pr} can be merged."),
+        "GitHub: nobody needs to do anything.".to_owned(),
+        "It is asked again, and PR #".to_owned() + &format!("{pr} is squash-merged once the answer is yes."),
+    )
+}
+
+/// GitHub says blocked, and nothing that can be seen explains it.
+pub fn unexplained(pr: PrNumber) -> Reason {
+    reason(
+        format!(
+            "GitHub reports PR #{pr} as blocked by a rule of the branch, although all checks and reviews that can be seen are \
+             fine."
+        ),
+        format!("GitHub, if it is behind; otherwise an admin: the merge box of PR #{pr} names the rule."),
+        lands(pr, "GitHub calls it ready"),
+    )
+}
+
+/// It was given another base.
+pub fn other_base(pr: PrNumber, base: &BranchName, default: &BranchName) -> Reason {
+    let (base, default) = (code_span(base.as_str()), code_span(default.as_str()));
+    reason(
+        format!("PR #{pr} targets {base}, not {default}."),
+        format!("The author of PR #{pr}, by changing its base branch to {default}."),
+        lands(pr, &format!("it targets {default} and its requirements are met")),
+    )
+}
+
+/// GitHub did not take the squash, for a reason that may pass.
+pub fn squash_not_taken(pr: PrNumber, message: &str) -> Reason {
+    reason(
+        format!("GitHub does not merge PR #{pr} for now. It says: {}.", code_span(message.trim_end_matches('.'))),
+        format!("CI or GitHub; if it stays, look at the merge box of PR #{pr}."),
+        "It is tried again with the next word of CI or of a reviewer, and at every poll; `@merge-train retry` tries at once."
+            .to_owned(),
+    )
+}
+
+/// Something outside does not answer.
+pub fn trouble(what: &str, message: &str) -> Reason {
+    reason(
+        format!("To {what} did not succeed: {}.", code_span(message.trim_end_matches('.'))),
+        "GitHub or the network, in most cases; if it stays, whoever runs merge-train.".to_owned(),
+        "It is tried again by itself; `@merge-train retry` tries at once.".to_owned(),
+    )
+}
