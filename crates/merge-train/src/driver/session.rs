@@ -5,6 +5,7 @@
 
 mod effects;
 mod entries;
+mod log;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -175,13 +176,19 @@ impl<'a> Session<'a> {
         let mut settled = Vec::new();
         let mut acts = Plan::default();
         for Fed { input, settles } in fed {
+            let trigger = log::trigger(&input);
             let (plan, settles) = entries::decide(&self.state, input, settles, &self.settings, now);
             for event in &plan.events {
                 repo::apply(&mut self.state, event, now);
+                log::tell(&self.repo, &self.state, event, trigger);
                 let data = serde_json::to_string(event).expect("an event is JSON");
                 events.push(NewEvent { ts: now, data });
             }
             settled.extend(settles);
+            // What was asked for a train before it was called off is not even begun.
+            acts.effects.retain(
+                |effect| !matches!(effect, Effect::Train { root, .. } if plan.cancels.contains(root)),
+            );
             acts.effects.extend(plan.effects);
             acts.cancels.extend(plan.cancels);
         }

@@ -1,0 +1,69 @@
+//! What an operator reads in the log of what happens to trains. The events hold all of it; this is the part for eyes.
+
+use merge_train_core::ids::RepoId;
+use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState};
+
+/// What made the worker look at its trains.
+pub(super) fn trigger(input: &Input) -> &'static str {
+    match input {
+        Input::Delivery { .. } | Input::Unusable { .. } => "webhook",
+        Input::Tick => "poll",
+        Input::Resume => "resume",
+        Input::Asked { .. } => "api",
+        _ => "result",
+    }
+}
+
+/// Logs an event that was just applied, if it is worth a line.
+pub(super) fn tell(repo: &RepoId, state: &RepoState, event: &Event, trigger: &'static str) {
+    match event {
+        Event::TrainStarted { root_pr, current_pr } => {
+            tracing::info!(%repo, train_root = %root_pr, %current_pr, trigger, "train started");
+        }
+        Event::TrainStopped { root_pr } => tracing::info!(%repo, train_root = %root_pr, trigger, "train stopped"),
+        Event::TrainCompleted { root_pr } => tracing::info!(%repo, train_root = %root_pr, "train completed"),
+        Event::FanOutCompleted { old_root, new_roots, .. } => {
+            tracing::info!(%repo, train_root = %old_root, ?new_roots, "train parted");
+        }
+        Event::TrainAborted { root_pr, error } => {
+            let error = error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
+            tracing::warn!(%repo, train_root = %root_pr, error, "train aborted");
+        }
+        Event::TrainFrozen { root_pr, error } => {
+            let error = error.message.as_str();
+            tracing::error!(%repo, train_root = %root_pr, error, "what landed is not what should have: the train is frozen");
+        }
+        Event::PhaseTransition { train_root, current_pr, phase, .. } => {
+            tracing::info!(%repo, %train_root, %current_pr, ?phase, "phase transition");
+        }
+        Event::SquashCommitted { train_root, pr, sha } => {
+            tracing::info!(%repo, %train_root, %pr, %sha, "squash committed");
+        }
+        Event::TrainWaiting { train_root, why } => {
+            tracing::info!(%repo, %train_root, blocker = why.blocker, who = why.who, "train waits");
+        }
+        Event::WorkDelayed { train_root, reason, retry_at } => {
+            tracing::warn!(%repo, %train_root, reason, %retry_at, "something did not succeed and is tried again");
+        }
+        Event::WaitTimedOut { train_root } => {
+            tracing::warn!(%repo, %train_root, "Timed out waiting for GitHub state propagation");
+        }
+        Event::BehindAfterPreparation { train_root, pr } => {
+            tracing::warn!(%repo, %train_root, "Descendant #{pr} is BEHIND after preparation — unexpected state");
+        }
+        Event::MergeStateOutdated { prs } => {
+            for train in state.active_trains().values().filter(|train| prs.contains(&train.current_pr)) {
+                let (train_root, about) = (train.original_root_pr, if trigger == "poll" { " (poll fallback)" } else { "" });
+                tracing::info!(%repo, %train_root, trigger, "evaluating cascade{about}");
+            }
+        }
+        Event::CommandHandled { comment, user, command, permission, outcome } => {
+            let (outcome, reason) = match outcome {
+                CommandOutcome::Done => ("done", ""),
+                CommandOutcome::Refused { reason } => ("refused", reason.as_str()),
+            };
+            tracing::info!(%repo, pr = %comment.pr, command, %user, permission, outcome, reason, "command");
+        }
+        _ => {}
+    }
+}
