@@ -175,12 +175,12 @@ impl<'a> Session<'a> {
         let mut events = Vec::new();
         let mut settled = Vec::new();
         let mut acts = Plan::default();
+        let mut told = Vec::new();
         for Fed { input, settles } in fed {
             let trigger = log::trigger(&input);
             let (plan, settles) = entries::decide(&self.state, input, settles, &self.settings, now);
             for event in &plan.events {
                 repo::apply(&mut self.state, event, now);
-                log::tell(&self.repo, &self.state, event, trigger);
                 let data = serde_json::to_string(event).expect("an event is JSON");
                 events.push(NewEvent { ts: now, data });
             }
@@ -191,6 +191,7 @@ impl<'a> Session<'a> {
             );
             acts.effects.extend(plan.effects);
             acts.cancels.extend(plan.cancels);
+            told.extend(plan.events.into_iter().map(|event| (event, trigger)));
         }
         if !events.is_empty() || !settled.is_empty() {
             let appended = events.len() as u64;
@@ -199,6 +200,9 @@ impl<'a> Session<'a> {
             self.shared.store.append(&self.lease, batch).await?;
             self.next_seq += appended;
             self.log_length += appended;
+        }
+        for (event, trigger) in &told {
+            log::tell(&self.repo, &self.state, event, trigger);
         }
         for train in acts.cancels {
             self.under_way.cancel(train);

@@ -53,7 +53,8 @@ pub(super) fn tell(repo: &RepoId, state: &RepoState, event: &Event, trigger: &'s
         }
         Event::MergeStateOutdated { prs } => {
             for train in state.active_trains().values().filter(|train| prs.contains(&train.current_pr)) {
-                let (train_root, about) = (train.original_root_pr, if trigger == "poll" { " (poll fallback)" } else { "" });
+                let (train_root, about) =
+                    (train.original_root_pr, if trigger == "poll" { " (poll fallback)" } else { "" });
                 tracing::info!(%repo, %train_root, trigger, "evaluating cascade{about}");
             }
         }
