@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use merge_train_core::repo::RequestOutcome;
 use merge_train_core::train::TrainState;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ enum Command {
 struct Taken {
     /// `accepted` or `processing` as long as it waits, then `processed`.
     status: String,
-    outcome: Option<Value>,
+    outcome: Option<RequestOutcome>,
 }
 
 /// Exits with 3 where there is no train to stop.
@@ -75,6 +76,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
+    if taken.outcome == Some(RequestOutcome::Nothing) {
+        return in_vain(&args.command, target);
+    }
     let train = follow(&daemon, &address, &args.command, deadline).await?;
     if args.json {
         let told = json!({ "status": taken.status, "outcome": taken.outcome, "train": train });
@@ -83,6 +87,19 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         print!("{}", told(&args.command, target, train.as_ref())?);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was asked for makes no sense any more, or never did.
+fn in_vain(order: &Command, Target { repo, pull }: &Target) -> anyhow::Result<ExitCode> {
+    match order {
+        Command::Start { .. } => {
+            anyhow::bail!("{repo}#{pull} cannot be started; a comment on the pull request says why, and what to do")
+        }
+        Command::Stop { .. } => {
+            eprintln!("error: no train of {repo} has pull request #{pull} on board");
+            Ok(ExitCode::from(NO_SUCH_TRAIN))
+        }
+    }
 }
 
 /// Gives the order, and waits until it was worked on.

@@ -1,16 +1,16 @@
 //! A train as the API shows it.
 
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::{PrState, RepoState};
-use merge_train_core::train::status::{Row, Standing, Why};
+use merge_train_core::repo::RepoState;
+use merge_train_core::train::status::{Row, Standing};
 use merge_train_core::train::{CascadePhase, TrainRecord, TrainState};
 use serde_json::{Value, json};
 
 /// A train, what it waits for and how far each of its pull requests is.
 pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecord) -> Value {
     let root = train.original_root_pr;
-    let stack: Vec<Value> = stack(state, root).iter().map(row).collect();
-    let why: Option<Why> = None;
+    let view = state.train_view(root);
+    let stack: Vec<Value> = view.iter().flat_map(|view| &view.stack).map(row).collect();
     let page = |pr: PrNumber| format!("{web_url}/{repo}/pull/{pr}");
     json!({
         "repo": repo,
@@ -22,35 +22,12 @@ pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecor
         "phase": phase(&train.cascade_phase),
         "started_at": train.started_at,
         "stopped_at": train.stopped_at,
-        "why": why,
+        "why": state.why(root),
         "error": train.error,
         "stack": stack,
         "status_comment_url": train.status_comment_id.map(|comment| format!("{}#issuecomment-{comment}", page(root))),
         "record": train,
     })
-}
-
-/// The pull requests above and including the root, each after the one it is stacked on.
-fn stack(state: &RepoState, root: PrNumber) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    let mut next = vec![root];
-    while let Some(pr) = next.pop() {
-        let Some((known, branch)) = state.pr(pr).and_then(|known| Some((known, known.head_ref.clone()?))) else {
-            continue;
-        };
-        if rows.iter().any(|row| row.pr == pr) {
-            continue;
-        }
-        let standing = match &known.state {
-            PrState::Open if known.draft => Standing::Draft,
-            PrState::Open => Standing::Open,
-            PrState::Merged { merge_commit_sha, .. } => Standing::Landed(merge_commit_sha.clone()),
-            PrState::Closed { .. } => Standing::Closed,
-        };
-        rows.push(Row { pr, branch, predecessor: known.predecessor, standing });
-        next.extend(state.descendants(pr).collect::<Vec<_>>().into_iter().rev());
-    }
-    rows
 }
 
 fn row(row: &Row) -> Value {
