@@ -1,0 +1,20 @@
+//! Stacks that land, or that stop with a reason: the daemon against a simulated GitHub, with real webhooks and real git.
+//!
+//! Every test ends with `finish`, which holds what must hold of every train, and keeps the conversation as a snapshot.
+
+mod authorization;
+mod declarations;
+mod late;
+mod pauses;
+mod preflight;
+mod readiness;
+mod recovery;
+#[path = "../serve"]
+mod serve {
+    #[allow(dead_code, unused_imports, reason = "the other suite needs more of it")]
+    pub mod support;
+}
+mod status;
+mod stopping;
+mod support;
+mod topologies;

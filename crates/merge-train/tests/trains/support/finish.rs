@@ -1,0 +1,108 @@
+//! What holds at the end of every test, whatever happened in it.
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+use reqwest::Method;
+use serde_json::Value;
+
+use super::look::{is_status, nothing_owed};
+use super::replay::Landings;
+use super::{REPO, Trains};
+
+impl Trains {
+    /// Ends the test: each pull request landed at most once, the default branch holds exactly what landed, no branch was
+    /// forced, nothing is left behind, nothing is owed, nothing was said twice.
+    pub async fn finish(self) {
+        self.finish_with(Landings::Right).await;
+    }
+
+    /// The same where something was landed wrongly on purpose, so that the contents of the default branch say nothing.
+    pub async fn finish_after_a_wrong_landing(self) {
+        self.finish_with(Landings::Wrong).await;
+    }
+
+    async fn finish_with(mut self, landings: Landings) {
+        let state = self.quiet().await;
+        self.expect_no_forced_push().await;
+        self.expect_nothing_said_twice().await;
+        let told = self.conversations().await;
+        self.expect_linear_history(landings).await;
+        let daemon = self.daemon.take().expect("the daemon runs");
+        self.old_logs.push_str(&daemon.log());
+        assert!(daemon.stop().await.success(), "it stops when it is asked to");
+        self.expect_no_worktree(&state);
+        self.expect_no_error_in_the_log();
+        snapshot(&told);
+        self.finished = true;
+    }
+
+    /// Waits until there is nothing left to say, and the status comments show what the records say.
+    async fn quiet(&self) -> Value {
+        self.until("the bot has said everything", async || {
+            let state = self.state().await;
+            if !nothing_owed(&state) {
+                return None;
+            }
+            for (root, train) in state["active_trains"].as_object().into_iter().flatten() {
+                let shown = self.status(root.parse().expect("a number")).await?;
+                if shown["recovery_seq"] != train["recovery_seq"] {
+                    return None;
+                }
+            }
+            Some(state)
+        })
+        .await
+    }
+
+    async fn expect_no_forced_push(&self) {
+        let pushes = self.control(Method::GET, "/deliveries?event=push", Value::Null).await;
+        for push in pushes.as_array().expect("a list") {
+            let payload = &push["payload"];
+            assert_eq!(payload["forced"], false, "{} was forced by {}", payload["ref"], payload["sender"]["login"]);
+        }
+    }
+
+    async fn expect_nothing_said_twice(&self) {
+        let all = self.get("/issues/comments?per_page=100").await;
+        let mark = Regex::new(r"<!-- merge-train-note [^>]* -->").expect("a pattern");
+        let mut marks = BTreeSet::new();
+        let mut with_status = BTreeSet::new();
+        for comment in all.as_array().expect("a list").iter().filter(|comment| comment["user"]["type"] == "Bot") {
+            let body = comment["body"].as_str().expect("a body");
+            if is_status(body) {
+                let issue = comment["issue_url"].as_str().expect("an address").to_owned();
+                assert!(with_status.insert(issue.clone()), "{issue} has two status comments");
+                continue;
+            }
+            let mark = mark.find(body).unwrap_or_else(|| panic!("a comment without a mark: {body}")).as_str();
+            assert!(marks.insert(mark.to_owned()), "said twice: {body}");
+        }
+    }
+
+    /// Worktrees are for trains that are under way, or that can go on.
+    fn expect_no_worktree(&self, state: &Value) {
+        let folder = self.world.setup.clones().join(REPO.replace('/', "-")).join("worktrees");
+        let left = std::fs::read_dir(folder).into_iter().flatten();
+        for entry in left {
+            let name = entry.expect("an entry").file_name().into_string().expect("text");
+            let root = name.strip_prefix("stack-").unwrap_or_else(|| panic!("left behind: {name}"));
+            let train = &state["active_trains"][root];
+            assert!(!train.is_null() && train["state"] != "stopped", "{name} was left behind: {train}");
+        }
+    }
+
+    fn expect_no_error_in_the_log(&self) {
+        let errors: Vec<&str> = self.old_logs.lines().filter(|line| line.contains(r#""level":"ERROR""#)).collect();
+        assert!(errors.is_empty(), "{}", errors.join("\n"));
+    }
+}
+
+/// Keeps the conversation under the name of the test.
+fn snapshot(told: &str) {
+    let name = std::thread::current().name().expect("a test has a name").replace("::", "__");
+    insta::with_settings!(
+        { snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true },
+        { insta::assert_snapshot!(name, told) }
+    );
+}

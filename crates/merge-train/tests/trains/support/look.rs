@@ -1,0 +1,200 @@
+//! What can be seen of a train, and waiting until it can be seen.
+
+use std::future::Future;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::Value;
+
+use super::{REPO, Trains};
+use crate::serve::support::Database;
+
+/// Long enough for a machine under load; nothing waits this long unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(40);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+const STATE: &str = "<!-- merge-train-state";
+
+impl Trains {
+    /// Everything in the conversation of a pull request, oldest first.
+    pub async fn comments(&self, number: u64) -> Vec<Value> {
+        let all = self.get(&format!("/issues/{number}/comments?per_page=100")).await;
+        all.as_array().expect("a list").clone()
+    }
+
+    /// What the bot wrote there.
+    pub async fn bot_comments(&self, number: u64) -> Vec<String> {
+        let all = self.comments(number).await;
+        let bot = all.iter().filter(|comment| comment["user"]["type"] == "Bot");
+        bot.map(|comment| comment["body"].as_str().expect("a body").to_owned()).collect()
+    }
+
+    /// What the bot wrote there apart from the status comment.
+    pub async fn notes(&self, number: u64) -> Vec<String> {
+        self.bot_comments(number).await.into_iter().filter(|body| !is_status(body)).collect()
+    }
+
+    /// The bot's comment on a pull request that says this.
+    pub async fn told(&self, number: u64, text: &str) -> String {
+        self.until(&format!("#{number} is told: {text}"), async || {
+            self.bot_comments(number).await.into_iter().find(|body| body.contains(text))
+        })
+        .await
+    }
+
+    /// The status comment on a pull request.
+    pub async fn status_comment(&self, number: u64) -> Option<Value> {
+        let is_it =
+            |comment: &Value| comment["user"]["type"] == "Bot" && is_status(comment["body"].as_str().unwrap_or(""));
+        self.comments(number).await.into_iter().find(is_it)
+    }
+
+    /// The record in the status comment; none where there is no comment, or the train in it is done.
+    pub async fn status(&self, number: u64) -> Option<Value> {
+        let comment = self.status_comment(number).await?;
+        let json = comment["body"].as_str()?.strip_prefix(STATE)?.split_once("-->")?.0;
+        Some(serde_json::from_str(json).expect("JSON"))
+    }
+
+    /// Waits until the status comment on a train's root shows this state, and gives the record in it.
+    pub async fn becomes(&self, root: u64, state: &str) -> Value {
+        self.until(&format!("the train of #{root} becomes {state}"), async || {
+            self.status(root).await.filter(|record| record["state"] == state)
+        })
+        .await
+    }
+
+    /// What the daemon knows of the repository.
+    pub async fn state(&self) -> Value {
+        self.daemon().state(REPO).await
+    }
+
+    /// The record of a train that is not done.
+    pub async fn train(&self, root: u64) -> Value {
+        self.state().await["active_trains"][root.to_string()].clone()
+    }
+
+    /// Waits until a train is in this phase, by the daemon's own record.
+    pub async fn phase(&self, root: u64, name: &str) -> Value {
+        self.until(&format!("the train of #{root} is {name}"), async || {
+            let train = self.train(root).await;
+            let phase = &train["cascade_phase"];
+            (phase == name || phase.get(name).is_some()).then_some(train)
+        })
+        .await
+    }
+
+    /// What happened in the repository, by the name of the event.
+    pub async fn events(&self, kind: &str) -> Vec<Value> {
+        let state = self.state().await;
+        let all = state["recent_events"].as_array().cloned().unwrap_or_default();
+        all.into_iter().filter(|event| event["type"] == kind).collect()
+    }
+
+    pub async fn is_merged(&self, number: u64) -> bool {
+        self.pull(number).await["merged"] == true
+    }
+
+    pub async fn pull(&self, number: u64) -> Value {
+        self.get(&format!("/pulls/{number}")).await
+    }
+
+    /// Waits until all of them have landed and the trains that brought them have said so. A train that ends otherwise fails
+    /// the test at once.
+    pub async fn landed(&self, numbers: &[u64]) {
+        for number in numbers {
+            self.until(&format!("#{number} lands"), async || {
+                self.expect_no_fault().await;
+                self.is_merged(*number).await.then_some(())
+            })
+            .await;
+        }
+        for number in numbers {
+            self.until(&format!("a train on #{number} says that it is done"), async || {
+                self.status(*number).await.is_none().then_some(())
+            })
+            .await;
+        }
+    }
+
+    async fn expect_no_fault(&self) {
+        let state = self.state().await;
+        for (root, train) in state["active_trains"].as_object().into_iter().flatten() {
+            let state = train["state"].as_str().unwrap_or_default();
+            assert!(matches!(state, "running" | "waiting_ci"), "the train of #{root} is {state}: {}", train["error"]);
+        }
+    }
+
+    /// Waits until the bot has given a comment its thumbs up.
+    pub async fn acknowledged(&self, comment: u64) {
+        self.until(&format!("comment {comment} is acknowledged"), async || {
+            self.reactions(comment).await.contains(&"+1".to_owned()).then_some(())
+        })
+        .await;
+    }
+
+    /// What the bot gave a comment.
+    pub async fn reactions(&self, comment: u64) -> Vec<String> {
+        let all = self.get(&format!("/issues/comments/{comment}/reactions")).await;
+        let all = all.as_array().expect("a list").clone();
+        let bot = all.iter().filter(|given| given["user"]["type"] == "Bot");
+        bot.map(|given| given["content"].as_str().expect("text").to_owned()).collect()
+    }
+
+    /// Waits until everything that GitHub has to tell was looked at, and all that follows of it was said.
+    pub async fn settled(&self) {
+        self.until("all webhooks are delivered", async || {
+            let all = self.control(Method::GET, "/deliveries", Value::Null).await;
+            all.as_array().expect("a list").iter().all(|delivery| delivery["state"] == "done").then_some(())
+        })
+        .await;
+        Database::Sqlite.settled(&self.world.setup).await;
+        self.until("everything is said", async || nothing_owed(&self.state().await).then_some(())).await;
+    }
+
+    /// How often the daemon and everybody else called an endpoint: `PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge`.
+    pub async fn calls(&self, endpoint: &str) -> u64 {
+        let calls = self.control(Method::GET, "/calls", Value::Null).await;
+        calls["calls"][endpoint].as_u64().unwrap_or_default()
+    }
+
+    /// How many calls the API of GitHub has taken, whoever made them. git is not counted.
+    pub async fn all_calls(&self) -> u64 {
+        self.control(Method::GET, "/calls", Value::Null).await["total"].as_u64().expect("a number")
+    }
+
+    /// Waits until `look` finds something.
+    pub async fn until<T, F: Future<Output = Option<T>>>(&self, what: &str, mut look: impl FnMut() -> F) -> T {
+        let waiting = async {
+            loop {
+                if let Some(found) = look().await {
+                    return found;
+                }
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+    }
+
+    /// Waits until a pull request is based on the default branch.
+    pub async fn retargeted(&self, number: u64) {
+        self.until(&format!("#{number} is retargeted"), async || {
+            (self.pull(number).await["base"]["ref"] == self.default_branch.as_str()).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until a pull request is merged, whatever comes after it.
+    pub async fn merged(&self, number: u64) {
+        self.until(&format!("#{number} lands"), async || self.is_merged(number).await.then_some(())).await;
+    }
+}
+
+/// Whether a comment of the bot is a status comment, and no answer to somebody who asked for the status.
+pub fn is_status(body: &str) -> bool {
+    body.contains("**Merge Train Status**") && !body.contains("<!-- merge-train-note ")
+}
+
+/// Whether there is nothing left that the bot wants to say.
+pub fn nothing_owed(state: &Value) -> bool {
+    state["outbox"]["owed"].as_object().is_none_or(serde_json::Map::is_empty)
+}
