@@ -24,13 +24,42 @@ impl Invalid {
     }
 }
 
+/// Reads a number, also from a text: as the key of a map in JSON it is one.
+struct Number;
+
+impl serde::de::Visitor<'_> for Number {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<u64, E> {
+        Ok(number)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<u64, E> {
+        u64::try_from(number).map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<u64, E> {
+        text.parse().map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+    }
+}
+
 /// A number that GitHub gave to something.
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
         pub struct $name(u64);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Number).map(Self)
+            }
+        }
 
         impl $name {
             pub const fn new(number: u64) -> Self {

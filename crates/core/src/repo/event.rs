@@ -177,6 +177,11 @@ pub enum Event {
     TrainHeld {
         train_root: PrNumber,
     },
+    /// GitHub did not take the squash, for a reason that may pass.
+    SquashRefused {
+        train_root: PrNumber,
+        reason: String,
+    },
     /// Somebody wants it to try again at once.
     TrainNudged {
         train_root: PrNumber,

@@ -40,6 +40,8 @@ pub struct Detail {
     pub attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
+    /// How often in a row GitHub did not take the squash of this head.
+    pub refusals: u32,
     /// How often GitHub's word was asked for again, and when it is next.
     pub rechecks: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,6 +159,10 @@ fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
             detail.intent = None;
             settle(detail);
         }),
+        Event::SquashRefused { train_root, .. } => change(details, *train_root, |detail| {
+            detail.intent = None;
+            detail.refusals += 1;
+        }),
         Event::BehindAfterPreparation { train_root, pr } => change(details, *train_root, |detail| {
             detail.prepared_twice.insert(*pr);
         }),
@@ -189,6 +195,7 @@ fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
         Event::SquashCommitted { train_root, pr, .. } => change(details, *train_root, |detail| {
             detail.intent = None;
             detail.landed.push(*pr);
+            detail.refusals = 0;
             settle(detail);
         }),
         Event::SquashProven { train_root, sha } => change(details, *train_root, |detail| {
@@ -201,7 +208,7 @@ fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
         | Event::DonePushCatchup { train_root, .. } => change(details, *train_root, |detail| {
             detail.intent = None;
             settle(detail);
-            detail.rechecks = 0;
+            detail.forget_rechecks();
         }),
         Event::PhaseTransition { train_root, .. } => change(details, *train_root, |detail| {
             settle(detail);
@@ -288,6 +295,7 @@ impl Detail {
     /// It has another head: what was asked about the one before does not count.
     pub fn forget_rechecks(&mut self) {
         self.rechecks = 0;
+        self.refusals = 0;
         self.recheck_at = None;
         self.held = false;
     }

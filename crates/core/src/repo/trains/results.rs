@@ -333,22 +333,26 @@ impl Standpoint<'_> {
             Squashed::Refused { message } if !may_pass(message) => {
                 self.halted(train, pull, &halt::squash_refused(pull, message))
             }
-            Squashed::Refused { message } if self.detail.attempts < SQUASH_TRIES => {
-                let at = retry_at(&no_news(), self.detail.attempts, self.now);
-                Change::of([
-                    self.dropped("GitHub refused for now"),
-                    Event::WorkDelayed { train_root: self.root, reason: message.clone(), retry_at: at },
-                ])
-            }
-            Squashed::Refused { message } => {
-                let why = why::squash_not_taken(pull, message).since(self.now);
-                let mut change = Change::of([self.dropped("GitHub refuses for now")]);
-                change.events.extend(self.enter(train, CascadePhase::Idle).events);
-                change
-                    .and(Event::TrainWaiting { train_root: self.root, why })
-                    .and(Event::TrainHeld { train_root: self.root })
-            }
+            Squashed::Refused { message } => self.not_taken(train, message),
         }
+    }
+
+    /// GitHub says no for now. Whatever it is, the merge state tells: it is thought over, after 2, 4 and 8 seconds; then the
+    /// next word of GitHub is waited for.
+    fn not_taken(&self, train: &TrainRecord, message: &str) -> Change {
+        let (train_root, pr) = (self.root, train.current_pr);
+        let mut change = Change::of([Event::SquashRefused { train_root, reason: message.to_owned() }]);
+        change.events.extend(self.enter(train, CascadePhase::Idle).events);
+        if self.detail.refusals < SQUASH_TRIES {
+            let retry_at = retry_at(&no_news(), self.detail.refusals, self.now);
+            return change.and(Event::MergeStateOutdated { prs: vec![pr] }).and(Event::WorkDelayed {
+                train_root,
+                reason: message.to_owned(),
+                retry_at,
+            });
+        }
+        let why = why::squash_not_taken(pr, message).since(self.now);
+        change.and(Event::TrainWaiting { train_root, why }).and(Event::TrainHeld { train_root })
     }
 
     /// What GitHub says of a pull request that may have been merged.
