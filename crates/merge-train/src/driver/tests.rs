@@ -13,6 +13,8 @@ mod trains;
 mod webhook;
 mod world;
 
+pub(super) use world::until;
+
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::EffectKey;
 

@@ -150,6 +150,7 @@ pub fn known<const N: usize>(prs: [u64; N]) -> Vec<Event> {
             head_repo: pull.head_repo,
             author: pull.author,
             updated_at: pull.updated_at,
+            stack_position: pull.stack_position,
         }
     });
     let whole = [Event::DefaultBranchChanged { default_branch: branch("main") }, Event::SyncCompleted {}];

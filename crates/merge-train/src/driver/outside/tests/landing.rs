@@ -1,0 +1,210 @@
+//! Squashing, looking, retargeting, closing, deleting: GitHub's side of a train.
+
+use merge_train_core::facts::Permission;
+use merge_train_core::ids::{CommentId, PrNumber, Sha};
+use merge_train_core::repo::{Effect, Failure, FailureKind, Input, NoteId, Say, Tried};
+use merge_train_core::train::work::{Outcome, Retargeted, Seen, Squashed, Via, Work};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::World;
+use super::world::branch;
+
+async fn squash(world: &World, pull: PrNumber, head: &Sha, via: Via) -> Result<Squashed, Failure> {
+    match world.work(pull, Work::Squash { pull, head: head.clone(), via }).await? {
+        Outcome::Squashed(squashed) => Ok(squashed),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn look(world: &World, pull: PrNumber) -> Seen {
+    match world.work(pull, Work::Look { pull }).await.unwrap() {
+        Outcome::Seen(seen) => seen,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn close(world: &World, pull: PrNumber) -> Result<(), Failure> {
+    let effect = Effect::Say {
+        note: NoteId(1),
+        pr: pull,
+        say: Say::Close {},
+        since: crate::clock::now(),
+        tried: Tried::Perhaps,
+    };
+    match world.perform(effect).await {
+        Input::Said { result, .. } => result,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_squash_lands_the_head_that_was_found_ready_and_no_other() {
+    for via in [Via::Now, Via::Background] {
+        let world = World::new().await;
+        let one = world.open_pull("one", "main").await;
+        let old = world.head("one").await;
+        let head = world.write("one", "more.txt", "x\n").await;
+        assert_eq!(squash(&world, one, &old, via).await, Ok(Squashed::HeadChanged), "{via:?}");
+        assert_eq!(look(&world, one).await, Seen::Open { head: head.clone() });
+        let Ok(Squashed::Merged { commit }) = squash(&world, one, &head, via).await else { panic!("{via:?}") };
+        assert_eq!(commit, world.head("main").await);
+        assert_eq!(look(&world, one).await, Seen::Merged { commit: Some(commit) });
+        assert_eq!(world.landed_message().await, format!("Add one (#{one})\n\n* Write one.txt\n\n* Write more.txt"));
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn what_github_refuses_is_told_in_its_words() {
+    for (via, words) in [(Via::Now, "Pull Request is not mergeable"), (Via::Background, "Merge conflict")] {
+        let world = World::new().await;
+        let one = world.open_pull("one", "main").await;
+        world.write("main", "one.txt", "theirs\n").await;
+        let head = world.head("one").await;
+        let Ok(Squashed::Refused { message }) = squash(&world, one, &head, via).await else { panic!("{via:?}") };
+        assert!(message.contains(words), "{via:?}: {message}");
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_base_that_moves_is_no_changed_head() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    let head = world.head("one").await;
+    let words = "Base branch was modified. Review and try the merge again.";
+    for status in [405, 409] {
+        world
+            .fault(json!({ "match": { "method": "PUT" }, "kind": "status", "status": status, "message": words }))
+            .await;
+        let refused = Squashed::Refused { message: words.to_owned() };
+        assert_eq!(squash(&world, one, &head, Via::Now).await, Ok(refused));
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_a_failure_that_passes_and_the_look_finds_what_was_done() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    let head = world.head("one").await;
+    world.fault(json!({ "match": { "method": "PUT", "path": "*/merge" }, "kind": "lose_response" })).await;
+    world.fault(json!({ "kind": "lag_merge_commit_sha", "ms": 60_000 })).await;
+    let failure = squash(&world, one, &head, Via::Now).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Transient, "{}", failure.reason);
+    assert_eq!(look(&world, one).await, Seen::Merged { commit: None });
+    world.control(Method::POST, "/clock", json!({ "advance_seconds": 61 })).await;
+    assert_eq!(look(&world, one).await, Seen::Merged { commit: Some(world.head("main").await) });
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_member_of_a_native_stack_is_merged_in_the_background_and_waited_for() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    let two = world.open_pull("two", "one").await;
+    world.in_repo(Method::POST, "/stacks", json!({ "pull_requests": [one, two] })).await;
+    world.control(Method::PATCH, "/settings", json!({ "merge_async_delay_ms": 600 })).await;
+    let Input::Fetched { result: Ok(Some(facts)), .. } = world.perform(Effect::FetchPull { pr: two }).await else {
+        panic!("it exists")
+    };
+    assert_eq!(facts.stack_position, Some(2));
+    let head = world.head("one").await;
+    let refused = squash(&world, one, &head, Via::Now).await;
+    assert!(matches!(refused, Ok(Squashed::Refused { .. })), "{refused:?}");
+    let merged = squash(&world, one, &head, Via::Background).await;
+    assert_eq!(merged, Ok(Squashed::Merged { commit: world.head("main").await }));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_merge_in_the_background_at_another_head_is_not_taken_for_ours() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    world.control(Method::PATCH, "/settings", json!({ "merge_async_delay_ms": 600_000 })).await;
+    let ask = json!({ "merge_method": "squash", "merge_action": "direct_merge" });
+    world.in_repo(Method::PUT, &format!("/pulls/{one}/merge-async"), ask).await;
+    let head = world.write("one", "more.txt", "x\n").await;
+    let Ok(Squashed::Refused { message }) = squash(&world, one, &head, Via::Background).await else { panic!() };
+    assert!(message.contains("is already asked to merge #1") && message.contains(head.as_str()), "{message}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_pull_request_is_retargeted_whatever_its_state() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    let two = world.open_pull("two", "one").await;
+    let retarget = async |base: &str| {
+        let answered = world.work(one, Work::Retarget { pull: two, base: branch(base) }).await;
+        answered.map(|outcome| match outcome {
+            Outcome::Retargeted(retargeted) => retargeted,
+            other => panic!("{other:?}"),
+        })
+    };
+    for _ in 0..2 {
+        assert_eq!(retarget("main").await, Ok(Retargeted::Done));
+        assert_eq!(world.pull(two).await["base"]["ref"], "main");
+    }
+    let failure = retarget("nowhere").await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Permanent);
+    assert!(failure.reason.contains("base"), "{}", failure.reason);
+    for _ in 0..2 {
+        assert_eq!(close(&world, two).await, Ok(()));
+        assert_eq!(world.pull(two).await["state"], "closed");
+        assert_eq!(look(&world, two).await, Seen::Closed);
+        assert_eq!(retarget("one").await, Ok(Retargeted::NotOpen));
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn closing_what_is_merged_is_no_failure() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    world.squash(one, one, "one").await;
+    assert_eq!(close(&world, one).await, Ok(()));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_branch_is_deleted_unless_somebody_pushed_to_it() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    let old = world.head("one").await;
+    let head = world.write("one", "more.txt", "x\n").await;
+    let delete = async |head: &Sha| {
+        let effect = Effect::DeleteBranch { pr: one, branch: branch("one"), head: head.clone() };
+        match world.perform(effect).await {
+            Input::BranchDeleted { pr, result } => {
+                assert_eq!(pr, one);
+                result
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let branches = async || world.in_repo(Method::GET, "/branches", Value::Null).await.as_array().unwrap().len();
+    assert_eq!((delete(&old).await, branches().await), (Ok(()), 2));
+    for _ in 0..2 {
+        assert_eq!((delete(&head).await, branches().await), (Ok(()), 1));
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_somebody_may_do_is_read() {
+    let world = World::new().await;
+    world.control(Method::POST, "/users", json!({ "login": "mona" })).await;
+    let permission = async |login: &str| {
+        let effect = Effect::ReadPermission { comment: CommentId::new(1), login: login.to_owned() };
+        match world.perform(effect).await {
+            Input::PermissionRead { result, .. } => result,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(permission("octocat").await, Ok(Permission::Admin));
+    assert_eq!(permission("mona").await, Ok(Permission::Read));
+    assert_eq!(permission("nobody-at-all").await, Ok(Permission::None));
+    world.finish().await;
+}
