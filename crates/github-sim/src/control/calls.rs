@@ -63,8 +63,11 @@ struct Filter {
 }
 
 async fn show(State(sim): State<Sim>, Query(filter): Query<Filter>) -> ApiResult {
-    let calls = sim.calls().counts(filter.repository.as_deref());
-    Ok(http::json(200, &json!({ "total": calls.values().sum::<u64>(), "calls": calls })))
+    let counts = sim.calls().counts(filter.repository.as_deref());
+    // What git itself fetches and pushes is no call of the API, and no rate limit counts it.
+    let (git, calls): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        counts.into_iter().partition(|(call, _)| call.contains(".git/"));
+    Ok(http::json(200, &json!({ "total": calls.values().sum::<u64>(), "calls": calls, "git": git })))
 }
 
 async fn forget(State(sim): State<Sim>) -> ApiResult {
