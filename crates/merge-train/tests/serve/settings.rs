@@ -1,12 +1,15 @@
 //! Settings, as far as a running daemon shows that it goes by them: from the file and from the environment.
 
+mod trains;
+
 use serde_json::json;
 
 use crate::support::{Daemon, Database, Sender, Setup, eventually, pull_request};
+use crate::upkeep;
 
 const REPO: &str = "acme/widgets";
 
-/// The two ways to set something, for a daemon that keeps its state in a folder of its own each time.
+/// The two ways to set something.
 struct Ways {
     section: &'static str,
     key: &'static str,
@@ -15,24 +18,27 @@ struct Ways {
 }
 
 impl Ways {
-    /// A daemon for each: without the setting, with it in the file, with it in the environment.
-    fn setups(&self, more: &str) -> Vec<(&'static str, tempfile::TempDir, Setup)> {
+    /// A setup without the setting, or with it in the file or in the environment; `besides` stands in the same section.
+    fn apply(&self, way: &str, setup: Setup, besides: &str) -> Setup {
         let Self { section, key, value, variable } = self;
-        ["default", "file", "environment"]
-            .map(|way| {
-                let dir = tempfile::tempdir().expect("a folder");
-                let setup = Setup::new(dir.path());
-                let setup = match way {
-                    "file" => setup.more(&format!("[{section}]\n{key} = {value}\n{more}")),
-                    _ => setup.more(&format!("[{section}]\n{more}")),
-                };
-                let setup = match way {
-                    "environment" => setup.through(&["env", &format!("{variable}={value}")]),
-                    _ => setup,
-                };
-                (way, dir, setup)
-            })
-            .into()
+        match way {
+            "file" => setup.more(&format!("[{section}]\n{key} = {value}\n{besides}")),
+            "environment" => {
+                let set = format!("{variable}={}", value.trim_matches('"'));
+                setup.more(&format!("[{section}]\n{besides}")).through(&["env", &set])
+            }
+            _ => setup.more(&format!("[{section}]\n{besides}")),
+        }
+    }
+
+    /// A daemon for each: without the setting, with it in the file, with it in the environment.
+    fn setups(&self, besides: &str) -> Vec<(&'static str, tempfile::TempDir, Setup)> {
+        let made = ["default", "file", "environment"].map(|way| {
+            let dir = tempfile::tempdir().expect("a folder");
+            let setup = self.apply(way, Setup::new(dir.path()), besides);
+            (way, dir, setup)
+        });
+        made.into()
     }
 }
 
@@ -56,6 +62,9 @@ fn two_days_ago() -> String {
     at.to_string()
 }
 
+/// Only where a snapshot is taken is anything forgotten.
+const COMPACTING: &str = "compact_after_events = 10\n";
+
 async fn remembered(setup: &Setup, count: u64) -> usize {
     let daemon = setup.start().await;
     tell_of_closed(&daemon, count).await;
@@ -77,7 +86,7 @@ async fn closed_pull_requests_are_remembered_as_long_as_is_said() {
         value: "1",
         variable: "MERGE_TRAIN_PR_RETENTION_DAYS",
     };
-    for (way, _dir, setup) in ways.setups("compact_after_events = 10\n") {
+    for (way, _dir, setup) in ways.setups(COMPACTING) {
         let left = remembered(&setup, 12).await;
         // What came in after the last look may still be there.
         let pruned = left < 12;
@@ -93,7 +102,7 @@ async fn no_more_pull_requests_are_remembered_than_is_said() {
         value: "10",
         variable: "MERGE_TRAIN_MAX_PRS_IN_SNAPSHOT",
     };
-    for (way, _dir, setup) in ways.setups("compact_after_events = 10\n") {
+    for (way, _dir, setup) in ways.setups(COMPACTING) {
         let left = remembered(&setup, 30).await;
         assert_eq!(left < 30, way != "default", "{way}: {left} are left");
     }
@@ -124,6 +133,26 @@ async fn a_worker_without_work_ends_when_it_is_said_to() {
         } else {
             eventually("the worker is gone", || async { (workers().await == "0").then_some(()) }).await;
         }
+        assert!(daemon.stop().await.success());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worktree_of_no_train_is_removed_when_it_is_older_than_is_said() {
+    let ways = Ways {
+        section: "housekeeping",
+        key: "worktree_max_age_hours",
+        value: "1",
+        variable: "MERGE_TRAIN_WORKTREE_MAX_AGE_HOURS",
+    };
+    for (way, dir, setup) in ways.setups("") {
+        upkeep::with_train(&setup, dir.path()).await;
+        let orphan = upkeep::with_worktrees(&setup, &[6]).await.remove(0);
+        upkeep::last_changed(&orphan, std::time::Duration::from_secs(2 * 60 * 60));
+        let daemon = setup.start().await;
+        let tidied = setup.clones().join("acme-widgets/clone/collected");
+        eventually("the clone is tidied", || async { tidied.exists().then_some(()) }).await;
+        assert_eq!(orphan.exists(), way == "default", "{way}: {}", daemon.log());
         assert!(daemon.stop().await.success());
     }
 }

@@ -1,7 +1,9 @@
 //! Trains from outside GitHub: the API, and the commands that talk to it.
 
 mod command_line;
+mod landing;
 mod orders;
+pub mod yard;
 
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ use crate::support::{Daemon, Setup, eventually};
 const REPO: &str = "acme/widgets";
 
 /// State in which the train of #5 is under way.
-async fn with_train(setup: &Setup, dir: &Path) {
+pub async fn with_train(setup: &Setup, dir: &Path) {
     let stream = dir.join("export").join(REPO);
     std::fs::create_dir_all(&stream).expect("a folder");
     let started = r#"{"seq":1,"ts":"2026-01-01T00:00:00Z","type":"train_started","root_pr":5,"current_pr":5}"#;
@@ -26,7 +26,7 @@ async fn with_train(setup: &Setup, dir: &Path) {
 }
 
 /// A clone with a worktree for each of these stacks.
-async fn with_worktrees(setup: &Setup, stacks: &[u64]) -> Vec<PathBuf> {
+pub async fn with_worktrees(setup: &Setup, stacks: &[u64]) -> Vec<PathBuf> {
     let git = Git::find("git").await.expect("git");
     let committer = Committer { name: "x".into(), email: "x@localhost".into(), signing: Signing::Off };
     let settings = Settings { base: setup.clones(), extent: Extent::Full, committer };
@@ -46,7 +46,7 @@ async fn ready(daemon: &Daemon) {
     eventually("it is ready", || async { (daemon.get("/readyz").await.0 == 200).then_some(()) }).await;
 }
 
-fn last_changed(path: &Path, ago: Duration) {
+pub fn last_changed(path: &Path, ago: Duration) {
     let folder = std::fs::File::open(path).expect("a folder");
     folder.set_times(FileTimes::new().set_modified(SystemTime::now() - ago)).expect("a time");
 }
