@@ -17,7 +17,7 @@ impl Repo {
             self.settings(),
             self.open_pulls(),
             self.closed_pulls(cutoff),
-            self.client().whoami(self.id())
+            Box::pin(self.client().whoami(self.id()))
         )?;
         let numbers: Vec<PrNumber> = open.iter().map(|pull| pull.number).collect();
         let mut comments: Vec<CommentFacts> = self.conversations(&numbers).await?;

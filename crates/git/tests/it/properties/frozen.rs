@@ -60,6 +60,7 @@ impl Memory {
             head_repo: HeadRepo::Same,
             author: UserId::new(1),
             updated_at: now(),
+            stack_position: None,
         });
     }
 
@@ -71,7 +72,14 @@ impl Memory {
     fn enter(&mut self, phase: CascadePhase, squash: Option<&Squash>) {
         let last_squash_sha = squash.map(|squash| Sha::from(squash.commit()));
         let (train_root, current_pr) = (ROOT, ROOT);
-        self.record(Event::PhaseTransition { train_root, current_pr, predecessor_pr: None, last_squash_sha, phase });
+        self.record(Event::PhaseTransition {
+            train_root,
+            current_pr,
+            predecessor_pr: None,
+            last_squash_sha,
+            phase,
+            predecessor_head_sha: None,
+        });
     }
 
     fn remaining(&self) -> Vec<PrNumber> {

@@ -16,7 +16,7 @@ pub(super) fn log(repo: &RepoId, train: PrNumber, work: &Work, outcome: &Outcome
                     tracing::info!(%repo, %train, operation, step, %pull, %branch, %head, "nothing to merge in git");
                 }
                 other => {
-                    tracing::info!(%repo, %train, operation, step, %pull, %branch, outcome = ?other, "not merged in git")
+                    tracing::info!(%repo, %train, operation, step, %pull, %branch, outcome = ?other, "not merged in git");
                 }
             }
         }
@@ -38,7 +38,7 @@ pub(super) fn log(repo: &RepoId, train: PrNumber, work: &Work, outcome: &Outcome
         (Work::Retarget { pull, base }, Outcome::Retargeted(retargeted)) => match retargeted {
             Retargeted::Done => tracing::info!(%repo, %train, operation, %pull, %base, "retargeted"),
             Retargeted::NotOpen => {
-                tracing::info!(%repo, %train, operation, %pull, %base, "not retargeted: it is closed")
+                tracing::info!(%repo, %train, operation, %pull, %base, "not retargeted: it is closed");
             }
         },
         (Work::Probe(push), Outcome::Probed(probed)) => {

@@ -77,10 +77,7 @@ impl Errand<'_> {
 
     pub(super) async fn retarget(&self, pull: PrNumber, base: &BranchName) -> Result<Retargeted, Failure> {
         let repo = self.urgent();
-        let refusal = match repo.retarget(pull, base).await {
-            Ok(_) => return Ok(Retargeted::Done),
-            Err(error) => error,
-        };
+        let Err(refusal) = repo.retarget(pull, base).await else { return Ok(Retargeted::Done) };
         if refusal.class() != Class::Permanent {
             return Err(of_github(refusal));
         }

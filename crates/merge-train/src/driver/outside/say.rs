@@ -52,10 +52,7 @@ impl Errand<'_> {
     }
 
     async fn close(&self, pr: PrNumber) -> Result<(), Failure> {
-        let refusal = match self.repo.close(pr).await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
-        };
+        let Err(refusal) = self.repo.close(pr).await else { return Ok(()) };
         if refusal.class() == Class::Permanent
             && let Ok(pull) = self.repo.pull(pr).await
             && pull.facts.state != PullState::Open

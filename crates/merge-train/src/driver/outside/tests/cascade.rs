@@ -41,7 +41,7 @@ async fn a_cascade_of_two_lands_step_by_step_and_is_proven() {
 
     let merged = world.merge(one, two, "two", Step::Prepare { predecessor: one }).await;
     let prepare = push(two, "two", merged);
-    assert_eq!(prepare.contains, [head.clone()]);
+    assert_eq!(prepare.contains, std::slice::from_ref(&head));
     assert_eq!(probe(&world, one, &prepare).await, Probed::NotYet);
     assert_eq!(world.work(one, Work::Push(prepare.clone())).await, Ok(Outcome::Pushed(Pushed::Landed)));
     assert_eq!(world.head("two").await, prepare.to);
