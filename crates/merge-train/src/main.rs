@@ -71,7 +71,7 @@ async fn main() -> ExitCode {
     let outcome = match command {
         Command::Demo(args) => demo::run(args).await.map(done),
         Command::Doctor(args) => doctor::run(args).await,
-        Command::Plan(args) => plan::run(args).await,
+        Command::Plan(args) => Box::pin(plan::run(args)).await,
         Command::Serve(args) => serve::run(args).await.map(done),
         Command::Sim(args) => sim::run(args).await.map(done),
         Command::State(args) => state::run(args).await.map(done),

@@ -26,6 +26,16 @@ enum Order {
     Stop,
 }
 
+impl Order {
+    /// What is put into the inbox, before what else it is worked on, and how loudly the worker is called.
+    fn of(self, pr: PrNumber) -> (Request, Priority, Urgency) {
+        match self {
+            Self::Start => (Request::StartTrain { pr }, Priority::Normal, Urgency::Usual),
+            Self::Stop => (Request::StopTrain { pr }, Priority::Stop, Urgency::Alarm),
+        }
+    }
+}
+
 /// Starts the train of a stack, as `@merge-train start` on its root does.
 pub async fn start(
     State(app): State<Arc<App>>,
@@ -58,10 +68,7 @@ async fn give(
     let pr = pull_request(number)?;
     let held = app.budget.read(headers, body).await?;
     requests::no_parameters(&held.bytes)?;
-    let (request, priority, urgency) = match order {
-        Order::Start => (Request::StartTrain { pr }, Priority::Normal, Urgency::Usual),
-        Order::Stop => (Request::StopTrain { pr }, Priority::Stop, Urgency::Alarm),
-    };
+    let (request, priority, urgency) = order.of(pr);
     let stream = StreamId::Repo(repo.clone());
     let follow = format!("/api/v1/repos/{repo}/trains/{pr}");
     let besides = Map::from_iter([("train".to_owned(), follow.as_str().into())]);
@@ -97,5 +104,19 @@ fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result
         (Order::Start, PrState::Closed { .. }) => {
             Err(Problem::conflict(format!("pull request #{pr} of {repo} is closed: reopen it if it is to land")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_goes_before_everything_else_and_a_start_waits_its_turn() {
+        let pr = PrNumber::new(7);
+        let (request, priority, urgency) = Order::Stop.of(pr);
+        assert_eq!((request, priority, urgency), (Request::StopTrain { pr }, Priority::Stop, Urgency::Alarm));
+        let (request, priority, urgency) = Order::Start.of(pr);
+        assert_eq!((request, priority, urgency), (Request::StartTrain { pr }, Priority::Normal, Urgency::Usual));
     }
 }

@@ -9,14 +9,13 @@ use super::Ways;
 use crate::support::{REPO, eventually};
 use crate::trains_api::yard::Yard;
 
+/// Without the setting, with it in the file, with it in the environment.
+const WAYS: [&str; 3] = ["default", "file", "environment"];
+
 impl Ways {
-    /// A stack of two and its daemon: without the setting, with it in the file, with it in the environment.
-    async fn yards(&self) -> Vec<(&'static str, Yard)> {
-        let mut yards = Vec::new();
-        for way in ["default", "file", "environment"] {
-            yards.push((way, Yard::new(2, |setup| self.apply(way, setup, "")).await));
-        }
-        yards
+    /// A stack of two, and a daemon that is set up in this way.
+    async fn yard(&self, way: &str) -> Yard {
+        Yard::new(2, |setup| self.apply(way, setup, "")).await
     }
 }
 
@@ -32,7 +31,8 @@ async fn calls(yard: &Yard, word: &str) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stack_that_is_larger_than_is_said_does_not_start() {
     let ways = Ways { section: "behavior", key: "max_stack_size", value: "1", variable: "MERGE_TRAIN_MAX_STACK_SIZE" };
-    for (way, yard) in ways.yards().await {
+    for way in WAYS {
+        let yard = ways.yard(way).await;
         yard.start().await;
         if way == "default" {
             yard.lands().await;
@@ -53,7 +53,8 @@ async fn the_branches_of_what_has_landed_are_deleted_where_that_is_said() {
         value: "true",
         variable: "MERGE_TRAIN_BEHAVIOR_DELETE_BRANCHES",
     };
-    for (way, yard) in ways.yards().await {
+    for way in WAYS {
+        let yard = ways.yard(way).await;
         yard.start().await;
         yard.lands().await;
         let branches = async || {
@@ -72,25 +73,26 @@ async fn the_branches_of_what_has_landed_are_deleted_where_that_is_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_message_of_a_squash_is_the_one_that_is_said() {
-    for (key, variable) in [("title", "MERGE_TRAIN_MERGE_TITLE"), ("body", "MERGE_TRAIN_MERGE_BODY")] {
-        let ways = Ways { section: "merge", key, value: "\"{branch}, by train\"", variable };
-        for (way, yard) in ways.yards().await {
-            yard.start().await;
-            yard.lands().await;
-            let commits = yard.world.call(Method::GET, &format!("/repos/{REPO}/commits"), Value::Null).await;
-            let message = commits[0]["commit"]["message"].as_str().expect("a message").to_owned();
-            let (title, body) = message.split_once("\n\n").unwrap_or((&message, ""));
-            let worded = if key == "title" { title } else { body };
-            assert_eq!(worded == "branch-2, by train", way != "default", "{way} {key}: {message}");
-            yard.close().await;
-        }
+    let value = "\"{branch}, by train\"";
+    let ways = Ways { section: "merge", key: "title", value, variable: "MERGE_TRAIN_MERGE_TITLE" };
+    let body = "body = \"Landed by merge-train for {author}.\"\n";
+    for way in WAYS {
+        let yard = Yard::new(2, |setup| ways.apply(way, setup, body)).await;
+        yard.start().await;
+        yard.lands().await;
+        let commits = yard.world.call(Method::GET, &format!("/repos/{REPO}/commits"), Value::Null).await;
+        let message = commits[0]["commit"]["message"].as_str().expect("a message");
+        let title = if way == "default" { "branch-2 (#2)" } else { "branch-2, by train" };
+        assert_eq!(message, format!("{title}\n\nLanded by merge-train for octocat."), "{way}");
+        yard.close().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_is_merged_in_the_background_where_that_is_said() {
     let ways = Ways { section: "merge", key: "background", value: "true", variable: "MERGE_TRAIN_MERGE_BACKGROUND" };
-    for (way, yard) in ways.yards().await {
+    for way in WAYS {
+        let yard = ways.yard(way).await;
         yard.start().await;
         yard.lands().await;
         assert_eq!(calls(&yard, "merge-async").await > 0, way != "default", "{way}");
@@ -101,7 +103,8 @@ async fn everything_is_merged_in_the_background_where_that_is_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stack_starts_by_itself_where_that_is_said() {
     let ways = Ways { section: "behavior", key: "auto_start", value: "true", variable: "MERGE_TRAIN_AUTO_START" };
-    for (way, yard) in ways.yards().await {
+    for way in WAYS {
+        let yard = ways.yard(way).await;
         yard.require_check().await;
         yard.passes().await;
         if way == "default" {
@@ -126,11 +129,8 @@ async fn a_train_that_no_webhook_reaches_goes_on_when_it_is_polled() {
         value: "0.03",
         variable: "MERGE_TRAIN_POLL_INTERVAL_MINS",
     };
-    for (way, yard) in ways.yards().await {
-        if way == "default" {
-            yard.close().await;
-            continue;
-        }
+    for way in ["file", "environment"] {
+        let yard = ways.yard(way).await;
         yard.require_check().await;
         yard.start().await;
         yard.becomes("waiting_ci").await;
@@ -149,7 +149,8 @@ async fn the_rules_of_a_branch_are_read_again_when_they_are_older_than_is_said()
         value: "0.01",
         variable: "MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS",
     };
-    for (way, yard) in ways.yards().await {
+    for way in WAYS {
+        let yard = ways.yard(way).await;
         yard.require_check().await;
         yard.start().await;
         yard.becomes("waiting_ci").await;
@@ -182,7 +183,8 @@ async fn a_repository_is_looked_at_as_often_as_is_said() {
         value: "0.02",
         variable: "MERGE_TRAIN_RESYNC_INTERVAL_MINS",
     };
-    for (way, yard) in ways.yards().await {
+    for way in WAYS {
+        let yard = ways.yard(way).await;
         if way == "default" {
             assert!(!syncs(&yard).await.contains(&"periodic".to_owned()));
         } else {
@@ -203,7 +205,8 @@ async fn a_state_that_is_older_than_is_said_is_not_trusted() {
         value: "0.01",
         variable: "MERGE_TRAIN_STALENESS_THRESHOLD_MINS",
     };
-    for (way, mut yard) in ways.yards().await {
+    for way in WAYS {
+        let mut yard = ways.yard(way).await;
         let is_ready = || async { (yard.daemon.state(REPO).await["lifecycle"] == "ready").then_some(()) };
         eventually("the repository is known", is_ready).await;
         assert!(yard.daemon.stop().await.success());
