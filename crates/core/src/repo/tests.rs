@@ -4,9 +4,11 @@ mod comments;
 mod deliveries;
 mod format;
 mod housekeeping;
+mod hub;
 mod notes;
 mod properties;
 mod reads;
+mod trains;
 
 use jiff::Timestamp;
 

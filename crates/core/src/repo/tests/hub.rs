@@ -1,0 +1,241 @@
+//! A GitHub and a git that exist in memory only, as far as a train needs them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::train::work::{
+    Expected, Landed, Merged, Outcome, Probed, Proof, Push, Pushed, Retargeted, Seen, Squashed, Step, Work,
+};
+use crate::train::{MergeMethods, Policy, StaleApprovals};
+
+/// A pull request as GitHub has it.
+#[derive(Clone)]
+pub(super) struct HubPull {
+    pub head: Sha,
+    pub base: BranchName,
+    pub predecessor: Option<u64>,
+    pub landed: Option<Sha>,
+}
+
+#[derive(Clone)]
+pub(super) struct Hub {
+    pub pulls: BTreeMap<u64, HubPull>,
+    pub main: Sha,
+    /// What each commit has in its history.
+    history: BTreeMap<Sha, BTreeSet<Sha>>,
+    /// In the order in which they landed.
+    pub squashes: Vec<u64>,
+    made: u64,
+    seconds: i64,
+}
+
+impl Hub {
+    /// Pull requests 1, 2, …, each on the one named, 0 being the default branch.
+    pub fn new(on: &[u64]) -> Self {
+        let main = sha(1_000);
+        let mut history = BTreeMap::from([(main.clone(), BTreeSet::from([main.clone()]))]);
+        let mut pulls = BTreeMap::new();
+        for (index, below) in on.iter().enumerate() {
+            let number = index as u64 + 1;
+            let head = sha(number);
+            let mut own: BTreeSet<Sha> = match pulls.get(below) {
+                Some(HubPull { head, .. }) => history[head].clone(),
+                None => history[&main].clone(),
+            };
+            own.insert(head.clone());
+            history.insert(head.clone(), own);
+            let base = if *below == 0 { branch("main") } else { branch(&format!("feature-{below}")) };
+            let predecessor = (*below != 0).then_some(*below);
+            pulls.insert(number, HubPull { head, base, predecessor, landed: None });
+        }
+        Self { pulls, main, history, squashes: Vec::new(), made: 2_000, seconds: 0 }
+    }
+
+    /// A worker that knows it all, and heard the declarations.
+    pub fn worker(&self) -> Worker {
+        let facts: Vec<PullFacts> = self.pulls.keys().map(|number| self.facts(*number)).collect();
+        let mut worker = Worker::ready(&facts);
+        for declaration in self.pulls.keys().filter_map(|number| self.declaration(*number)) {
+            worker.comment_event(CommentChange::Created, declaration);
+        }
+        worker
+    }
+
+    /// The comment by which a pull request declares what it stands on.
+    pub fn declaration(&self, number: u64) -> Option<CommentFacts> {
+        let below = self.pulls[&number].predecessor?;
+        Some(comment(number, 100 + number, &format!("@merge-train predecessor #{below}")))
+    }
+
+    pub fn facts(&self, number: u64) -> PullFacts {
+        let HubPull { head, base, landed, .. } = self.pulls[&number].clone();
+        let state = match landed {
+            Some(commit) => PullState::Merged { merge_commit_sha: Some(commit), at: at(self.seconds) },
+            None => PullState::Open,
+        };
+        PullFacts { head_sha: head, base_ref: base, state, updated_at: at(self.seconds), ..pull(number) }
+    }
+
+    pub fn contains(&self, commit: &Sha, other: &Sha) -> bool {
+        self.history[commit].contains(other)
+    }
+
+    fn commit(&mut self, of: &[&Sha]) -> Sha {
+        self.made += 1;
+        let new = sha(self.made);
+        let mut history: BTreeSet<Sha> = of.iter().flat_map(|parent| self.history[*parent].clone()).collect();
+        history.insert(new.clone());
+        self.history.insert(new.clone(), history);
+        new
+    }
+
+    /// Somebody pushes to a pull request.
+    pub fn push(&mut self, number: u64) {
+        self.seconds += 1;
+        let head = self.pulls[&number].head.clone();
+        let new = self.commit(&[&head]);
+        self.pulls.get_mut(&number).expect("there").head = new;
+    }
+
+    /// Does what an effect asks for, and answers.
+    pub fn perform(&mut self, effect: &Effect, requested_at: Timestamp) -> Input {
+        self.seconds += 1;
+        match effect.clone() {
+            Effect::Survey => {
+                let pulls = self.pulls.keys().map(|number| self.facts(*number)).collect();
+                let comments = self.pulls.keys().filter_map(|number| self.declaration(*number)).collect();
+                let bot = UserId::new(900);
+                let facts = RepoFacts { default_branch: branch("main"), pulls, comments, bot };
+                Input::Surveyed { requested_at, result: Ok(facts) }
+            }
+            Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(self.facts(pr.get()))) },
+            Effect::ReadMergeStates { prs } => {
+                let fact = |pr: &PrNumber| MergeFacts {
+                    head_sha: self.pulls[&pr.get()].head.clone(),
+                    ..merge_facts(pr.get(), MergeState::Clean)
+                };
+                let result = Ok(prs.iter().map(fact).collect());
+                Input::MergeStates { prs, requested_at, result }
+            }
+            Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
+            Effect::WriteStatus { root, seq, .. } => {
+                Input::StatusWritten { root, seq, result: Ok(CommentId::new(5_000 + root.get())) }
+            }
+            Effect::ReadPolicy { .. } => {
+                let methods =
+                    MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
+                let stale_approvals = StaleApprovals::Kept;
+                let required_checks = Some(BTreeSet::new());
+                Input::PolicyRead { result: Ok(Policy { methods, stale_approvals, required_checks }) }
+            }
+            Effect::ReadPermission { comment, .. } => {
+                Input::PermissionRead { comment, result: Ok(crate::facts::Permission::Read) }
+            }
+            Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
+            Effect::Train { root, work } => {
+                let outcome = self.work(&work);
+                Input::Worked { root, work, result: Ok(outcome) }
+            }
+        }
+    }
+
+    fn work(&mut self, work: &Work) -> Outcome {
+        match work {
+            Work::Plan { members, default } => Outcome::Planned(crate::plan::Plan {
+                root: members[0].pull,
+                default_branch: default.clone(),
+                steps: Vec::new(),
+                conflicts: Vec::new(),
+                unreached: Vec::new(),
+            }),
+            Work::Merge { step, pull, .. } => Outcome::Merged(self.merge(step, pull.get())),
+            Work::Push(push) => Outcome::Pushed(self.take_push(push)),
+            Work::Probe(push) => Outcome::Probed(self.probe(push)),
+            Work::Expect { pull, head, .. } => Outcome::Expected(match &self.pulls[&pull.get()].head {
+                found if found == head => Expected::Tree { default_head: self.main.clone(), tree: head.clone() },
+                found => Expected::HeadChanged { head: found.clone() },
+            }),
+            Work::Squash { pull, head, .. } => Outcome::Squashed(self.squash(pull.get(), head)),
+            Work::Look { pull } => {
+                let HubPull { head, landed, .. } = &self.pulls[&pull.get()];
+                Outcome::Seen(match landed {
+                    Some(commit) => Seen::Merged { commit: Some(commit.clone()) },
+                    None => Seen::Open { head: head.clone() },
+                })
+            }
+            Work::Prove { .. } => Outcome::Proved(Proof::Proven),
+            Work::Retarget { pull, base } => {
+                self.pulls.get_mut(&pull.get()).expect("there").base = base.clone();
+                Outcome::Retargeted(Retargeted::Done)
+            }
+            Work::Worktrees(_) => Outcome::Tidied,
+        }
+    }
+
+    fn merge(&mut self, step: &Step, number: u64) -> Merged {
+        let head = self.pulls[&number].head.clone();
+        let main = self.main.clone();
+        let theirs: Vec<Sha> = match step {
+            Step::Prepare { predecessor } => vec![self.pulls[&predecessor.get()].head.clone()],
+            Step::Reconcile { landed: Landed { commit, pull, .. } } => {
+                if !self.contains(&head, &self.pulls[&pull.get()].head) {
+                    return Merged::NotPrepared;
+                }
+                vec![commit.clone()]
+            }
+            Step::AddLate { landed: Landed { commit, pull, .. } } => {
+                vec![self.pulls[&pull.get()].head.clone(), commit.clone(), main]
+            }
+            Step::CatchUp | Step::UpdateRoot => vec![main],
+        };
+        if theirs.iter().all(|theirs| self.contains(&head, theirs)) {
+            return Merged::Unchanged { head };
+        }
+        let mut parents = vec![&head];
+        parents.extend(&theirs);
+        let to = self.commit(&parents);
+        Merged::Advance { from: head, tree: to.clone(), to, contains: theirs }
+    }
+
+    fn take_push(&mut self, push: &Push) -> Pushed {
+        let pull = self.pulls.get_mut(&push.pull.get()).expect("there");
+        if pull.head == push.to {
+            return Pushed::Landed;
+        }
+        if pull.head != push.from {
+            return Pushed::Foreign { head: pull.head.clone(), tree: Some(pull.head.clone()) };
+        }
+        pull.head = push.to.clone();
+        Pushed::Landed
+    }
+
+    fn probe(&self, push: &Push) -> Probed {
+        let head = self.pulls[&push.pull.get()].head.clone();
+        match head {
+            head if head == push.to => Probed::Landed { head },
+            head if head == push.from => Probed::NotYet,
+            head => Probed::Foreign { tree: Some(head.clone()), head },
+        }
+    }
+
+    fn squash(&mut self, number: u64, head: &Sha) -> Squashed {
+        let pull = self.pulls[&number].clone();
+        assert_eq!(pull.base, branch("main"), "#{number} is squashed into another branch");
+        if let Some(below) = pull.predecessor {
+            let landed = self.pulls[&below].landed.clone().expect("its predecessor landed first");
+            assert!(self.contains(&pull.head, &landed), "#{number} lands without being related to #{below}");
+        }
+        if pull.landed.is_some() {
+            return Squashed::Refused { message: "Pull Request is not mergeable".to_owned() };
+        }
+        if pull.head != *head {
+            return Squashed::HeadChanged;
+        }
+        let main = self.main.clone();
+        let commit = self.commit(&[&main]);
+        self.main = commit.clone();
+        self.pulls.get_mut(&number).expect("there").landed = Some(commit.clone());
+        self.squashes.push(number);
+        Squashed::Merged { commit }
+    }
+}
