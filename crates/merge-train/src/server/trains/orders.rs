@@ -98,6 +98,8 @@ fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result
     match (order, &known.state) {
         (Order::Stop, _) if state.train_of(pr).is_none() => Err(no_train(repo, pr)),
         (Order::Stop, _) | (Order::Start, PrState::Open) => Ok(()),
+        // Its train halted after it: what stood on it can still land.
+        (Order::Start, PrState::Merged { .. }) if state.train_of(pr).is_some() => Ok(()),
         (Order::Start, PrState::Merged { .. }) => Err(Problem::conflict(format!(
             "pull request #{pr} of {repo} is merged: there is nothing left of it to land"
         ))),

@@ -52,8 +52,14 @@ async fn a_train_that_waits_names_the_blocker_who_since_when_and_what_is_next() 
     let stopped = run(&yard, &["train", "stop", "--json", &target]).await;
     assert_eq!(stopped.status.code(), Some(0), "{}", stderr(&stopped));
     let told: serde_json::Value = serde_json::from_slice(&stopped.stdout).expect("JSON");
-    assert_eq!((&told["outcome"], &told["train"]["state"]), (&json!("started"), &json!("stopped")), "{told}");
+    assert_eq!((&told["result"], &told["train"]["state"]), (&json!("ended"), &json!("stopped")), "{told}");
     assert_eq!(yard.train().await["run_state"], "cancelled");
+
+    let started = run(&yard, &["train", "start", "--json", &format!("{REPO}#{}", yard.root())]).await;
+    let told: serde_json::Value = serde_json::from_slice(&started.stdout).expect("JSON");
+    assert_eq!(told["result"], "started", "it can be started again: {told}");
+    yard.passes().await;
+    yard.lands().await;
     yard.close().await;
 }
 
@@ -66,5 +72,19 @@ async fn a_start_that_cannot_be_fails_and_the_pull_request_says_why() {
     assert!(stderr(&output).contains("a comment on the pull request says why"), "{}", stderr(&output));
     let said = crate::support::eventually("it is said there", || async { yard.said(above).await.pop() }).await;
     assert!(said.contains(&format!("#{}", yard.root())), "{said}");
+    yard.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_turns_out_to_be_impossible_fails_as_soon_as_that_is_known() {
+    let yard = Yard::new(2, |setup| setup).await;
+    // Only whoever asks GitHub, and git, can know that.
+    let settings = json!({ "allow_squash_merge": true, "allow_merge_commit": true });
+    yard.world.call(reqwest::Method::PATCH, &format!("/repos/{REPO}"), settings).await;
+    let output = run(&yard, &["train", "start", &format!("{REPO}#{}", yard.root())]).await;
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stderr(&output).contains("a comment on the pull request says why"), "{}", stderr(&output));
+    let said = crate::support::eventually("it is said there", || async { yard.said(yard.root()).await.pop() }).await;
+    assert!(said.contains("squash"), "{said}");
     yard.close().await;
 }
