@@ -122,7 +122,7 @@ pub fn unknown(pr: PrNumber) -> Reason {
     reason(
         format!("GitHub has not computed yet whether PR #{pr} can be merged."),
         "GitHub: nobody needs to do anything.".to_owned(),
-        "It is asked again, and PR #".to_owned() + &format!("{pr} is squash-merged once the answer is yes."),
+        format!("It is asked again, and PR #{pr} is squash-merged once the answer is yes."),
     )
 }
 

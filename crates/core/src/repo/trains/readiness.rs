@@ -200,7 +200,18 @@ impl Standpoint<'_> {
         }
         let frozen_descendants = self.standing_on(current);
         let phase = CascadePhase::Preparing { completed: Vec::new(), skipped: Vec::new(), frozen_descendants };
-        Next::Change(self.enter(train, phase))
+        let change = self.enter(train, phase);
+        Next::Change(self.misplaced(current).into_iter().fold(change, |change, (pr, told)| change.saying(pr, told)))
+    }
+
+    /// Those that declare to stand on it and do not: they are left out, and told so.
+    fn misplaced(&self, current: PrNumber) -> Vec<(PrNumber, String)> {
+        let Some(head) = self.state.pr(current).and_then(|pr| pr.head_ref.clone()) else { return Vec::new() };
+        let above = self.state.descendants(current).filter_map(|number| Some((number, self.state.pr(number)?)));
+        let misplaced = above.filter(|(_, pr)| pr.is_ours() && pr.base_ref != head);
+        misplaced
+            .map(|(number, pr)| (number, halt::base_changed(number, &pr.base_ref, current, &head).told_alone()))
+            .collect()
     }
 
     /// Where people look for the train: on the root as long as that is open.

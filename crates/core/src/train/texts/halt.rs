@@ -23,6 +23,7 @@ use crate::train::TrainError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halt {
     error_type: &'static str,
+    heading: &'static str,
     /// Plain text, for the record.
     message: String,
     /// The same for a comment: Markdown.
@@ -35,7 +36,11 @@ impl Halt {
     /// With a message that is the same in Markdown: nothing in it comes from people.
     fn new(error_type: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { error_type, told: message.clone(), message, details: None, next: None }
+        Self { error_type, heading: "Merge train aborted", told: message.clone(), message, details: None, next: None }
+    }
+
+    fn headed(self, heading: &'static str) -> Self {
+        Self { heading, ..self }
     }
 
     fn told(self, told: String) -> Self {
@@ -73,7 +78,7 @@ impl Halt {
 
     /// What is posted on the pull request that failed.
     pub fn comment(&self) -> String {
-        format!("**Merge train aborted**\n\n{}", self.told_alone())
+        format!("**{}**\n\n{}", self.heading, self.told_alone())
     }
 
     /// The same where there is no train to abort.

@@ -1,8 +1,7 @@
 //! What people are told about a train that goes on, or that ended without fault.
 
-use super::{advise, branch, list, trunk};
-use crate::conflict::Conflict;
-use crate::ids::{BranchName, PrNumber, Sha};
+use super::{advise, branch, list};
+use crate::ids::{BranchName, PrNumber};
 
 /// The train goes on without a descendant that somebody closed.
 pub fn skipped_closed(pr: PrNumber) -> String {
@@ -76,49 +75,4 @@ pub fn completed(landed: &[PrNumber], default_branch: &BranchName) -> String {
 /// It ends where the stack parts.
 pub fn fan_out_completed(descendants: &[PrNumber]) -> String {
     format!("Train completed. Descendants {} are now independent trains.", list(descendants))
-}
-
-/// How it shows that a merged predecessor was not squashed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotASquash {
-    /// More than one parent, or none.
-    Parents,
-    /// This parent, which the default branch does not have.
-    ForeignParent(Sha),
-    /// This commit, which the default branch does not have.
-    NotLanded(Sha),
-}
-
-/// A descendant came after its predecessor had landed, in a way that it cannot be related to.
-pub fn predecessor_not_squashed(predecessor: PrNumber, how: &NotASquash, default_branch: &BranchName) -> String {
-    let onto = trunk(default_branch);
-    match how {
-        NotASquash::Parents => format!(
-            "Predecessor #{predecessor} was merged with merge (not squash). Late-addition reconciliation requires squash \
-             merge. Manual intervention required: rebase the late PR onto {onto}."
-        ),
-        NotASquash::ForeignParent(parent) => format!(
-            "Predecessor #{predecessor}'s merge commit parent {parent} is not in the default branch history. This may \
-             indicate a rebase merge or force-push. Late-addition reconciliation requires a squash merge. Manual \
-             intervention required: rebase the late PR onto {onto}."
-        ),
-        NotASquash::NotLanded(commit) => format!(
-            "Predecessor #{predecessor}'s merge_commit_sha {commit} is not in the default branch history. This is \
-             unexpected for a merged PR. Manual intervention required."
-        ),
-    }
-}
-
-/// A descendant came after its predecessor had landed, and conflicts with what landed.
-pub fn late_conflict(pr: PrNumber, predecessor: PrNumber, default_branch: &BranchName, conflict: &Conflict) -> String {
-    let onto = trunk(default_branch);
-    advise(
-        &format!(
-            "PR #{pr} was declared after its predecessor #{predecessor} had landed, and cannot be reconciled with \
-             {onto}:\n{conflict}"
-        ),
-        &format!(
-            "Merge {onto} into the branch of PR #{pr}, resolve the conflicts and push, then retarget it to {onto}."
-        ),
-    )
 }

@@ -6,9 +6,10 @@ use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
 use crate::ids::{CommentId, Sha};
 use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict};
 
+use crate::train::status::Why;
+use crate::train::why;
 use answer::Allowed;
 use halt::Dismissal;
-use notice::NotASquash;
 
 fn pr(number: u64) -> PrNumber {
     PrNumber::new(number)
@@ -107,6 +108,15 @@ fn halts() -> Vec<(&'static str, Halt)> {
         ("halt_status_too_large", halt::status_too_large()),
         ("halt_wrong_landed_tree", halt::wrong_landed_tree(pr(123), &sha('c'), &sha('e'), &sha('f'), &main())),
         ("halt_wrong_landed_parents", halt::wrong_landed_parents(pr(123), &sha('c'), &main())),
+        (
+            "halt_wrong_landed_files",
+            halt::wrong_landed_tree(pr(123), &sha('c'), &sha('e'), &sha('f'), &main())
+                .in_files(&["src/a.rs".to_owned(), "odd`name".to_owned()]),
+        ),
+        ("halt_cannot_prove", halt::cannot_prove(pr(123), &sha('c'), &main()).because("CONFLICT (content): a.rs")),
+        ("halt_late_conflict", halt::late_conflict(pr(124), pr(123), &main(), &conflict())),
+        ("halt_not_squashed", halt::not_squashed(pr(123), "Predecessor #123 was merged with merge (not squash).")),
+        ("halt_not_done", halt::not_done("retarget", pr(124), "422: Validation Failed")),
         ("halt_grown_too_large", halt::grown_too_large(51, 50)),
         ("halt_declaration_deleted", halt::declaration_deleted(pr(124))),
         ("halt_declaration_changed", halt::declaration_changed(pr(124), pr(123), Some(pr(122)))),
@@ -130,7 +140,6 @@ fn halt_texts() -> Vec<Named> {
 }
 
 fn notice_texts() -> Vec<Named> {
-    let not_squashed = |how| notice::predecessor_not_squashed(pr(123), &how, &main());
     vec![
         ("notice_skipped_closed", notice::skipped_closed(pr(124))),
         ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
@@ -143,11 +152,33 @@ fn notice_texts() -> Vec<Named> {
         ("notice_forced_stop_closing", notice::forced_stop(&prs(&[124, 125]))),
         ("notice_completed", notice::completed(&prs(&[123, 124]), &main())),
         ("notice_fan_out_completed", notice::fan_out_completed(&prs(&[124, 125]))),
-        ("notice_merged_not_squashed", not_squashed(NotASquash::Parents)),
-        ("notice_rebased_not_squashed", not_squashed(NotASquash::ForeignParent(sha('b')))),
-        ("notice_squash_not_landed", not_squashed(NotASquash::NotLanded(sha('b')))),
-        ("notice_late_conflict", notice::late_conflict(pr(124), pr(123), &main(), &conflict())),
     ]
+}
+
+fn why_texts() -> Vec<Named> {
+    let head = sha('a');
+    let reasons = [
+        ("why_checks_failed", why::checks_failed(pr(123), &["build", "lint", "test", "x"], &head)),
+        ("why_check_running", why::checks_running(pr(123), &["build"], &head)),
+        ("why_suite_running", why::checks_running(pr(123), &[], &head)),
+        ("why_checks_expected", why::checks_expected(pr(123), &["build", "lint"], &head)),
+        ("why_ci_expected", why::ci_expected(pr(123), &head)),
+        ("why_review_required", why::review_required(pr(123))),
+        ("why_changes_requested", why::changes_requested(pr(123))),
+        ("why_draft", why::draft(pr(123))),
+        ("why_unknown", why::unknown(pr(123))),
+        ("why_unexplained", why::unexplained(pr(123))),
+        ("why_other_base", why::other_base(pr(123), &name("feature/y"), &main())),
+        ("why_squash_not_taken", why::squash_not_taken(pr(123), "Base branch was modified.")),
+        ("why_trouble", why::trouble("push to the branch", "502 Bad Gateway")),
+        ("why_hostile_check", why::checks_failed(pr(123), &[HOSTILE], &head)),
+        ("why_hostile_trouble", why::trouble("push to the branch", HOSTILE_ANSWER)),
+    ];
+    let told = |reason: why::Reason| {
+        let Why { blocker, who, next, .. } = reason.since(jiff::Timestamp::UNIX_EPOCH);
+        format!("{blocker}\n{who}\n{next}")
+    };
+    reasons.into_iter().map(|(name, reason)| (name, told(reason))).collect()
 }
 
 fn answered(comment: &str) -> String {
@@ -225,6 +256,11 @@ fn people_are_told_what_concerns_them() {
 }
 
 #[test]
+fn a_train_that_waits_says_why_and_for_whom() {
+    snapshots(why_texts());
+}
+
+#[test]
 fn a_command_is_answered() {
     snapshots(answer_texts());
 }
@@ -236,7 +272,8 @@ fn what_others_call_things_is_shown_as_code() {
 
 #[test]
 fn no_comment_is_a_command_or_doubles_a_number_sign() {
-    let all = [start_texts(), declare_texts(), halt_texts(), notice_texts(), answer_texts(), hostile_texts()];
+    let all =
+        [start_texts(), declare_texts(), halt_texts(), notice_texts(), why_texts(), answer_texts(), hostile_texts()];
     for (name, text) in all.into_iter().flatten() {
         assert_eq!(command::parse(&text), None, "{name}: {text}");
         assert!(!text.contains("##") && !text.contains("PR #PR"), "{name}: {text}");
@@ -248,7 +285,9 @@ fn no_comment_is_a_command_or_doubles_a_number_sign() {
 
 #[test]
 fn nothing_of_a_hostile_name_stands_outside_of_code() {
-    for (name, text) in hostile_texts() {
+    let hostile =
+        hostile_texts().into_iter().chain(why_texts().into_iter().filter(|(name, _)| name.contains("hostile")));
+    for (name, text) in hostile {
         let prose = without_code(&text);
         for part in ["<", "@", "everyone", "Boo", "e.vil"] {
             assert!(!prose.contains(part), "{name}: {part} in {prose}");

@@ -105,6 +105,7 @@ pub fn wrong_landed_parents(pr: PrNumber, commit: &Sha, default_branch: &BranchN
 fn wrong_landed(error_type: &'static str, message: String, pr: PrNumber, on: &str) -> Halt {
     let told = format!("🚨 {message}");
     Halt::new(error_type, message)
+        .headed("Merge train frozen")
         .told(told)
         .details(format!(
             "Changes of this or of earlier pull requests may be missing from {on}, or undone. The train is frozen: \
