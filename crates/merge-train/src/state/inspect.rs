@@ -123,6 +123,9 @@ fn line(seen: &Seen) -> String {
         for train in state.active_trains().values() {
             let (root, current) = (train.original_root_pr, train.current_pr);
             let _ = writeln!(text, "  train #{root}: {:?}, at #{current}, {:?}", train.state, train.cascade_phase);
+            if let Some(why) = state.why(root) {
+                let _ = writeln!(text, "    since {}: {} {}", why.since, why.blocker, why.who);
+            }
         }
     }
     let snapshot = seen.snapshot_at.map_or("no snapshot yet".to_owned(), |at| format!("snapshot of {at}"));
@@ -157,6 +160,12 @@ fn detail(seen: &Seen) -> String {
     text
 }
 
+/// What each train waits for that waits.
+fn why(state: &RepoState) -> serde_json::Map<String, serde_json::Value> {
+    let roots = state.active_trains().keys();
+    roots.filter_map(|root| state.why(*root).map(|why| (root.to_string(), json!(why)))).collect()
+}
+
 fn to_json(seen: &Seen) -> serde_json::Value {
     let recent: Vec<Recorded> = seen.recent.iter().filter_map(|event| driver::recorded(event).ok()).collect();
     let prs: serde_json::Map<_, _> = seen
@@ -183,6 +192,7 @@ fn to_json(seen: &Seen) -> serde_json::Value {
         "default_branch": seen.state.as_ref().and_then(RepoState::default_branch),
         "lifecycle": seen.state.as_ref().map(|state| format!("{:?}", state.lifecycle()).to_lowercase()),
         "active_trains": seen.state.as_ref().map(RepoState::active_trains),
+        "why": seen.state.as_ref().map(why),
         "prs": prs,
         "recent_events": recent,
     })

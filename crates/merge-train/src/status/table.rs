@@ -20,6 +20,7 @@ pub struct Train {
     pub current_pr: PrNumber,
     pub phase: String,
     pub started_at: Timestamp,
+    pub stopped_at: Option<Timestamp>,
     pub why: Option<Why>,
     pub error: Option<TrainError>,
     pub stack: Vec<Member>,
@@ -99,7 +100,12 @@ impl Train {
             let since = ago(*since, now);
             return Some(format!("why not yet: {} · {} · {since} · {}", line(blocker), line(who), line(next)));
         }
-        self.error.as_ref().map(|error| format!("what went wrong: {}", line(&error.message)))
+        if let Some(error) = &self.error {
+            return Some(format!("what went wrong: {}", line(&error.message)));
+        }
+        let stopped_at = self.stopped_at.filter(|_| self.state == TrainState::Stopped)?;
+        let (since, current) = (ago(stopped_at, now), self.current_pr);
+        Some(format!("stopped {since}: nothing happens until `@merge-train start` is said on #{current}"))
     }
 }
 

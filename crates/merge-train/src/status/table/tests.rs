@@ -15,7 +15,7 @@ fn now() -> Timestamp {
 fn train(state: &str, root: u64, more: Value) -> Train {
     let mut shown = json!({
         "repo": "octocat/hello", "root": root, "state": state, "current_pr": root + 1, "phase": "idle",
-        "started_at": "2026-11-15T10:30:00Z", "why": null, "error": null, "status_comment_url": null,
+        "started_at": "2026-11-15T10:30:00Z", "stopped_at": null, "why": null, "error": null, "status_comment_url": null,
         "stack": [
             { "pr": root, "branch": "one", "predecessor": null, "standing": "landed",
               "merge_commit": "0123456789abcdef0123456789abcdef01234567" },
@@ -74,6 +74,12 @@ fn what_went_wrong_is_one_line_that_no_terminal_obeys() {
     let error = json!({ "error_type": "conflict", "message": "CONFLICT\n\u{1b}[2Jin `a.txt`" });
     let told = detail(&train("aborted", 1, json!({ "error": error })), Ink::Plain, now());
     assert!(told.contains("what went wrong: CONFLICT [2Jin `a.txt`\n"), "{told}");
+}
+
+#[test]
+fn a_train_that_was_stopped_says_how_it_goes_on() {
+    let told = detail(&train("stopped", 1, json!({ "stopped_at": "2026-11-15T11:00:00Z" })), Ink::Plain, now());
+    assert!(told.contains("stopped 1 hour ago: nothing happens until `@merge-train start` is said on #2\n"), "{told}");
 }
 
 #[test]

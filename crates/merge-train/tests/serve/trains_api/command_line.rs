@@ -40,6 +40,7 @@ acme/widgets
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let told = stdout(&output);
         assert!(told.starts_with(expected), "{told}");
+        assert!(told.contains("nothing happens until `@merge-train start` is said on #2\n"), "{told}");
         assert!(told.contains("  #10   aborted  #10      idle   0 of 1\n"), "{told}");
         assert!(told.contains("CONFLICT (content): `a.txt`"), "what went wrong is told: {told}");
         assert!(!told.contains('\u{1b}'), "no colours where nobody sees them: {told}");

@@ -48,6 +48,12 @@ async fn a_train_that_waits_names_the_blocker_who_since_when_and_what_is_next() 
     let told = stdout(&output);
     assert!(told.contains("waiting_ci") && told.contains("why not yet: ") && told.contains(" · just now · "), "{told}");
 
+    let inspected = run(&yard, &["state", "inspect"]).await;
+    let blocker = train["why"]["blocker"].as_str().expect("text");
+    assert!(stdout(&inspected).contains(blocker), "{}", stdout(&inspected));
+    let verified = run(&yard, &["state", "verify"]).await;
+    assert_eq!(verified.status.code(), Some(0), "{}", stdout(&verified));
+
     let target = format!("{REPO}#{}", yard.stack[1]);
     let stopped = run(&yard, &["train", "stop", "--json", &target]).await;
     assert_eq!(stopped.status.code(), Some(0), "{}", stderr(&stopped));
