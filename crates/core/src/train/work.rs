@@ -299,6 +299,10 @@ pub enum Proof {
     NotASquash {
         reason: String,
     },
+    /// It is the squash of another head than the train knew: somebody pushed, and merged it.
+    OtherHead {
+        head: Sha,
+    },
     /// Nobody can say what was to land: the two do not merge cleanly here.
     CannotTell {
         reason: String,

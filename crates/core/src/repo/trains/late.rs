@@ -54,7 +54,15 @@ fn is_late(state: &RepoState, number: PrNumber) -> bool {
     let Some(pr) = state.prs.get(&number) else { return false };
     let is_settled = pr.late_refused.as_ref() == Some(&pr.head_sha) || pr.stack_position.is_some();
     let is_known = state.details.contains_key(&number) || state.starts.contains_key(&number);
-    pr.is_ours() && !is_settled && !is_known && is_unrelated(state, pr) && !is_promised(state, number, pr)
+    let may_be = pr.is_ours() && !is_settled && !is_known && is_unrelated(state, pr);
+    may_be && stands_there(state, pr) && !is_promised(state, number, pr)
+}
+
+/// Whether its base is what its predecessor left behind, or what GitHub or a person made of that. Who was given another base
+/// is out of it, as they were told.
+fn stands_there(state: &RepoState, pr: &CachedPr) -> bool {
+    let below = pr.predecessor.and_then(|below| state.prs.get(&below)).and_then(|below| below.head_ref.as_ref());
+    Some(&pr.base_ref) == below || Some(&pr.base_ref) == state.default_branch.as_ref()
 }
 
 /// Whether its predecessor has landed, and it is not related to that.

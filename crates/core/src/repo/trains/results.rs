@@ -162,6 +162,9 @@ impl Standpoint<'_> {
             (Merged::Conflict { conflict, .. }, Step::UpdateRoot) => halt::behind_conflict(pull, &default, conflict),
             (Merged::Conflict { conflict, .. }, _) => halt::catch_up_conflict(pull, &default, conflict),
             (Merged::NotPrepared, _) => halt::not_prepared(pull, &default),
+            (Merged::NotASquash { reason }, Step::AddLate { landed }) if self.stood_at(landed.pull) => {
+                halt::merged_outside(landed.pull).because(reason)
+            }
             (Merged::NotASquash { reason }, Step::AddLate { landed }) => halt::not_squashed(landed.pull, reason),
             (Merged::NotASquash { reason }, _) => halt::merged_outside(predecessor).because(reason),
             (Merged::PullRefGone { pull }, _) => halt::pull_ref_gone(*pull),
@@ -169,6 +172,11 @@ impl Standpoint<'_> {
                 halt::not_done("merge for", pull, "nothing was wrong; this is a bug")
             }
         }
+    }
+
+    /// Whether the train was at this pull request before, and somebody else merged it.
+    fn stood_at(&self, pull: PrNumber) -> bool {
+        self.train().is_some_and(|train| train.predecessor_pr == Some(pull))
     }
 
     /// The branch has all of it, so there is nothing to push.
@@ -423,6 +431,32 @@ impl Standpoint<'_> {
         let (pull, commit) = (landed.pull, &landed.commit);
         match proof {
             Proof::Proven => Change::of([Event::SquashProven { train_root: self.root, sha: commit.clone() }]),
+            Proof::OtherHead { head } => {
+                // Whether the descendants have it is looked at for each.
+                let after =
+                    self.enter(train, train.cascade_phase.clone()).events.into_iter().map(|event| match event {
+                        Event::PhaseTransition {
+                            train_root,
+                            current_pr,
+                            predecessor_pr,
+                            last_squash_sha,
+                            phase,
+                            ..
+                        } => {
+                            let predecessor_head_sha = Some(head.clone());
+                            Event::PhaseTransition {
+                                train_root,
+                                current_pr,
+                                predecessor_pr,
+                                last_squash_sha,
+                                phase,
+                                predecessor_head_sha,
+                            }
+                        }
+                        other => other,
+                    });
+                Change::of(after).and(Event::SquashProven { train_root: self.root, sha: commit.clone() })
+            }
             Proof::WrongTree { expected, found, files } => {
                 let halt = halt::wrong_landed_tree(pull, commit, expected, found, &default).in_files(files);
                 self.freeze_train(train, pull, &halt)

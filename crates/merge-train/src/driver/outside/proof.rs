@@ -44,19 +44,24 @@ impl Errand<'_> {
             Ok(squash) => squash,
             Err(reason) => return Ok(Proof::NotASquash { reason }),
         };
-        let head = match &landed.head {
-            Some(head) => oid(head)?,
-            None => {
-                stack.heads().await.and_then(|heads| heads.of(&Wanted::Pull(landed.pull)).cloned()).map_err(of_git)?
-            }
-        };
+        let heads = stack.heads().await.map_err(of_git)?;
+        let on_github = heads.of(&Wanted::Pull(landed.pull)).map_err(of_git)?.clone();
+        let head = landed.head.as_ref().map_or_else(|| Ok(on_github.clone()), oid)?;
         let objects = stack.objects();
         if !objects.contains(&head, &head).await.map_err(of_git)? {
             let pull = landed.pull;
             let reason = format!("{head}, the head of #{pull} that was squashed, cannot be fetched any more");
             return Ok(Proof::CannotTell { reason });
         }
-        Ok(match objects.prove_landed(&squash, &head).await.map_err(of_git)? {
+        let proof = objects.prove_landed(&squash, &head).await.map_err(of_git)?;
+        if proof != LandedProof::Proven
+            && on_github != head
+            && objects.prove_landed(&squash, &on_github).await.map_err(of_git)? == LandedProof::Proven
+        {
+            // Somebody merged what was pushed after the last look. GitHub did nothing wrong.
+            return Ok(Proof::OtherHead { head: Sha::from(&on_github) });
+        }
+        Ok(match proof {
             LandedProof::Proven => Proof::Proven,
             LandedProof::WrongTree { expected, found, files, unnamed } => {
                 tracing::error!(repo = %self.name, pull = %landed.pull, commit = %landed.commit, %expected, %found, unnamed,
