@@ -59,7 +59,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             anyhow::bail!("{repo}#{pull} cannot be started; a comment on the pull request says why, and what to do")
         }
         Result::NoTrain => {
-            eprintln!("error: no train of {repo} has pull request #{pull} on board");
+            eprintln!("error: no train of {repo} that has pull request #{pull} on board is under way");
             return Ok(ExitCode::from(NO_SUCH_TRAIN));
         }
         Result::Pending => format!("It was taken in, and takes a while.\n{follow}\n"),

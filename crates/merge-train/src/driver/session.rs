@@ -301,3 +301,15 @@ pub fn replay(stream: &StreamId, loaded: store::Loaded) -> store::Result<RepoSta
 pub fn recorded(event: &store::StoredEvent) -> Result<Recorded, serde_json::Error> {
     Ok(Recorded { seq: event.seq, ts: event.ts, event: serde_json::from_str(&event.data)? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_has_a_stagger_of_its_own_however_its_name_is_written() {
+        let stagger = |name: &str| stagger(&name.parse().expect("a repository"));
+        assert_eq!(stagger("octocat/hello"), stagger("Octocat/Hello"));
+        assert_ne!(stagger("octocat/hello"), stagger("octocat/world"));
+    }
+}

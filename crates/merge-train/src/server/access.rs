@@ -32,7 +32,8 @@ pub fn require<'a>(
         return Err(Problem::not_found("there is no such repository here"));
     }
     if key.role < role {
-        let detail = format!("the API key {:?} may only look: this needs the role \"{}\"", key.name, role.as_str());
+        let (has, needed) = (key.role.as_str(), role.as_str());
+        let detail = format!("the API key {:?} has the role {has:?}: this needs the role {needed:?}", key.name);
         return Err(Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail));
     }
     Ok(key)

@@ -115,12 +115,10 @@ impl<'a> Follower<'a> {
 
     /// Has the train stopped.
     pub async fn stop(mut self) -> anyhow::Result<(Result, Option<Value>)> {
-        match self.order("stop").await {
-            Ok(None) => return Ok((Result::Pending, None)),
-            Ok(Some(RequestOutcome::Nothing)) => return Ok((Result::NoTrain, None)),
-            Ok(Some(_)) => {}
-            Err(error) if error.is_no_such_train() => return Ok((Result::NoTrain, None)),
-            Err(error) => return Err(error.into()),
+        match self.order("stop").await? {
+            None => return Ok((Result::Pending, None)),
+            Some(RequestOutcome::Nothing) => return Ok((Result::NoTrain, None)),
+            Some(_) => {}
         }
         loop {
             let train = self.train().await?;

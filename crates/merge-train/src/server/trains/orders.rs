@@ -11,7 +11,7 @@ use merge_train_core::repo::{PrState, RepoState, Request};
 use serde_json::Map;
 use store::Priority;
 
-use super::{known, no_train, pull_request, repository};
+use super::{known, pull_request, repository};
 use crate::config::Role;
 use crate::driver::Urgency;
 use crate::server::App;
@@ -96,7 +96,7 @@ fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result
         return Err(Problem::not_found(detail));
     };
     match (order, &known.state) {
-        (Order::Stop, _) if state.train_of(pr).is_none() => Err(no_train(repo, pr)),
+        // Whether there is anything to stop, the worker knows best: a start may be under way.
         (Order::Stop, _) | (Order::Start, PrState::Open) => Ok(()),
         // Its train halted after it: what stood on it can still land.
         (Order::Start, PrState::Merged { .. }) if state.train_of(pr).is_some() => Ok(()),

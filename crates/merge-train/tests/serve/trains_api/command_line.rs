@@ -67,7 +67,8 @@ async fn each_way_to_fail_has_its_exit_code_and_says_what_to_do() {
     let nowhere = ("--server", "http://127.0.0.1:9");
     for (words, key, code, word) in [
         (vec!["status", "acme/widgets#20"], KEY, 3, "no train of acme/widgets has pull request #20 on board"),
-        (vec!["train", "stop", "acme/widgets#20"], KEY, 3, "no train of acme/widgets"),
+        (vec!["train", "stop", "acme/widgets#20"], KEY, 3, "on board is under way"),
+        (vec!["train", "stop", "acme/widgets#2"], KEY, 3, "on board is under way"),
         (vec!["status", "acme/unheard"], KEY, 1, "nothing was heard of acme/unheard yet"),
         (vec!["train", "start", "acme/widgets#77"], KEY, 1, "there is no pull request #77"),
         (vec!["train", "start", "acme/widgets#30"], KEY, 1, "is merged"),

@@ -60,14 +60,19 @@ async fn an_order_that_makes_no_sense_or_is_not_allowed_is_refused_at_once() {
     let viewer = format!("{KEY} viewer");
     let stranger = format!("{KEY} stranger");
     for (rest, key, body, status, word) in [
-        ("/20/stop", KEY, "", 404, "no train of acme/widgets has pull request #20 on board"),
         ("/77/start", KEY, "", 404, "there is no pull request #77 in acme/widgets"),
         ("/77/stop", KEY, "", 404, "there is no pull request #77 in acme/widgets"),
         ("/30/start", KEY, "", 409, "#30 of acme/widgets is merged"),
         ("/31/start", KEY, "", 409, "#31 of acme/widgets is closed: reopen it"),
         ("/x/start", KEY, "", 400, "\"x\" is no number of a pull request"),
         ("/20/start", KEY, "{\"force\":true}", 400, "unknown field `force`"),
-        ("/20/start", &viewer, "", 403, "\"viewer\" may only look: this needs the role \"operator\""),
+        (
+            "/20/start",
+            &viewer,
+            "",
+            403,
+            "the API key \"viewer\" has the role \"viewer\": this needs the role \"operator\"",
+        ),
         ("/20/stop", &viewer, "", 403, "operator"),
         ("/20/start", &stranger, "", 404, "there is no such repository here"),
         ("/20/start", "nobody", "", 401, "not known"),
@@ -77,4 +82,19 @@ async fn an_order_that_makes_no_sense_or_is_not_allowed_is_refused_at_once() {
         assert!(told.body["detail"].as_str().is_some_and(|detail| detail.contains(word)), "{rest}: {}", told.body);
     }
     assert_eq!(daemon.get(&path("/20/start")).await.0, 405, "to look is not to order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_of_nothing_is_taken_in_and_says_that_it_did_nothing() {
+    let (_dir, _setup, daemon) = railway().await;
+    // #20 has no train, and that of #1 was stopped before.
+    for pull in [20, 1] {
+        let told = eventually("it is worked on", || async {
+            let told = order(&daemon, &format!("/{pull}/stop"), KEY, Some(&format!("stop-{pull}")), "").await;
+            assert_eq!(told.status, 202, "{}", told.body);
+            told.is_replay.then_some(told.body)
+        })
+        .await;
+        assert_eq!(told["outcome"], "nothing", "{told}");
+    }
 }
