@@ -186,9 +186,7 @@ impl<'a> Session<'a> {
             }
             settled.extend(settles);
             // What was asked for a train before it was called off is not even begun.
-            acts.effects.retain(
-                |effect| !matches!(effect, Effect::Train { root, .. } if plan.cancels.contains(root)),
-            );
+            acts.effects.retain(|effect| !matches!(effect, Effect::Train { root, .. } if plan.cancels.contains(root)));
             acts.effects.extend(plan.effects);
             acts.cancels.extend(plan.cancels);
             told.extend(plan.events.into_iter().map(|event| (event, trigger)));
