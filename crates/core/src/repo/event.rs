@@ -1,15 +1,23 @@
 //! The events of a repository's stream. Their JSON is an interface: it is the exported log.
 
+mod parts;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, Progress, ReviewDecision, Verdict};
-use crate::ids::{BranchName, CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha, UserId};
+use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
+use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
 use crate::train::status::Why;
 use crate::train::{CascadePhase, Policy, TrainError};
 
 use super::{NoteId, Request, Say};
+use parts::is_default;
+
+pub use parts::{
+    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, PrStateName, PushDetail, ReadKind, RequestOutcome, SyncReason,
+    WantReason,
+};
 
 /// An event with its place in the stream: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -426,121 +434,5 @@ pub enum Event {
         dedupe_keys_before: Timestamp,
         /// Those of equal payloads are news again after seconds.
         brief_keys_before: Timestamp,
-    },
-}
-
-/// What an intent to push holds beyond what the specification asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PushDetail {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pr: Option<PrNumber>,
-    /// The commit that was computed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<Sha>,
-    /// What it brings into the branch.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contains: Vec<Sha>,
-}
-
-/// A comment and where it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct CommentRef {
-    pub pr: PrNumber,
-    pub id: CommentId,
-}
-
-/// What became of a command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum CommandOutcome {
-    Done,
-    Refused { reason: String },
-}
-
-/// A suite or a status, as a webhook tells of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CiWord {
-    Suite { id: CheckSuiteId, progress: Progress },
-    Status { context: String, verdict: Verdict },
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PrStateName {
-    Open,
-    Merged,
-    Closed,
-}
-
-/// Why a single pull request is to be fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WantReason {
-    /// An event named it and it was not known. Too many of these, and everything is read anew.
-    CacheMiss,
-    /// It was open, and a full look did not find it.
-    AbsentFromSync,
-    /// GitHub speaks of another head than the one known.
-    HeadDiffers,
-}
-
-/// Why the whole repository is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncReason {
-    Bootstrap,
-    Periodic,
-    Stale,
-    TooManyMisses,
-    /// Somebody asked for it.
-    Operator,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestOutcome {
-    Started,
-    /// It was under way before it was asked for.
-    UnderWay,
-    /// There is nothing to do it to.
-    Nothing,
-}
-
-/// What was being read when it failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReadKind {
-    Repository,
-    Pull(PrNumber),
-    MergeStates,
-    Policy,
-    /// What the author of this comment may do.
-    Permission(CommentId),
-    /// Not read but removed: the branch of this pull request.
-    Branch(PrNumber),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum DeliveryOutcome {
-    /// It was looked at in full; `dedupe_key` makes a repetition of it known.
-    Applied {
-        dedupe_key: String,
-    },
-    /// Another delivery told of the same event.
-    Duplicate {
-        dedupe_key: String,
-    },
-    /// Nothing that merge-train cares about.
-    Ignored {
-        reason: String,
-    },
-    Failed {
-        reason: String,
     },
 }

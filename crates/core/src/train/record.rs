@@ -88,19 +88,102 @@ impl CascadePhase {
         }
     }
 
+    /// Those that the phase, or one before, is done with.
+    pub fn completed(&self) -> &[PrNumber] {
+        match self {
+            Self::Idle | Self::SquashPending { .. } => &[],
+            Self::Preparing { completed, .. }
+            | Self::Reconciling { completed, .. }
+            | Self::CatchingUp { completed, .. }
+            | Self::Retargeting { completed, .. } => completed,
+        }
+    }
+
+    /// Those that are left out for good.
+    pub fn skipped(&self) -> &[PrNumber] {
+        match self {
+            Self::Idle => &[],
+            Self::SquashPending { skipped, .. }
+            | Self::Preparing { skipped, .. }
+            | Self::Reconciling { skipped, .. }
+            | Self::CatchingUp { skipped, .. }
+            | Self::Retargeting { skipped, .. } => skipped,
+        }
+    }
+
     /// Those of them that the phase still has to deal with, in their order. Whoever resumes takes these, and never asks
     /// anew who the descendants are: one that came later was not prepared. What was skipped is not tried again.
     pub fn remaining(&self) -> impl Iterator<Item = PrNumber> + '_ {
-        let (completed, skipped): (&[PrNumber], &[PrNumber]) = match self {
-            Self::Idle => (&[], &[]),
-            Self::SquashPending { skipped, .. } => (&[], skipped),
-            Self::Preparing { completed, skipped, .. }
-            | Self::Reconciling { completed, skipped, .. }
-            | Self::CatchingUp { completed, skipped, .. }
-            | Self::Retargeting { completed, skipped, .. } => (completed, skipped),
-        };
+        let (completed, skipped) = (self.completed(), self.skipped());
         let settled = move |pr: &PrNumber| completed.contains(pr) || skipped.contains(pr);
         self.frozen_descendants().iter().copied().filter(move |pr| !settled(pr))
+    }
+}
+
+/// The phases follow each other with the same lists.
+impl CascadePhase {
+    pub fn preparing(frozen_descendants: Vec<PrNumber>) -> Self {
+        Self::Preparing { completed: Vec::new(), skipped: Vec::new(), frozen_descendants }
+    }
+
+    pub fn squash_pending(&self) -> Self {
+        let (skipped, frozen_descendants) = self.handed_on();
+        Self::SquashPending { frozen_descendants, skipped }
+    }
+
+    pub fn reconciling(&self) -> Self {
+        let (skipped, frozen_descendants) = self.handed_on();
+        Self::Reconciling { completed: Vec::new(), skipped, frozen_descendants }
+    }
+
+    pub fn catching_up(&self) -> Self {
+        let (skipped, frozen_descendants) = self.handed_on();
+        Self::CatchingUp { completed: Vec::new(), skipped, frozen_descendants }
+    }
+
+    pub fn retargeting(&self) -> Self {
+        let (skipped, frozen_descendants) = self.handed_on();
+        Self::Retargeting { completed: Vec::new(), skipped, frozen_descendants }
+    }
+
+    /// The same phase, done with one more.
+    pub fn having_completed(&self, pr: PrNumber) -> Self {
+        let mut phase = self.clone();
+        if let Self::Preparing { completed, .. }
+        | Self::Reconciling { completed, .. }
+        | Self::CatchingUp { completed, .. }
+        | Self::Retargeting { completed, .. } = &mut phase
+        {
+            completed.push(pr);
+        }
+        phase
+    }
+
+    /// The same phase, with this one to be done again.
+    pub fn again(&self, pr: PrNumber) -> Self {
+        let mut phase = self.clone();
+        if let Self::Preparing { completed, .. } = &mut phase {
+            completed.retain(|done| *done != pr);
+        }
+        phase
+    }
+
+    /// The same phase without this one.
+    pub fn skipping(&self, pr: PrNumber) -> Self {
+        let mut phase = self.clone();
+        match &mut phase {
+            Self::Idle => {}
+            Self::SquashPending { skipped, .. }
+            | Self::Preparing { skipped, .. }
+            | Self::Reconciling { skipped, .. }
+            | Self::CatchingUp { skipped, .. }
+            | Self::Retargeting { skipped, .. } => skipped.push(pr),
+        }
+        phase
+    }
+
+    fn handed_on(&self) -> (Vec<PrNumber>, Vec<PrNumber>) {
+        (self.skipped().to_vec(), self.frozen_descendants().to_vec())
     }
 }
 

@@ -8,14 +8,6 @@ use crate::train::texts::{halt, notice};
 use crate::train::work::{Landed, Step, Via, Work};
 use crate::train::{CascadePhase, TrainRecord};
 
-/// The lists that go from phase to phase.
-#[derive(Clone, Default)]
-struct Lists {
-    completed: Vec<PrNumber>,
-    skipped: Vec<PrNumber>,
-    frozen: Vec<PrNumber>,
-}
-
 impl Standpoint<'_> {
     pub(super) fn in_phase(&self, train: &TrainRecord) -> Next {
         let current = train.current_pr;
@@ -45,32 +37,22 @@ impl Standpoint<'_> {
         if let Some(next) = train.cascade_phase.remaining().next() {
             return self.merge(train, next, Step::Prepare { predecessor: current });
         }
-        let lists = lists(&train.cascade_phase);
         let behind = |number: &&PrNumber| {
             self.state.pr(**number).is_some_and(|pr| pr.merge_state == crate::facts::MergeState::Behind)
         };
-        match lists.completed.iter().find(behind) {
+        match train.cascade_phase.completed().iter().find(behind) {
             Some(behind) if self.detail.prepared_twice.contains(behind) => {
                 self.halt(train, *behind, &halt::still_behind(*behind, current))
             }
             Some(behind) => Next::Change(self.prepare_again(train, *behind)),
-            None => {
-                let Lists { skipped, frozen: frozen_descendants, .. } = lists;
-                Next::Change(self.enter(train, CascadePhase::SquashPending { frozen_descendants, skipped }))
-            }
+            None => Next::Change(self.enter(train, train.cascade_phase.squash_pending())),
         }
     }
 
     /// Nobody expects it: what was prepared a moment ago is behind its predecessor.
     fn prepare_again(&self, train: &TrainRecord, pr: PrNumber) -> Change {
-        let mut lists = lists(&train.cascade_phase);
-        lists.completed.retain(|completed| *completed != pr);
-        let phase = CascadePhase::Preparing {
-            completed: lists.completed,
-            skipped: lists.skipped,
-            frozen_descendants: lists.frozen,
-        };
-        self.enter(train, phase).and(Event::BehindAfterPreparation { train_root: self.root, pr })
+        self.enter(train, train.cascade_phase.again(pr))
+            .and(Event::BehindAfterPreparation { train_root: self.root, pr })
     }
 
     fn squashing(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
@@ -102,17 +84,15 @@ impl Standpoint<'_> {
     /// The squash is there: recorded at once with where it leads.
     pub(super) fn squashed(&self, train: &TrainRecord, sha: &Sha) -> Change {
         let pr = train.current_pr;
-        let Lists { skipped, frozen: frozen_descendants, .. } = lists(&train.cascade_phase);
         let is_known = matches!(
             self.state.pr(pr).map(|pr| &pr.state),
             Some(PrState::Merged { merge_commit_sha: Some(known), .. }) if known == sha
         );
         let merged = (!is_known).then(|| Event::PrMerged { pr, sha: Some(sha.clone()), at: None });
-        let phase = CascadePhase::Reconciling { completed: Vec::new(), skipped, frozen_descendants };
         let events = [Event::SquashCommitted { train_root: self.root, pr, sha: sha.clone() }].into_iter().chain(merged);
         let after = TrainRecord { last_squash_sha: Some(sha.clone()), ..train.clone() };
         let mut change = Change::of(events);
-        change.events.push(self.transition(&after, phase));
+        change.events.push(self.transition(&after, train.cascade_phase.reconciling(), None));
         change
     }
 
@@ -124,29 +104,20 @@ impl Standpoint<'_> {
         }
         match train.cascade_phase.remaining().next() {
             Some(next) => self.merge(train, next, Step::Reconcile { landed }),
-            None => {
-                let Lists { skipped, frozen: frozen_descendants, .. } = lists(&train.cascade_phase);
-                let phase = CascadePhase::CatchingUp { completed: Vec::new(), skipped, frozen_descendants };
-                Next::Change(self.enter(train, phase))
-            }
+            None => Next::Change(self.enter(train, train.cascade_phase.catching_up())),
         }
     }
 
     fn catching_up(&self, train: &TrainRecord) -> Next {
         match train.cascade_phase.remaining().next() {
             Some(next) => self.merge(train, next, Step::CatchUp),
-            None => {
-                let Lists { skipped, frozen: frozen_descendants, .. } = lists(&train.cascade_phase);
-                let phase = CascadePhase::Retargeting { completed: Vec::new(), skipped, frozen_descendants };
-                Next::Change(self.enter(train, phase))
-            }
+            None => Next::Change(self.enter(train, train.cascade_phase.retargeting())),
         }
     }
 
     fn retargeting(&self, train: &TrainRecord) -> Next {
         let Some(next) = train.cascade_phase.remaining().next() else {
-            let Lists { completed, .. } = lists(&train.cascade_phase);
-            return Next::Change(self.hand_over(train, &completed));
+            return Next::Change(self.hand_over(train, train.cascade_phase.completed()));
         };
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.state.pr(next) {
@@ -177,14 +148,12 @@ impl Standpoint<'_> {
 
     /// The phase is done with a descendant.
     pub(super) fn completing(&self, train: &TrainRecord, pr: PrNumber, mut change: Change) -> Change {
-        let phase = with(&train.cascade_phase, |lists| lists.completed.push(pr));
-        change.events.push(self.transition(train, phase));
+        change.events.push(self.transition(train, train.cascade_phase.having_completed(pr), None));
         change
     }
 
     /// The cascade goes on without a descendant.
     pub(super) fn skip(&self, train: &TrainRecord, pr: PrNumber, told: String) -> Change {
-        let phase = with(&train.cascade_phase, |lists| lists.skipped.push(pr));
         let dropped = self.detail.intent.is_some();
         let dropped = dropped.then(|| Event::WorkDropped {
             train_root: self.root,
@@ -192,7 +161,7 @@ impl Standpoint<'_> {
             by_others: false,
         });
         let mut change = Change::of(dropped);
-        change.events.push(self.transition(train, phase));
+        change.events.push(self.transition(train, train.cascade_phase.skipping(pr), None));
         change.saying(train.current_pr, told)
     }
 
@@ -252,18 +221,17 @@ impl Standpoint<'_> {
 
     /// From where the train is into another phase.
     pub(super) fn enter(&self, train: &TrainRecord, phase: CascadePhase) -> Change {
-        Change::of([self.transition(train, phase)])
+        Change::of([self.transition(train, phase, None)])
     }
 
-    fn transition(&self, train: &TrainRecord, phase: CascadePhase) -> Event {
-        let freezes = matches!(phase, CascadePhase::Preparing { .. }) && train.cascade_phase == CascadePhase::Idle;
-        let head = || self.state.pr(train.current_pr).map(|pr| pr.head_sha.clone());
+    /// With the head of the pull request that the descendants are prepared for, where that becomes known.
+    pub(super) fn transition(&self, train: &TrainRecord, phase: CascadePhase, head: Option<Sha>) -> Event {
         Event::PhaseTransition {
             train_root: self.root,
             current_pr: train.current_pr,
             predecessor_pr: train.predecessor_pr,
             last_squash_sha: train.last_squash_sha.clone(),
-            predecessor_head_sha: if freezes { head() } else { None },
+            predecessor_head_sha: head,
             phase,
         }
     }
@@ -307,34 +275,5 @@ pub(super) fn merge_commit(pr: &CachedPr) -> Option<Sha> {
     match &pr.state {
         PrState::Merged { merge_commit_sha, .. } => merge_commit_sha.clone(),
         PrState::Open | PrState::Closed { .. } => None,
-    }
-}
-
-fn lists(phase: &CascadePhase) -> Lists {
-    let (completed, skipped, frozen) = match phase {
-        CascadePhase::Idle => return Lists::default(),
-        CascadePhase::SquashPending { frozen_descendants, skipped } => (&Vec::new(), skipped, frozen_descendants),
-        CascadePhase::Preparing { completed, skipped, frozen_descendants }
-        | CascadePhase::Reconciling { completed, skipped, frozen_descendants }
-        | CascadePhase::CatchingUp { completed, skipped, frozen_descendants }
-        | CascadePhase::Retargeting { completed, skipped, frozen_descendants } => {
-            (completed, skipped, frozen_descendants)
-        }
-    };
-    Lists { completed: completed.clone(), skipped: skipped.clone(), frozen: frozen.clone() }
-}
-
-/// The same phase with other lists.
-fn with(phase: &CascadePhase, how: impl FnOnce(&mut Lists)) -> CascadePhase {
-    let mut lists = lists(phase);
-    how(&mut lists);
-    let Lists { completed, skipped, frozen: frozen_descendants } = lists;
-    match phase {
-        CascadePhase::Idle => CascadePhase::Idle,
-        CascadePhase::SquashPending { .. } => CascadePhase::SquashPending { frozen_descendants, skipped },
-        CascadePhase::Preparing { .. } => CascadePhase::Preparing { completed, skipped, frozen_descendants },
-        CascadePhase::Reconciling { .. } => CascadePhase::Reconciling { completed, skipped, frozen_descendants },
-        CascadePhase::CatchingUp { .. } => CascadePhase::CatchingUp { completed, skipped, frozen_descendants },
-        CascadePhase::Retargeting { .. } => CascadePhase::Retargeting { completed, skipped, frozen_descendants },
     }
 }

@@ -5,16 +5,22 @@ use std::collections::BTreeSet;
 use super::{Change, Draft, Next, Standpoint};
 use crate::ids::PrNumber;
 use crate::repo::event::Event;
-use crate::train::TrainRecord;
+use crate::repo::state::CachedPr;
 use crate::train::detail::is_live;
 use crate::train::texts::halt::Halt;
 use crate::train::texts::notice;
+use crate::train::{TrainRecord, TrainState};
 
 impl Standpoint<'_> {
     /// Ends the train, and tells those whom it concerns.
-    pub(super) fn halt(&self, train: &TrainRecord, failed: PrNumber, halt: &Halt) -> Next {
+    pub(super) fn halted(&self, train: &TrainRecord, failed: PrNumber, halt: &Halt) -> Change {
         let aborted = Event::TrainAborted { root_pr: self.root, error: Some(halt.error()) };
-        Next::Change(self.told(train, failed, halt, aborted))
+        self.told(train, failed, halt, aborted)
+    }
+
+    /// The same, as what a train does next.
+    pub(super) fn halt(&self, train: &TrainRecord, failed: PrNumber, halt: &Halt) -> Next {
+        Next::Change(self.halted(train, failed, halt))
     }
 
     /// Nothing may be built upon what landed.
@@ -33,43 +39,26 @@ impl Standpoint<'_> {
 
     /// The open pull requests that would have landed later.
     fn downstream(&self, train: &TrainRecord) -> BTreeSet<PrNumber> {
-        let skipped: Vec<PrNumber> = skipped(train);
+        let skipped = train.cascade_phase.skipped();
         let mut next: Vec<PrNumber> = train.cascade_phase.frozen_descendants().to_vec();
         next.extend(self.standing_on(train.current_pr));
         let mut met = BTreeSet::new();
         while let Some(number) = next.pop() {
-            let is_ours = self.state.pr(number).is_some_and(crate::repo::CachedPr::is_ours);
+            let is_ours = self.state.pr(number).is_some_and(CachedPr::is_ours);
             if is_ours && !skipped.contains(&number) && met.insert(number) {
                 next.extend(self.standing_on(number));
             }
         }
-        if self.state.pr(train.current_pr).is_some_and(crate::repo::CachedPr::is_ours) {
+        if self.state.pr(train.current_pr).is_some_and(CachedPr::is_ours) {
             met.insert(train.current_pr);
         }
         met
     }
 }
 
-fn skipped(train: &TrainRecord) -> Vec<PrNumber> {
-    use crate::train::CascadePhase as Phase;
-    match &train.cascade_phase {
-        Phase::Idle => Vec::new(),
-        Phase::Preparing { skipped, .. }
-        | Phase::SquashPending { skipped, .. }
-        | Phase::Reconciling { skipped, .. }
-        | Phase::CatchingUp { skipped, .. }
-        | Phase::Retargeting { skipped, .. } => skipped.clone(),
-    }
-}
-
 /// Ends a train because of something that happened, whatever it is doing.
 pub(super) fn abort(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
-    let Some(train) = draft.state.active_trains.get(&root).filter(|train| is_live(train.state)).cloned() else {
-        return;
-    };
-    let Some(detail) = draft.state.details.get(&root).cloned() else { return };
-    let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail: &detail };
-    if let Next::Change(change) = here.halt(&train, failed, halt) {
+    if let Some(change) = aborted(draft, root, failed, halt) {
         draft.plan.cancels.push(root);
         draft.make(change);
     }
@@ -77,16 +66,18 @@ pub(super) fn abort(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, hal
 
 /// The same, where the pull request that failed is told later.
 pub(super) fn abort_quietly(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
-    let Some(train) = draft.state.active_trains.get(&root).filter(|train| is_live(train.state)).cloned() else {
-        return;
-    };
-    let Some(detail) = draft.state.details.get(&root).cloned() else { return };
-    let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail: &detail };
-    if let Next::Change(mut change) = here.halt(&train, failed, halt) {
+    if let Some(mut change) = aborted(draft, root, failed, halt) {
         change.notes.retain(|(pr, _)| *pr != failed);
         draft.plan.cancels.push(root);
         draft.make(change);
     }
+}
+
+fn aborted(draft: &Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) -> Option<Change> {
+    let train = draft.state.active_trains.get(&root).filter(|train| is_live(train.state))?;
+    let detail = draft.state.details.get(&root)?;
+    let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail };
+    Some(here.halted(train, failed, halt))
 }
 
 /// How a person wants it.
@@ -107,13 +98,13 @@ pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) 
     let Some(root) = draft.state.train_of(pr) else { return starting.is_some() };
     let Some(train) = draft.state.active_trains.get(&root) else { return starting.is_some() };
     let is_live = is_live(train.state);
-    if is_live || (how == Stopping::Forced && train.state != crate::train::TrainState::Stopped) {
+    if is_live || (how == Stopping::Forced && train.state != TrainState::Stopped) {
         draft.plan.cancels.push(root);
         draft.record(Event::TrainStopped { root_pr: root });
         return true;
     }
     // One that waits for a person can be put away by one.
-    if train.state == crate::train::TrainState::NeedsManualReview {
+    if train.state == TrainState::NeedsManualReview {
         draft.record(Event::TrainStopped { root_pr: root });
         return true;
     }

@@ -128,8 +128,7 @@ impl Standpoint<'_> {
     /// A person has to help. With a train, that ends it; without, it is said once for each head.
     pub(super) fn give_up_late(&self, number: PrNumber, halt: Option<&halt::Halt>) -> Change {
         if let (Some(train), Some(halt)) = (self.state.active_trains.get(&self.root), halt) {
-            let Next::Change(change) = self.halt(train, number, halt) else { return Change::default() };
-            return change;
+            return self.halted(train, number, halt);
         }
         let head_sha = self.state.pr(number).map(|pr| pr.head_sha.clone());
         let refused = head_sha.map(|head_sha| Event::LateRefused { pr: number, head_sha });

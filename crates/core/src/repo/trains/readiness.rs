@@ -198,9 +198,9 @@ impl Standpoint<'_> {
         if size > most {
             return self.halt(train, self.root_or(current), &halt::grown_too_large(size, most));
         }
-        let frozen_descendants = self.standing_on(current);
-        let phase = CascadePhase::Preparing { completed: Vec::new(), skipped: Vec::new(), frozen_descendants };
-        let change = self.enter(train, phase);
+        let phase = CascadePhase::preparing(self.standing_on(current));
+        let head = self.state.pr(current).map(|pr| pr.head_sha.clone());
+        let change = Change::of([self.transition(train, phase, head)]);
         Next::Change(self.misplaced(current).into_iter().fold(change, |change, (pr, told)| change.saying(pr, told)))
     }
 

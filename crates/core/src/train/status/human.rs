@@ -115,35 +115,14 @@ fn doing(record: &TrainRecord, default_branch: &BranchName) -> String {
 
 fn progress(phase: &CascadePhase) -> String {
     let of = phase.frozen_descendants().len();
-    let skipped = match skipped(phase).len() {
+    let skipped = match phase.skipped().len() {
         0 => String::new(),
         count => format!(", {count} skipped"),
     };
     match of {
         0 => String::new(),
-        1 => format!(" ({}/1 descendant complete{skipped})", completed(phase).len()),
-        of => format!(" ({}/{of} descendants complete{skipped})", completed(phase).len()),
-    }
-}
-
-fn completed(phase: &CascadePhase) -> &[PrNumber] {
-    match phase {
-        CascadePhase::Idle | CascadePhase::SquashPending { .. } => &[],
-        CascadePhase::Preparing { completed, .. }
-        | CascadePhase::Reconciling { completed, .. }
-        | CascadePhase::CatchingUp { completed, .. }
-        | CascadePhase::Retargeting { completed, .. } => completed,
-    }
-}
-
-fn skipped(phase: &CascadePhase) -> &[PrNumber] {
-    match phase {
-        CascadePhase::Idle => &[],
-        CascadePhase::SquashPending { skipped, .. }
-        | CascadePhase::Preparing { skipped, .. }
-        | CascadePhase::Reconciling { skipped, .. }
-        | CascadePhase::CatchingUp { skipped, .. }
-        | CascadePhase::Retargeting { skipped, .. } => skipped,
+        1 => format!(" ({}/1 descendant complete{skipped})", phase.completed().len()),
+        of => format!(" ({}/{of} descendants complete{skipped})", phase.completed().len()),
     }
 }
 
@@ -174,13 +153,13 @@ fn standing(record: &TrainRecord, view: &View, row: &Row) -> String {
         Standing::Open | Standing::Draft => {}
     }
     let draft = if row.standing == Standing::Draft { "draft; " } else { "" };
-    if skipped(phase).contains(&row.pr) {
+    if phase.skipped().contains(&row.pr) {
         return "skipped".to_owned();
     }
     if phase.frozen_descendants().contains(&row.pr) {
         let not_yet = match phase {
             CascadePhase::SquashPending { .. } => "",
-            _ if completed(phase).contains(&row.pr) => "",
+            _ if phase.completed().contains(&row.pr) => "",
             _ => "not yet ",
         };
         return format!("{draft}{not_yet}{}", done_to_it(phase, &view.default_branch));

@@ -1,0 +1,122 @@
+//! What events are made of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{Progress, Verdict};
+use crate::ids::{CheckSuiteId, CommentId, PrNumber, Sha};
+
+/// What an intent to push holds beyond what the specification asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PushDetail {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr: Option<PrNumber>,
+    /// The commit that was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Sha>,
+    /// What it brings into the branch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contains: Vec<Sha>,
+}
+
+/// A comment and where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CommentRef {
+    pub pr: PrNumber,
+    pub id: CommentId,
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum CommandOutcome {
+    Done,
+    Refused { reason: String },
+}
+
+/// A suite or a status, as a webhook tells of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CiWord {
+    Suite { id: CheckSuiteId, progress: Progress },
+    Status { context: String, verdict: Verdict },
+}
+
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrStateName {
+    Open,
+    Merged,
+    Closed,
+}
+
+/// Why a single pull request is to be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WantReason {
+    /// An event named it and it was not known. Too many of these, and everything is read anew.
+    CacheMiss,
+    /// It was open, and a full look did not find it.
+    AbsentFromSync,
+    /// GitHub speaks of another head than the one known.
+    HeadDiffers,
+}
+
+/// Why the whole repository is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncReason {
+    Bootstrap,
+    Periodic,
+    Stale,
+    TooManyMisses,
+    /// Somebody asked for it.
+    Operator,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestOutcome {
+    Started,
+    /// It was under way before it was asked for.
+    UnderWay,
+    /// There is nothing to do it to.
+    Nothing,
+}
+
+/// What was being read when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadKind {
+    Repository,
+    Pull(PrNumber),
+    MergeStates,
+    Policy,
+    /// What the author of this comment may do.
+    Permission(CommentId),
+    /// Not read but removed: the branch of this pull request.
+    Branch(PrNumber),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum DeliveryOutcome {
+    /// It was looked at in full; `dedupe_key` makes a repetition of it known.
+    Applied {
+        dedupe_key: String,
+    },
+    /// Another delivery told of the same event.
+    Duplicate {
+        dedupe_key: String,
+    },
+    /// Nothing that merge-train cares about.
+    Ignored {
+        reason: String,
+    },
+    Failed {
+        reason: String,
+    },
+}

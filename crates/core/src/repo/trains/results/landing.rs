@@ -1,0 +1,196 @@
+//! What came of squashes, and of looks at them.
+
+use super::super::{Change, Standpoint, retry_at};
+use super::no_news;
+use crate::ids::{PrNumber, Sha};
+use crate::repo::event::{Event, WantReason};
+use crate::train::texts::halt;
+use crate::train::work::{Expected, Landed, Proof, Seen, Squashed};
+use crate::train::{CascadePhase, TrainRecord, why};
+
+/// How often GitHub is asked for the commit of a merge that it reports.
+const LOOKS_FOR_COMMIT: u32 = 10;
+/// How often a squash is tried that GitHub refuses for a reason that may pass.
+const SQUASH_TRIES: u32 = 3;
+
+impl Standpoint<'_> {
+    pub(super) fn expected(&self, pull: PrNumber, head: &Sha, expected: &Expected) -> Change {
+        let Some(train) = self.train() else { return Change::default() };
+        match expected {
+            Expected::Tree { default_head, tree } => Change::of([Event::IntentSquash {
+                train_root: self.root,
+                pr: pull,
+                head_sha: Some(head.clone()),
+                default_head: Some(default_head.clone()),
+                expected_tree: Some(tree.clone()),
+            }]),
+            Expected::HeadChanged { .. } => self.thought_over(train, None),
+            Expected::Conflict(_) => {
+                let default = self.state.default_branch.clone();
+                let base = self.state.pr(pull).map(|pr| pr.base_ref.clone());
+                match default.or(base) {
+                    Some(default) => self.halted(train, pull, &halt::dirty(pull, &default)),
+                    None => Change::default(),
+                }
+            }
+            Expected::PullRefGone => self.halted(train, pull, &halt::pull_ref_gone(pull)),
+        }
+    }
+
+    /// The head is another than the one that was found ready: everything about it is looked at again.
+    fn thought_over(&self, train: &TrainRecord, dropped: Option<Event>) -> Change {
+        let pr = train.current_pr;
+        let mut change = Change::of(dropped);
+        change.events.extend(self.enter(train, CascadePhase::Idle).events);
+        change
+            .and(Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None })
+            .and(Event::MergeStateOutdated { prs: vec![pr] })
+    }
+
+    pub(super) fn squash_answered(&self, squashed: &Squashed) -> Change {
+        let Some(train) = self.train() else { return Change::default() };
+        let pull = train.current_pr;
+        match squashed {
+            Squashed::Merged { commit } => self.squashed(train, commit),
+            Squashed::HeadChanged => self.thought_over(train, Some(self.dropped("GitHub has another head"))),
+            Squashed::Refused { message } if !may_pass(message) => {
+                self.halted(train, pull, &halt::squash_refused(pull, message))
+            }
+            Squashed::Refused { message } => self.not_taken(train, message),
+        }
+    }
+
+    /// GitHub says no for now. Whatever it is, the merge state tells: it is thought over, after 2, 4 and 8 seconds; then the
+    /// next word of GitHub is waited for.
+    fn not_taken(&self, train: &TrainRecord, message: &str) -> Change {
+        let (train_root, pr) = (self.root, train.current_pr);
+        let mut change = Change::of([Event::SquashRefused { train_root, reason: message.to_owned() }]);
+        change.events.extend(self.enter(train, CascadePhase::Idle).events);
+        if self.detail.refusals < SQUASH_TRIES {
+            let retry_at = retry_at(&no_news(), self.detail.refusals, self.now);
+            return change.and(Event::MergeStateOutdated { prs: vec![pr] }).and(Event::WorkDelayed {
+                train_root,
+                reason: message.to_owned(),
+                retry_at,
+            });
+        }
+        let why = why::squash_not_taken(pr, message).since(self.now);
+        change.and(Event::TrainWaiting { train_root, why }).and(Event::TrainHeld { train_root })
+    }
+
+    /// What GitHub says of a pull request that may have been merged.
+    pub(super) fn seen(&self, pull: PrNumber, seen: &Seen) -> Change {
+        let train = self.train();
+        let is_current = train.is_some_and(|train| train.current_pr == pull);
+        match (seen, train) {
+            (Seen::Merged { commit: Some(sha) }, Some(train))
+                if is_current && matches!(train.cascade_phase, CascadePhase::SquashPending { .. }) =>
+            {
+                self.squashed(train, sha)
+            }
+            (Seen::Merged { commit: Some(sha) }, Some(train)) if is_current => {
+                let after = TrainRecord { last_squash_sha: Some(sha.clone()), ..train.clone() };
+                let mut change = Change::of([Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }]);
+                change.events.extend(self.enter(&after, train.cascade_phase.clone()).events);
+                change
+            }
+            (Seen::Merged { commit: Some(sha) }, _) => {
+                Change::of([Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }])
+            }
+            (Seen::Merged { commit: None }, _) => self.commit_unknown(pull),
+            (Seen::Open { .. }, Some(train)) if is_current => self.not_merged(train),
+            (Seen::Closed, Some(train)) if is_current => self.halted(train, pull, &halt::root_closed(pull)),
+            (Seen::Open { .. } | Seen::Closed, _) => {
+                Change::of([Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None }, {
+                    let at = retry_at(&no_news(), self.detail.attempts, self.now);
+                    let reason = format!("GitHub does not call #{pull} merged");
+                    Event::WorkDelayed { train_root: self.root, reason, retry_at: at }
+                }])
+            }
+        }
+    }
+
+    /// It was to be squashed, and is not: it is done now.
+    fn not_merged(&self, train: &TrainRecord) -> Change {
+        let mut change = Change::default();
+        if self.detail.intent.is_some() {
+            change.events.push(self.dropped("the squash had not been done"));
+        }
+        if !matches!(train.cascade_phase, CascadePhase::SquashPending { .. }) {
+            let phase = train.cascade_phase.squash_pending();
+            change.events.extend(self.enter(train, phase).events);
+        }
+        change
+    }
+
+    /// GitHub can be late with the commit of a merge.
+    fn commit_unknown(&self, pull: PrNumber) -> Change {
+        let attempts = self.detail.attempts;
+        if attempts + 1 >= LOOKS_FOR_COMMIT {
+            let halt = halt::merge_commit_unknown(pull);
+            return match self.train() {
+                Some(train) => self.halted(train, pull, &halt),
+                None => self.give_up_late(self.root, Some(&halt)),
+            };
+        }
+        let wait = jiff::SignedDuration::from_secs(1_i64 << attempts.min(5)).min(jiff::SignedDuration::from_secs(30));
+        let retry_at = self.now.checked_add(wait).unwrap_or(jiff::Timestamp::MAX);
+        let reason = format!("GitHub does not name the commit of #{pull} yet");
+        Change::of([Event::WorkDelayed { train_root: self.root, reason, retry_at }])
+    }
+
+    pub(super) fn proved(&self, landed: &Landed, proof: &Proof) -> Change {
+        let Some(train) = self.train() else { return Change::default() };
+        let Some(default) = self.state.default_branch.clone() else { return Change::default() };
+        let (pull, commit) = (landed.pull, &landed.commit);
+        match proof {
+            Proof::Proven => Change::of([Event::SquashProven { train_root: self.root, sha: commit.clone() }]),
+            Proof::OtherHead { head } => {
+                // Whether the descendants have it is looked at for each.
+                let phase = train.cascade_phase.clone();
+                let known = Change::of([self.transition(train, phase, Some(head.clone()))]);
+                known.and(Event::SquashProven { train_root: self.root, sha: commit.clone() })
+            }
+            Proof::WrongTree { expected, found, files } => {
+                let halt = halt::wrong_landed_tree(pull, commit, expected, found, &default).in_files(files);
+                self.freeze_train(train, pull, &halt)
+            }
+            Proof::NotASquash { reason } if self.was_ours(pull) => {
+                let halt = halt::wrong_landed_parents(pull, commit, &default).because(reason);
+                self.freeze_train(train, pull, &halt)
+            }
+            Proof::NotASquash { reason } => self.halted(train, pull, &halt::merged_outside(pull).because(reason)),
+            Proof::CannotTell { reason } => {
+                let halt = halt::cannot_prove(pull, commit, &default).because(reason);
+                self.freeze_train(train, pull, &halt)
+            }
+        }
+    }
+
+    /// Whether it was the train that asked for the squash.
+    fn was_ours(&self, pull: PrNumber) -> bool {
+        self.detail.known_before.is_some() && self.state.pr(pull).is_some_and(|pr| pr.landed_by == Some(self.root))
+    }
+}
+
+/// Whether GitHub's refusal of a merge can go away without anybody doing anything.
+fn may_pass(message: &str) -> bool {
+    let message = message.to_lowercase();
+    let passing = [
+        // A status that has not reached the machinery that merges.
+        "is expected",
+        "are expected",
+        "is in progress",
+        "is pending",
+        "are pending",
+        "is queued",
+        "base branch was modified",
+        "head branch was modified",
+        "try again",
+        "temporarily",
+        "timed out",
+        // Also what GitHub says while it has not computed the merge yet; a real conflict shows in the merge state.
+        "pull request is not mergeable",
+    ];
+    passing.iter().any(|words| message.contains(words))
+}
