@@ -46,6 +46,8 @@ pub struct Detail {
     pub rechecks: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recheck_at: Option<Timestamp>,
+    /// GitHub took too long, and only the poll asks again.
+    pub timed_out: bool,
     /// Until GitHub says something new of the pull request.
     pub held: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,7 +153,10 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
 fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
     match event {
         Event::TrainWaiting { train_root, why } => {
-            change(details, *train_root, |detail| detail.why = Some(why.clone()));
+            change(details, *train_root, |detail| {
+                detail.why = Some(why.clone());
+                detail.timed_out = false;
+            });
         }
         Event::TrainResumed { train_root } => change(details, *train_root, |detail| detail.why = None),
         Event::TrainHeld { train_root } => change(details, *train_root, |detail| {
@@ -166,6 +171,7 @@ fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
         Event::BehindAfterPreparation { train_root, pr } => change(details, *train_root, |detail| {
             detail.prepared_twice.insert(*pr);
         }),
+        Event::WaitTimedOut { train_root } => change(details, *train_root, |detail| detail.timed_out = true),
         Event::TrainNudged { train_root } => change(details, *train_root, |detail| {
             detail.forget_rechecks();
             settle(detail);
@@ -214,6 +220,7 @@ fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
             settle(detail);
             detail.why = None;
             detail.held = false;
+            detail.timed_out = false;
             detail.rechecks = 0;
             detail.recheck_at = None;
         }),
@@ -296,6 +303,7 @@ impl Detail {
     pub fn forget_rechecks(&mut self) {
         self.rechecks = 0;
         self.refusals = 0;
+        self.timed_out = false;
         self.recheck_at = None;
         self.held = false;
     }

@@ -158,27 +158,21 @@ impl Standpoint<'_> {
                 }
                 Next::Change(change)
             }
-            None if self.has_timed_out() => Next::Rest,
+            None if self.detail.timed_out => Next::Rest,
+            None if self.has_timed_out() => Next::Change(Change::of([Event::WaitTimedOut { train_root: self.root }])),
             None => {
                 let wait = SignedDuration::from_secs(2).saturating_mul(1_i32 << self.detail.rechecks.min(6));
-                let at = self.now.checked_add(wait.min(LONGEST_RECHECK)).unwrap_or(Timestamp::MAX);
-                let mut change = Change::of([Event::RecheckPlanned { train_root: self.root, at }]);
-                if self.detail.rechecks == self.rechecks_allowed() {
-                    change.events.push(Event::WaitTimedOut { train_root: self.root });
-                }
-                Next::Change(change)
+                let wait = wait.min(LONGEST_RECHECK).min(self.settings.wait_timeout);
+                let at = self.now.checked_add(wait).unwrap_or(Timestamp::MAX);
+                Next::Change(Change::of([Event::RecheckPlanned { train_root: self.root, at }]))
             }
         }
     }
 
-    /// As many as fit into the time that GitHub may take: 2, 4, 8 and 16 seconds, then one in thirty.
-    fn rechecks_allowed(&self) -> u32 {
-        let later = (self.settings.wait_timeout.as_secs() - 30).max(0) / LONGEST_RECHECK.as_secs();
-        4 + u32::try_from(later).unwrap_or(u32::MAX - 4)
-    }
-
+    /// Whether GitHub has had the time that it may take.
     fn has_timed_out(&self) -> bool {
-        self.detail.rechecks > self.rechecks_allowed()
+        let since = self.detail.why.as_ref().map(|why| why.since);
+        since.is_some_and(|since| self.now.duration_since(since) >= self.settings.wait_timeout)
     }
 
     /// The default branch went on, and the rules want to see them together first.

@@ -11,7 +11,7 @@ use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Effect, Failure, FailureKind, reads};
 use crate::train::detail::is_live;
 use crate::train::texts::halt::{self, Dismissal};
-use crate::train::texts::start as texts;
+use crate::train::texts::{notice, start as texts};
 use crate::train::work::{Outcome, Work};
 use crate::train::{Policy, StaleApprovals, check_merge_method_preflight};
 
@@ -187,6 +187,9 @@ pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: 
 fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
     let comment = draft.state.starts.get(&pr).and_then(|asked| asked.comment);
     draft.record(Event::StartSettled { pr });
+    if let Some(old) = draft.state.train_of(pr).filter(|old| *old != pr) {
+        draft.record(Event::StatusClosing { train_root: old, text: notice::succeeded(pr) });
+    }
     draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
     draft.record(Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {

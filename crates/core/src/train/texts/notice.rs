@@ -72,6 +72,11 @@ pub fn completed(landed: &[PrNumber], default_branch: &BranchName) -> String {
     format!("Train completed. Landed on {}: {}.", branch(default_branch), list(landed))
 }
 
+/// A train that had halted gives way to one that begins where it stood.
+pub fn succeeded(root: PrNumber) -> String {
+    format!("Train ended. What is left of this stack goes on as the train of #{root}.")
+}
+
 /// It ends where the stack parts.
 pub fn fan_out_completed(descendants: &[PrNumber]) -> String {
     format!("Train completed. Descendants {} are now independent trains.", list(descendants))
