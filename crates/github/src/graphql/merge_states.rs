@@ -1,11 +1,13 @@
 //! Whether pull requests can be merged, and what CI and reviewers say of them: fifty in one call.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use merge_train_core::facts::{CiFacts, MergeFacts, MergeState, ReviewDecision};
 use merge_train_core::ids::{PrNumber, RepoId, Sha};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::ci;
 use super::query::about_pulls;
@@ -36,9 +38,12 @@ enum Manner {
     Plain,
 }
 
-/// The repositories that are not asked in full.
+/// For how long a repository is not asked in full. It may have been a mood of the server's.
+const LEARNED_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// The repositories that are not asked in full, and since when.
 #[derive(Default)]
-pub(crate) struct Manners(Mutex<HashMap<RepoId, Manner>>);
+pub(crate) struct Manners(Mutex<HashMap<RepoId, (Manner, Instant)>>);
 
 impl Manners {
     /// So that the next question is a full one: the app may be allowed to see more by now.
@@ -47,11 +52,14 @@ impl Manners {
     }
 
     fn of(&self, repo: &RepoId) -> Manner {
-        self.0.lock().get(repo).copied().unwrap_or(Manner::Full)
+        match self.0.lock().get(repo) {
+            Some((manner, since)) if since.elapsed() < LEARNED_FOR => *manner,
+            _ => Manner::Full,
+        }
     }
 
     fn learn(&self, repo: &RepoId, manner: Manner) {
-        self.0.lock().insert(repo.clone(), manner);
+        self.0.lock().insert(repo.clone(), (manner, Instant::now()));
     }
 }
 
@@ -147,4 +155,19 @@ fn facts(raw: Raw) -> MergeFacts {
     };
     let ci: CiFacts = raw.commits.ci_of(&raw.head_ref_oid);
     MergeFacts { number: raw.number, head_sha: raw.head_ref_oid, state, draft: raw.is_draft, review, ci }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_learned_of_a_server_is_forgotten_after_an_hour() {
+        let (manners, repo) = (Manners::default(), RepoId::new("acme", "widgets").expect("a repository"));
+        manners.learn(&repo, Manner::Plain);
+        tokio::time::advance(LEARNED_FOR - Duration::from_secs(1)).await;
+        assert_eq!(manners.of(&repo), Manner::Plain);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(manners.of(&repo), Manner::Full);
+    }
 }

@@ -4,6 +4,7 @@ mod cascade;
 mod landing;
 mod messages;
 mod policies;
+mod reading;
 mod status;
 mod world;
 

@@ -160,11 +160,17 @@ async fn a_pull_request_is_retargeted_whatever_its_state() {
 }
 
 #[tokio::test]
-async fn closing_what_is_merged_is_no_failure() {
+async fn closing_what_is_merged_is_no_failure_but_a_refusal_is() {
     let world = World::new().await;
     let one = world.open_pull("one", "main").await;
+    let refusal = json!({ "match": { "method": "PATCH" }, "kind": "status", "status": 422, "message": "Not now" });
+    world.fault(refusal.clone()).await;
+    let failure = close(&world, one).await.unwrap_err();
+    assert!(failure.kind == FailureKind::Permanent && failure.reason.contains("Not now"), "{}", failure.reason);
     world.squash(one, one, "one").await;
     assert_eq!(close(&world, one).await, Ok(()));
+    world.fault(refusal).await;
+    assert_eq!(close(&world, one).await, Ok(()), "it is closed, whatever GitHub makes of the wish");
     world.finish().await;
 }
 

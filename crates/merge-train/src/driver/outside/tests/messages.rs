@@ -2,8 +2,6 @@
 
 use merge_train_core::train::message::Template;
 use merge_train_core::train::work::{Landed, Outcome, Step, Work};
-use reqwest::Method;
-use serde_json::json;
 
 use super::super::Messages;
 use super::World;
@@ -20,6 +18,7 @@ async fn a_template_words_the_squash_and_what_has_none_is_left_to_github() {
     world.write("one", "more.txt", "b\n").await;
     world.squash(one, one, "one").await;
     assert_eq!(world.landed_message().await, "Add one [one]\n\n* Write one.txt\n\n* Write more.txt");
+    assert_eq!(world.calls("POST /graphql").await, 1);
     world.finish().await;
 }
 
@@ -28,10 +27,10 @@ async fn without_templates_nothing_more_is_asked() {
     let world = World::new().await;
     let one = world.open_pull("one", "main").await;
     let head = world.head("one").await;
-    let graphql = world.calls("POST /graphql").await;
     let via = merge_train_core::train::work::Via::Now;
     world.work(one, Work::Squash { pull: one, head, via }).await.unwrap();
-    assert_eq!(world.calls("POST /graphql").await, graphql);
+    assert_eq!(world.calls("POST /graphql").await, 0);
+    assert_eq!(world.calls("PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge").await, 1);
     world.finish().await;
 }
 
@@ -43,8 +42,7 @@ async fn a_descendant_tells_of_its_own_commits_alone() {
     let two = world.open_pull("two", "one").await;
     world.write("one", "late.txt", "c\n").await;
     world.write("main", "other.txt", "b\n").await;
-    let mona = world.control(Method::POST, "/users", json!({ "login": "mona", "email": "mona@example.com" })).await;
-    world.in_repo(Method::PUT, "/collaborators/mona", json!({ "permission": "push" })).await;
+    let mona = world.collaborator("mona").await;
     world.merge_and_push(one, two, "two", Step::Prepare { predecessor: one }).await;
     let head = world.head("one").await;
     let commit = world.squash(one, one, "one").await;
@@ -52,7 +50,7 @@ async fn a_descendant_tells_of_its_own_commits_alone() {
     world.merge_and_push(one, two, "two", Step::Reconcile { landed }).await;
     let retargeted = world.work(one, Work::Retarget { pull: two, base: branch("main") }).await;
     assert!(matches!(retargeted, Ok(Outcome::Retargeted(_))), "{retargeted:?}");
-    world.approve(two, mona["token"].as_str().unwrap()).await;
+    world.approve(two, &mona).await;
     world.squash(one, two, "two").await;
     assert_eq!(
         world.landed_message().await,

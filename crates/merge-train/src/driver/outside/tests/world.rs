@@ -66,6 +66,13 @@ impl World {
         self.call(method, &format!("{REPO}{path}"), body).await
     }
 
+    /// Somebody who may push; the token of theirs.
+    pub async fn collaborator(&self, login: &str) -> String {
+        let made = self.control(Method::POST, "/users", json!({ "login": login })).await;
+        self.in_repo(Method::PUT, &format!("/collaborators/{login}"), json!({ "permission": "push" })).await;
+        text(&made["token"]).to_owned()
+    }
+
     /// Somebody approves a pull request.
     pub async fn approve(&self, pull: PrNumber, token: &str) {
         let address = format!("{}{REPO}/pulls/{pull}/reviews", text(&self.described["api_url"]));
@@ -94,7 +101,7 @@ impl World {
 
     /// How often an endpoint was called: `PUT /repos/{owner}/{repo}/…`.
     pub async fn calls(&self, template: &str) -> u64 {
-        self.control(Method::GET, "/calls", Value::Null).await[template].as_u64().unwrap_or(0)
+        self.control(Method::GET, "/calls", Value::Null).await["calls"][template].as_u64().unwrap_or(0)
     }
 
     /// A branch with a change of its own, and a pull request for it.

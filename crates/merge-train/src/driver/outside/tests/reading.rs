@@ -1,0 +1,70 @@
+//! What is read of pull requests, as the simulated GitHub tells it.
+
+use merge_train_core::facts::{MergeFacts, MergeState, Progress, ReviewDecision, Verdict};
+use merge_train_core::ids::PrNumber;
+use merge_train_core::repo::{Effect, Input};
+use reqwest::Method;
+use serde_json::json;
+
+use super::World;
+
+async fn told_of(world: &World, pull: PrNumber) -> MergeFacts {
+    match world.perform(Effect::ReadMergeStates { prs: vec![pull] }).await {
+        Input::MergeStates { result: Ok(mut found), .. } => found.remove(0),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn checks(facts: &MergeFacts) -> Vec<(&str, Verdict, bool)> {
+    facts.ci.checks.iter().map(|(name, check)| (name.as_str(), check.verdict, check.required)).collect()
+}
+
+#[tokio::test]
+async fn a_merge_state_comes_with_reviews_and_with_what_ci_says_of_the_head() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    let plain = told_of(&world, one).await;
+    assert_eq!((plain.state, plain.review, checks(&plain)), (MergeState::Clean, None, vec![]));
+    world
+        .in_repo(
+            Method::PUT,
+            "/branches/main/protection",
+            json!({
+                "required_status_checks": { "strict": false, "contexts": ["test"] }, "enforce_admins": false,
+                "required_pull_request_reviews": { "required_approving_review_count": 1 }, "restrictions": null,
+            }),
+        )
+        .await;
+    let set = async |check| world.control(Method::POST, "/repos/octocat/hello/checks", check).await;
+    set(json!({ "pull": one, "name": "test", "status": "in_progress", "report": "check_run" })).await;
+    set(json!({ "pull": one, "name": "ci/old", "state": "failure", "report": "status" })).await;
+    let running = told_of(&world, one).await;
+    assert_eq!((running.state, running.review), (MergeState::Blocked, Some(ReviewDecision::ReviewRequired)));
+    assert_eq!(checks(&running), [("ci/old", Verdict::Failed, false), ("test", Verdict::Pending, true)]);
+    assert_eq!(running.ci.suites.values().collect::<Vec<_>>(), [&Progress::UnderWay]);
+
+    set(json!({ "pull": one, "name": "test", "conclusion": "success", "report": "check_run" })).await;
+    let mona = world.collaborator("mona").await;
+    world.approve(one, &mona).await;
+    let done = told_of(&world, one).await;
+    assert_eq!((done.state, done.review), (MergeState::Unstable, Some(ReviewDecision::Approved)));
+    assert_eq!(checks(&done), [("ci/old", Verdict::Failed, false), ("test", Verdict::Passed, true)]);
+    assert_eq!(done.ci.suites.values().collect::<Vec<_>>(), [&Progress::Complete]);
+
+    world.write("one", "more.txt", "x\n").await;
+    assert_eq!(checks(&told_of(&world, one).await), [], "of the new head nothing is known");
+    assert_eq!(world.calls("POST /graphql").await, 4, "each was one question");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_survey_tells_who_we_are_and_who_spoke() {
+    let world = World::new().await;
+    let one = world.open_pull("one", "main").await;
+    world.in_repo(Method::POST, &format!("/issues/{one}/comments"), json!({ "body": "@merge-train help" })).await;
+    let Input::Surveyed { result: Ok(facts), .. } = world.perform(Effect::Survey).await else { panic!() };
+    assert_eq!(facts.comments[0].login, "octocat");
+    let bot = world.call(Method::GET, "/users/merge-train[bot]", serde_json::Value::Null).await;
+    assert_eq!(Some(facts.bot.get()), bot["id"].as_u64());
+    world.finish().await;
+}
