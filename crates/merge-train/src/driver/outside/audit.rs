@@ -65,3 +65,81 @@ fn name(step: &Step) -> &'static str {
         Step::AddLate { .. } => "add_late",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use merge_train_core::ids::{BranchName, Sha};
+    use merge_train_core::train::work::{Push, PushKind, Via};
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// What is written to the log.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(work: &Work, outcome: &Outcome) -> String {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        let repo = RepoId::new("acme", "widgets").unwrap();
+        tracing::subscriber::with_default(subscriber, || log(&repo, PrNumber::new(1), work, outcome));
+        String::from_utf8(lines.0.lock().clone()).unwrap()
+    }
+
+    #[test]
+    fn each_operation_is_one_line_with_its_pull_request_and_its_shas() {
+        let (sha, branch) = (|text: &str| Sha::parse(text).unwrap(), |name: &str| BranchName::parse(name).unwrap());
+        let squash = Work::Squash { pull: PrNumber::new(2), head: sha("aaaa1"), via: Via::Now };
+        let push = Work::Push(Push {
+            kind: PushKind::Prep,
+            pull: PrNumber::new(3),
+            branch: branch("three"),
+            from: sha("bbbb1"),
+            to: sha("bbbb2"),
+            tree: sha("bbbb3"),
+            contains: Vec::new(),
+        });
+        let retarget = Work::Retarget { pull: PrNumber::new(3), base: branch("main") };
+        for (work, outcome, expected) in [
+            (
+                &squash,
+                Outcome::Squashed(Squashed::Merged { commit: sha("cccc1") }),
+                "squashed repo=acme/widgets train=1 operation=\"squash\" pull=2 head=aaaa1 commit=cccc1",
+            ),
+            (
+                &squash,
+                Outcome::Squashed(Squashed::HeadChanged),
+                "not squashed repo=acme/widgets train=1 operation=\"squash\" pull=2 head=aaaa1 outcome=HeadChanged",
+            ),
+            (
+                &push,
+                Outcome::Pushed(Pushed::Landed),
+                "pushed repo=acme/widgets train=1 operation=\"push\" pull=3 branch=three from=bbbb1 to=bbbb2",
+            ),
+            (
+                &retarget,
+                Outcome::Retargeted(Retargeted::Done),
+                "retargeted repo=acme/widgets train=1 operation=\"retarget\" pull=3 base=main",
+            ),
+        ] {
+            let line = logged(work, &outcome);
+            assert!(line.contains(" INFO ") && line.trim_end().ends_with(expected), "{line}");
+            assert_eq!(line.lines().count(), 1, "{line}");
+        }
+    }
+}
