@@ -21,6 +21,7 @@ pub(super) fn of_git(error: git::Error) -> Failure {
         git::Error::Cancelled => FailureKind::Transient,
         // A disk that is full, too many open files: whoever looks after the machine is told by the log.
         git::Error::Io { .. } => FailureKind::Transient,
+        git::Error::Failed { stderr, .. } if broke_off(stderr) => FailureKind::Transient,
         error if error.is_transient() => FailureKind::Transient,
         _ => FailureKind::Permanent,
     };
@@ -33,10 +34,49 @@ pub(super) fn of_git(error: git::Error) -> Failure {
     Failure { reason, kind, retry_at: None }
 }
 
+/// Any command on a partial clone fetches what it lacks, and then fails as a fetch does. Git has no exit code for it: these
+/// are its words in the pinned locale.
+fn broke_off(stderr: &str) -> bool {
+    const FETCH_FAILED: [&str; 5] = [
+        "from promisor remote",
+        "fatal: unable to access '",
+        "error: RPC failed",
+        "fatal: early EOF",
+        "the remote end hung up unexpectedly",
+    ];
+    FETCH_FAILED.iter().any(|words| stderr.contains(words))
+}
+
 pub(super) fn transient(reason: impl Into<String>) -> Failure {
     Failure { reason: reason.into(), kind: FailureKind::Transient, retry_at: None }
 }
 
 pub(super) fn permanent(reason: impl Into<String>) -> Failure {
     Failure { reason: reason.into(), kind: FailureKind::Permanent, retry_at: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(stderr: &str) -> FailureKind {
+        let (command, stderr) = ("merge-tree".to_owned(), stderr.to_owned());
+        of_git(git::Error::Failed { command, code: 128, stderr }).kind
+    }
+
+    #[test]
+    fn a_merge_that_could_not_fetch_what_it_lacks_is_tried_again() {
+        for stderr in [
+            "fatal: unable to access 'http://127.0.0.1:1/o/r.git/': Empty reply from server",
+            "fatal: unable to access 'http://127.0.0.1:1/o/r.git/': The requested URL returned error: 503",
+            "error: RPC failed; curl 18 transfer closed with outstanding read data remaining",
+            "fetch-pack: unexpected disconnect while reading sideband packet\nfatal: early EOF",
+            "fatal: could not fetch 590bcfda19dc5d93da08fed7998fd7117e1afc2a from promisor remote",
+        ] {
+            assert_eq!(kind(stderr), FailureKind::Transient, "{stderr}");
+        }
+        for stderr in ["fatal: bad object 590bcfda19dc5d93da08fed7998fd7117e1afc2a", "fatal: not a tree object", ""] {
+            assert_eq!(kind(stderr), FailureKind::Permanent, "{stderr}");
+        }
+    }
 }
