@@ -66,6 +66,11 @@ impl Forecast {
         Self { seed, below, edits, ci, acts, conflicts }
     }
 
+    /// Whether what people do can end a train.
+    pub fn may_halt(&self) -> bool {
+        self.conflicts || self.acts.iter().any(|act| matches!(act.what, What::Push(_)))
+    }
+
     /// What the simulator is told of CI.
     pub fn ci_definition(&self) -> Option<Value> {
         let ci = self.ci.as_ref()?;

@@ -11,8 +11,8 @@ use super::forecast::{Forecast, What, branch};
 use super::weather;
 use crate::support::{Edit, Repo, reason_of, within};
 
-/// By then it has landed, or has said why not.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// Within this time something happens: it lands, it gets on, or it says why not.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a person waits for a sign of life before asking again.
 const NO_ANSWER: Duration = Duration::from_secs(8);
 /// How often they ask for the same before they give up.
@@ -65,6 +65,9 @@ pub async fn through(repo: &Repo, forecast: &Forecast) -> Result<Seen, String> {
     repo.yard.expect_no_forced_push().await;
     let landed = repo.all_pulls().await.iter().filter(|pull| !pull["merged_at"].is_null()).count();
     let (starts, halts) = (person.starts, person.halts);
+    if !forecast.may_halt() && !halts.is_empty() {
+        return Err(format!("bad weather alone halts no train: {halts:?}"));
+    }
     Ok(Seen { landed, faults: struck, starts, halts, left })
 }
 
@@ -90,6 +93,12 @@ struct Look {
 }
 
 impl Look {
+    /// How far everything is.
+    fn progress(&self) -> String {
+        let places = self.trains.iter().map(|train| (&train["record"]["cascade_phase"], &train["state"]));
+        format!("{:?} {:?}", self.merged, places.collect::<Vec<_>>())
+    }
+
     fn is_under_way(&self) -> bool {
         let is_live = |train: &Value| matches!(train["state"].as_str(), Some("running" | "waiting_ci"));
         self.trains.iter().any(is_live) || self.state["starts"].as_object().is_some_and(|starts| !starts.is_empty())
@@ -109,15 +118,18 @@ impl Person<'_> {
     /// Until everything has landed (none), or it is clear why it does not (that).
     async fn look_after(&mut self) -> Result<Option<String>, String> {
         let begun = Instant::now();
-        let mut last_sign = None;
+        let (mut last_sign, mut last_progress) = (None, (String::new(), begun));
         let mut acts = self.forecast.acts.iter();
         let mut next = acts.next();
-        while begun.elapsed() < PATIENCE {
+        while last_progress.1.elapsed() < PATIENCE {
             while let Some(act) = next.filter(|act| act.after <= begun.elapsed()) {
                 self.act(&act.what).await;
                 next = acts.next();
             }
             let look = self.look().await;
+            if look.progress() != last_progress.0 {
+                last_progress = (look.progress(), Instant::now());
+            }
             self.halts.extend(look.trains.iter().filter(|train| !train["error"].is_null()).filter_map(reason_of));
             if look.open.is_empty() && next.is_none() && !look.is_under_way() {
                 return Ok(None);
@@ -138,7 +150,7 @@ impl Person<'_> {
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
-        Err(format!("after {} s it has neither landed nor halted", PATIENCE.as_secs()))
+        Err(format!("for {} s nothing happened", PATIENCE.as_secs()))
     }
 
     async fn look(&self) -> Look {
