@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::support::outage::Call;
-use crate::support::{MAIN, Trains};
+use crate::support::{COMPARING, MAIN, POLLING, Trains};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_request_declared_after_its_predecessor_landed_is_reconciled_and_retargeted() {
@@ -16,8 +16,7 @@ async fn a_pull_request_declared_after_its_predecessor_landed_is_reconciled_and_
     let declared = world.declares(late, one).await;
     world.acknowledged(declared).await;
     world.retargeted(late).await;
-    // It is a root now, and lands like any other.
-    world.start(late).await;
+    // What it stands on was landed by a train, so one lands this, too.
     world.landed(&[late]).await;
     world.finish().await;
 }
@@ -36,17 +35,13 @@ async fn a_pull_request_declared_between_freeze_and_merge_is_late_and_not_reconc
     assert_eq!(*frozen, json!([two]), "who comes later was never prepared");
     world.landed(&[one, two]).await;
     world.retargeted(late).await;
-    world.start(late).await;
     world.landed(&[late]).await;
     world.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_declaration_that_nobody_heard_is_found_by_polling() {
-    let world = Trains::wish()
-        .config("[housekeeping]\npoll_interval_mins = 0.03\n[behavior]\nresync_interval_mins = 0.05\n")
-        .start()
-        .await;
+    let world = Trains::wish().config(POLLING).config(COMPARING).start().await;
     let [one, two] = world.waiting([("one", "main"), ("two", "one")]).await;
     let late = world.open("late", "one").await;
     world.fault(json!({ "kind": "drop_webhook", "match": { "event": "issue_comment.created" } })).await;
@@ -54,6 +49,7 @@ async fn a_declaration_that_nobody_heard_is_found_by_polling() {
     world.ci_passes("ci").await;
     world.landed(&[one, two]).await;
     world.retargeted(late).await;
+    world.landed(&[late]).await;
     world.finish().await;
 }
 
@@ -113,12 +109,12 @@ async fn a_late_pull_request_that_conflicts_with_main_is_told_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_request_retargeted_by_hand_before_it_was_reconciled_is_warned_and_reconciled() {
-    let world = Trains::polling().await;
+    let mut world = Trains::wish().config(COMPARING).start().await;
     let [one, two] = world.stack([("one", "main"), ("two", "one")]).await;
-    world.hold_late_additions().await;
+    world.kill().await;
     world.merge_by_hand(one, "squash").await;
     world.retarget(two, "main").await;
-    world.forget_faults().await;
+    world.restart().await;
     world
         .told(
             two,
@@ -140,11 +136,7 @@ async fn a_pull_request_retargeted_by_hand_before_it_was_reconciled_is_warned_an
 
 #[tokio::test(flavor = "multi_thread")]
 async fn github_retargets_when_the_branch_is_deleted_and_the_pull_request_is_reconciled_all_the_same() {
-    let world = Trains::wish()
-        .config(crate::support::POLLING)
-        .settings(json!({ "delete_branch_on_merge": true }))
-        .start()
-        .await;
+    let world = Trains::wish().config(POLLING).settings(json!({ "delete_branch_on_merge": true })).start().await;
     let [one, two] = world.stack([("one", "main"), ("two", "one")]).await;
     world.merge_by_hand(one, "squash").await;
     world.retargeted(two).await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::support::outage::Call;
-use crate::support::{Rules, Trains};
+use crate::support::{COMPARING, Rules, Trains};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_required_check_that_fails_on_a_descendant_is_waited_for_until_somebody_pushes_a_fix() {
@@ -12,13 +12,7 @@ async fn a_required_check_that_fails_on_a_descendant_is_waited_for_until_somebod
     world.ci("one", "ci", "success").await;
     world.retargeted(two).await;
     world.ci("two", "ci", "failure").await;
-    world
-        .until("the train says which check failed", async || {
-            let record = world.status(one).await?;
-            let shown = world.status_comment(one).await?["body"].as_str()?.contains("failed");
-            (record["state"] == "waiting_ci" && record["current_pr"] == two && shown).then_some(())
-        })
-        .await;
+    world.waits_because(one, "The required check `ci` failed on PR #2 at `SHA`.").await;
     world.push("two").await;
     world.ci("two", "ci", "success").await;
     world.landed(&[one, two]).await;
@@ -38,7 +32,7 @@ async fn an_approval_that_is_withdrawn_is_waited_for() {
     world.ci("one", "ci", "success").await;
     world.settled().await;
     assert!(!world.is_merged(one).await);
-    world.becomes(one, "waiting_ci").await;
+    world.waits_because(one, "A reviewer requested changes on PR #1.").await;
     world.approve(one).await;
     world.landed(&[one]).await;
     world.finish().await;
@@ -70,7 +64,9 @@ async fn a_squash_whose_checks_github_does_not_see_yet_is_tried_again_and_then_w
     let [one] = world.stack([("one", "main")]).await;
     world.refuse(Call::Squash, 405, "Required status check \"ci\" is expected.", 4).await;
     world.start(one).await;
-    world.becomes(one, "waiting_ci").await;
+    world
+        .waits_because(one, "GitHub does not merge PR #1 for now. It says: `Required status check \"ci\" is expected.`")
+        .await;
     assert!(!world.is_merged(one).await);
     world.commit_status(&world.head("one").await, "ci", "success").await;
     world.landed(&[one]).await;
@@ -122,7 +118,7 @@ async fn a_preparation_that_conflicts_aborts_before_anything_has_landed() {
     // Resolved by hand, and started again.
     world.merge_into("two", "one").await;
     world.ci_passes("ci").await;
-    world.start(one).await;
+    world.start_again(one).await;
     world.landed(&[one, two, three]).await;
     world.finish().await;
 }
@@ -213,7 +209,7 @@ async fn a_root_that_is_closed_aborts_and_can_be_started_again_once_it_is_open()
     world.told(two, "is orphaned").await;
     world.reopen(one).await;
     world.ci_passes("ci").await;
-    world.start(one).await;
+    world.start_again(one).await;
     world.landed(&[one, two]).await;
     world.finish().await;
 }
@@ -227,7 +223,7 @@ async fn a_descendant_that_is_closed_during_the_cascade_is_skipped() {
     world.struck().await;
     world.close(two).await;
     world.landed(&[one, three]).await;
-    world.told(two, "Descendant #2 was closed during cascade, skipping.").await;
+    world.told(one, "Descendant #2 was closed during cascade, skipping.").await;
     world.finish().await;
 }
 
@@ -240,20 +236,38 @@ async fn a_train_whose_only_descendant_is_closed_is_done_with_what_landed() {
     world.struck().await;
     world.close(two).await;
     world.landed(&[one]).await;
-    world.told(two, "Descendant #2 was closed during cascade, skipping.").await;
+    world.told(one, "Descendant #2 was closed during cascade, skipping.").await;
     world.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_descendant_whose_branch_is_deleted_during_the_cascade_is_skipped() {
     let world = Trains::new().await;
-    let [one, two, three] = world.stack([("one", "main"), ("two", "one"), ("three", "one")]).await;
+    let [one, _, three] = world.stack([("one", "main"), ("two", "one"), ("three", "one")]).await;
+    // That the pull request was closed with its branch, nobody hears.
+    world.fault(json!({ "kind": "drop_webhook", "match": { "event": "pull_request.closed" } })).await;
     world.delay(Call::Squash, 1500).await;
     world.start(one).await;
     world.struck().await;
     world.delete_branch("two").await;
     world.landed(&[one, three]).await;
-    world.told(two, "skipping.").await;
+    world.told(one, "The branch `two` of descendant #2 was deleted during cascade, skipping.").await;
+    world.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn declarations_that_form_a_ring_behind_the_bots_back_abort() {
+    let world = Trains::wish().config(COMPARING).start().await;
+    let [one, two] = world.waiting([("one", "main"), ("two", "one")]).await;
+    world.push("one").await;
+    for event in ["pull_request.edited", "issue_comment.created"] {
+        world.fault(json!({ "kind": "drop_webhook", "match": { "event": event } })).await;
+    }
+    world.retarget(one, "two").await;
+    world.declares(one, two).await;
+    let record = world.becomes(one, "aborted").await;
+    assert_eq!(record["error"]["type"], "CycleDetected");
+    world.told(one, "Cycle detected in the predecessor declarations").await;
     world.finish().await;
 }
 
@@ -274,7 +288,7 @@ async fn a_review_that_is_dismissed_aborts_and_another_approval_alone_resumes_no
     world.ci("one", "ci", "success").await;
     world.settled().await;
     assert!(!world.is_merged(one).await, "the reviewer may have meant it");
-    world.start(one).await;
+    world.start_again(one).await;
     world.landed(&[one]).await;
     world.finish().await;
 }
@@ -336,7 +350,7 @@ async fn an_aborted_train_leaves_a_clean_worktree_and_goes_on_when_it_is_started
     world.start(one).await;
     world.becomes(one, "aborted").await;
     world.settled().await;
-    world.start(one).await;
+    world.start_again(one).await;
     world.landed(&[one, two]).await;
     world.finish().await;
 }

@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
+use crate::support::outage::Call;
 use crate::support::{POLLING, REPO, Rules, Trains};
 
 const MERGE: &str = "PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge";
@@ -46,7 +47,7 @@ async fn without_required_checks_nobody_waits_for_ci() {
 async fn blocked_by_a_check_waits_says_why_and_lands_when_the_check_passes() {
     let world = Trains::new().await;
     let [one] = world.waiting([("one", "main")]).await;
-    world.told(one, "**Why not yet:**").await;
+    world.waits_because(one, "The check `ci` has not finished on PR #1 at `SHA`.").await;
     assert!(!world.is_merged(one).await);
     world.ci("one", "ci", "success").await;
     world.landed(&[one]).await;
@@ -60,7 +61,7 @@ async fn blocked_by_a_missing_approval_waits_and_lands_when_it_is_given() {
     let [one] = world.stack([("one", "main")]).await;
     world.start(one).await;
     world.becomes(one, "waiting_ci").await;
-    world.told(one, "**Why not yet:**").await;
+    world.waits_because(one, "PR #1 lacks an approving review.").await;
     world.approve(one).await;
     world.landed(&[one]).await;
     world.finish().await;
@@ -77,7 +78,7 @@ async fn behind_at_the_root_is_updated_and_lands_when_ci_has_seen_the_update() {
     let before = world.head("one").await;
     world.start(one).await;
     world.until("the root is updated", async || (world.head("one").await != before).then_some(())).await;
-    world.becomes(one, "waiting_ci").await;
+    world.waits_because(one, "The check `ci` has not finished on PR #1 at `SHA`.").await;
     assert!(!world.is_merged(one).await, "CI has not seen that head");
     world.ci("one", "ci", "success").await;
     world.landed(&[one]).await;
@@ -90,14 +91,24 @@ async fn behind_at_a_root_that_conflicts_with_main_aborts() {
     world.protect(Rules { checks: &["ci"], strict: true, ..Rules::default() }).await;
     world.ci_waits("ci").await;
     let [one, two] = world.stack([("one", "main"), ("two", "one")]).await;
+    world.change_line("one", 40, "what one says").await;
     world.start(one).await;
     world.becomes(one, "waiting_ci").await;
-    world.change_line("one", 40, "what one says").await;
-    world.change_line("main", 40, "what main says").await;
+    world.commit_on_main("meanwhile.txt").await;
+    // Between GitHub's word that it is behind and the update, something more reaches main.
+    world.delay(Call::Fetch, 2000).await;
     world.ci("one", "ci", "success").await;
+    world.struck().await;
+    world.change_line("main", 40, "what main says").await;
     let record = world.becomes(one, "aborted").await;
     assert_eq!(record["error"]["type"], "MergeConflict");
-    world.told(one, "**Merge train aborted**").await;
+    world
+        .told(
+            one,
+            "Cannot update PR #1: merge conflicts with main. Please resolve conflicts locally and push, then re-issue \
+             `@merge-train start`.",
+        )
+        .await;
     world.told(two, "is halted").await;
     world.finish().await;
 }
@@ -205,11 +216,23 @@ async fn a_descendant_that_is_a_draft_is_waited_for() {
     world.acknowledged(declared).await;
     world.start(one).await;
     world.merged(one).await;
-    let record = world.becomes(one, "waiting_ci").await;
-    assert_eq!(record["current_pr"], two);
+    world.waits_because(one, "PR #2 is a draft.").await;
     assert!(!world.is_merged(two).await);
     world.ready(two).await;
     world.landed(&[one, two]).await;
+    world.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_root_that_is_turned_into_a_draft_is_waited_for() {
+    let world = Trains::new().await;
+    let [one] = world.waiting([("one", "main")]).await;
+    world.draft(one).await;
+    world.ci("one", "ci", "success").await;
+    world.waits_because(one, "PR #1 is a draft.").await;
+    assert!(!world.is_merged(one).await);
+    world.ready(one).await;
+    world.landed(&[one]).await;
     world.finish().await;
 }
 
@@ -277,5 +300,19 @@ async fn what_happens_to_an_older_head_wakes_nobody() {
     assert!(!world.is_merged(one).await);
     world.ci("one", "ci", "success").await;
     world.landed(&[one]).await;
+    world.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_never_came_is_made_up_for_by_polling_and_the_log_tells_so() {
+    let world = Trains::polling().await;
+    let [one] = world.waiting([("one", "main")]).await;
+    for event in ["check_suite", "check_run"] {
+        world.fault(json!({ "kind": "drop_webhook", "match": { "event": event }, "count": null })).await;
+    }
+    world.ci("one", "ci", "success").await;
+    world.landed(&[one]).await;
+    let log = world.daemon().log();
+    assert!(log.contains(r#""trigger":"poll","message":"evaluating cascade (poll fallback)""#), "it was no webhook");
     world.finish().await;
 }

@@ -190,8 +190,8 @@ async fn a_descendant_that_was_never_prepared_is_not_reconciled() {
     world.merge_by_hand(one, "squash").await;
     world.restart().await;
     let record = world.becomes(one, "aborted").await;
-    let error = record["error"]["type"].as_str().expect("a type");
-    assert!(matches!(error, "NotPrepared" | "MergedOutsideCascade"), "{record}");
+    assert_eq!(record["error"]["type"], "NotPrepared", "{record}");
+    world.told(two, "Descendant #2 was not prepared before squash. Manual intervention required").await;
     assert_eq!(world.pull(two).await["base"]["ref"], "one");
     world.finish().await;
 }
@@ -231,6 +231,9 @@ async fn with_state_and_status_comment_lost_a_person_has_to_look() {
     world.deletes(crate::support::ADMIN, comment).await;
     world.restart().await;
     world.ci("two", "ci", "success").await;
+    let record = world.becomes(two, "needs_manual_review").await;
+    assert_eq!(record["current_pr"], two);
+    world.told(two, "Train state was lost. Manual review required.").await;
     world.settled().await;
     assert!(!world.is_merged(two).await, "nobody knows how far it was");
     world.finish().await;
@@ -244,6 +247,7 @@ async fn killed_again_and_again_it_lands_everything_once() {
     let all = world.stack([("one", "main"), ("two", "one"), ("three", "two")]).await;
     world.push("one").await;
     world.start(all[0]).await;
+    world.until("the train is under way", async || (!world.train(all[0]).await.is_null()).then_some(())).await;
     for _ in 0..6 {
         let seen = world.state().await["recent_events"].as_array().map_or(0, Vec::len);
         world

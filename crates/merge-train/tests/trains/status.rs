@@ -166,9 +166,14 @@ async fn the_bots_own_pushes_wake_nobody_and_reset_nothing() {
     let all = world.waiting([("one", "main"), ("two", "one")]).await;
     world.ci("one", "ci", "success").await;
     world.retargeted(all[1]).await;
+    world
+        .until("the train waits for #2", async || {
+            let record = world.status(all[0]).await?;
+            (record["state"] == "waiting_ci" && record["current_pr"] == all[1]).then_some(())
+        })
+        .await;
     world.settled().await;
-    let record = world.becomes(all[0], "waiting_ci").await;
-    assert_eq!(record["current_pr"], all[1]);
+    assert_eq!(world.train(all[0]).await["state"], "waiting_ci");
     world.ci("two", "ci", "success").await;
     world.landed(&all).await;
     world.finish().await;

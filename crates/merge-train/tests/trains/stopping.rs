@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
 use serde_json::json;
 
 use crate::support::outage::Call;
@@ -18,7 +17,7 @@ async fn a_stopped_train_does_nothing_until_it_is_started_again() {
     world.ci_passes("ci").await;
     world.settled().await;
     assert!(!world.is_merged(one).await);
-    world.start(one).await;
+    world.start_again(one).await;
     world.landed(&[one, two]).await;
     world.finish().await;
 }
@@ -65,7 +64,7 @@ async fn a_stop_after_the_squash_leaves_the_rest_for_the_next_start() {
     world.becomes(one, "stopped").await;
     world.settled().await;
     // What was landed is landed: the next is to be brought to main before it can be a root.
-    world.start(one).await;
+    world.start_again(one).await;
     world.landed(&[two, three]).await;
     world.finish().await;
 }
@@ -146,17 +145,5 @@ async fn where_no_train_waits_there_is_nothing_to_retry() {
     let [one] = world.stack([("one", "main")]).await;
     world.says(AUTHOR, one, "@merge-train retry").await;
     world.told(one, "There is nothing to retry").await;
-    world.finish().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_train_is_started_and_stopped_through_the_api() {
-    let world = Trains::new().await;
-    let [one] = world.waiting([("one", "main")]).await;
-    let trains = world.daemon().get("/api/v1/repos/octocat/hello/trains").await;
-    assert_eq!(trains.0, 200, "{trains:?}");
-    let _ = Method::POST;
-    world.stop(one).await;
-    world.becomes(one, "stopped").await;
     world.finish().await;
 }

@@ -7,12 +7,14 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::Trains;
+use super::look::is_status;
 
 /// What differs from run to run, and what stands in its place.
 static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let pairs = [
         (r"\n*<!-- merge-train-note [^>]* -->", ""),
         (r"\b[0-9a-f]{40}\b", "SHA"),
+        (r"`[0-9a-f]{10}`", "`SHA`"),
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
         (r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME"),
         (r#""recovery_seq": \d+"#, r#""recovery_seq": SEQ"#),
@@ -39,8 +41,12 @@ impl Trains {
                 continue;
             }
             writeln!(told, "════ #{number} {}", self.standing(issue).await).expect("a string takes it");
-            for comment in comments {
-                told.push_str(&self.said(&comment).await);
+            // The status comment is written when its time comes, before or after what else is said.
+            let (status, others): (Vec<Value>, Vec<Value>) = comments.into_iter().partition(|comment| {
+                comment["user"]["type"] == "Bot" && is_status(comment["body"].as_str().expect("a body"))
+            });
+            for comment in status.iter().chain(&others) {
+                told.push_str(&self.said(comment).await);
             }
         }
         told

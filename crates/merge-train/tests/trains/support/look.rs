@@ -1,11 +1,13 @@
 //! What can be seen of a train, and waiting until it can be seen.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::Value;
 
+use super::conversation::normalised;
 use super::{REPO, Trains};
 use crate::serve::support::Database;
 
@@ -63,6 +65,25 @@ impl Trains {
         .await
     }
 
+    /// Waits until the status comment on a train's root gives this as the reason why the train does not move.
+    pub async fn waits_because(&self, root: u64, blocker: &str) {
+        let expected = format!("**Why not yet:** {blocker}\n");
+        let mut last = String::new();
+        let seen = tokio::time::timeout(PATIENCE, async {
+            loop {
+                let body = self.status_comment(root).await.map(|comment| comment["body"].clone());
+                last = normalised(body.as_ref().and_then(Value::as_str).unwrap_or_default());
+                if last.contains(&expected) {
+                    break;
+                }
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+            }
+        });
+        if seen.await.is_err() {
+            panic!("in vain: {expected}instead of it: {last}");
+        }
+    }
+
     /// What the daemon knows of the repository.
     pub async fn state(&self) -> Value {
         self.daemon().state(REPO).await
@@ -103,7 +124,7 @@ impl Trains {
     pub async fn landed(&self, numbers: &[u64]) {
         for number in numbers {
             self.until(&format!("#{number} lands"), async || {
-                self.expect_no_fault().await;
+                self.expect_no_fault(numbers).await;
                 self.is_merged(*number).await.then_some(())
             })
             .await;
@@ -116,11 +137,14 @@ impl Trains {
         }
     }
 
-    async fn expect_no_fault(&self) {
+    /// The trains of these pull requests run or wait, or are done.
+    async fn expect_no_fault(&self, numbers: &[u64]) {
         let state = self.state().await;
         for (root, train) in state["active_trains"].as_object().into_iter().flatten() {
+            let is_one_of_them = |number: &u64| train["original_root_pr"] == *number || train["current_pr"] == *number;
             let state = train["state"].as_str().unwrap_or_default();
-            assert!(matches!(state, "running" | "waiting_ci"), "the train of #{root} is {state}: {}", train["error"]);
+            let is_well = matches!(state, "running" | "waiting_ci") || !numbers.iter().any(is_one_of_them);
+            assert!(is_well, "the train of #{root} is {state}: {}", train["error"]);
         }
     }
 
@@ -151,15 +175,19 @@ impl Trains {
         self.until("everything is said", async || nothing_owed(&self.state().await).then_some(())).await;
     }
 
-    /// How often the daemon and everybody else called an endpoint: `PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge`.
-    pub async fn calls(&self, endpoint: &str) -> u64 {
-        let calls = self.control(Method::GET, "/calls", Value::Null).await;
-        calls["calls"][endpoint].as_u64().unwrap_or_default()
+    /// How often each endpoint was called since they were last forgotten, whoever called. git is not counted.
+    pub async fn all_calls(&self) -> BTreeMap<String, u64> {
+        let calls = self.control(Method::GET, "/calls", Value::Null).await["calls"].clone();
+        serde_json::from_value(calls).expect("counts")
     }
 
-    /// How many calls the API of GitHub has taken, whoever made them. git is not counted.
-    pub async fn all_calls(&self) -> u64 {
-        self.control(Method::GET, "/calls", Value::Null).await["total"].as_u64().expect("a number")
+    /// The same of one: `PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge`.
+    pub async fn calls(&self, endpoint: &str) -> u64 {
+        self.all_calls().await.get(endpoint).copied().unwrap_or_default()
+    }
+
+    pub async fn forget_calls(&self) {
+        self.control(Method::DELETE, "/calls", Value::Null).await;
     }
 
     /// Waits until `look` finds something.
@@ -172,7 +200,18 @@ impl Trains {
                 tokio::time::sleep(BETWEEN_LOOKS).await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+        match tokio::time::timeout(PATIENCE, waiting).await {
+            Ok(found) => found,
+            Err(_) => panic!("in vain: {what}\n{}", self.known().await),
+        }
+    }
+
+    /// What the daemon knows, for whoever has to find out why something did not happen.
+    async fn known(&self) -> String {
+        let Some(daemon) = &self.daemon else { return "there is no daemon".to_owned() };
+        let state = daemon.state(REPO).await;
+        let part = |name: &str| format!("{name}: {:#}", state[name]);
+        [part("active_trains"), part("outbox"), part("prs")].join("\n")
     }
 
     /// Waits until a pull request is based on the default branch.

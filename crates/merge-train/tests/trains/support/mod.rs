@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 pub use crate::serve::support::REPO;
 use crate::serve::support::{Daemon, World, http};
-pub use people::{ADMIN, AUTHOR, MAINTAINER, REVIEWER, STRANGER};
+pub use people::{ADMIN, AUTHOR, MAINTAINER, STRANGER};
 pub use rules::Rules;
 
 /// The default branch, unless a test wants another.
@@ -37,6 +37,8 @@ pub struct Trains {
     commits: Mutex<BTreeMap<String, Vec<String>>>,
     /// Branches into which somebody merged by hand, with conflicts settled in favour of the branch.
     resolved: Mutex<BTreeSet<String>>,
+    /// A check that every commit gets, and that only `ci` ends.
+    waiting_check: Mutex<Option<String>>,
     /// What daemons logged that are gone.
     old_logs: String,
     finished: bool,
@@ -81,6 +83,7 @@ impl Wish {
             origin: String::new(),
             commits: Mutex::default(),
             resolved: Mutex::default(),
+            waiting_check: Mutex::default(),
             old_logs: String::new(),
             finished: false,
         };
@@ -127,6 +130,8 @@ impl Trains {
 
 /// For tests in which a webhook is missing on purpose.
 pub const POLLING: &str = "[housekeeping]\npoll_interval_mins = 0.03\n";
+/// For tests in which nothing is heard of a repository that has no train.
+pub const COMPARING: &str = "[behavior]\nresync_interval_mins = 0.03\n";
 
 impl Drop for Trains {
     fn drop(&mut self) {

@@ -7,11 +7,14 @@ use super::{REPO, Trains};
 
 /// Longer than any test lasts.
 const FOREVER_MS: u64 = 600_000;
+const GIT_REFS: &str = "/octocat/hello.git/info/refs";
 const GIT_PUSH: &str = "/octocat/hello.git/git-receive-pack";
 
 /// What the daemon asks GitHub for, to be disturbed.
 #[derive(Clone, Copy)]
 pub enum Call {
+    /// What git asks first when it fetches or pushes.
+    Fetch,
     /// `git push`, the n-th from now on.
     Push(u64),
     Squash,
@@ -22,6 +25,7 @@ pub enum Call {
 impl Call {
     fn matcher(self) -> Value {
         match self {
+            Self::Fetch => json!({ "method": "GET", "path": GIT_REFS }),
             Self::Push(nth) => json!({ "method": "POST", "path": GIT_PUSH, "nth": nth }),
             Self::Squash => json!({ "method": "PUT", "path": format!("/repos/{REPO}/pulls/*/merge") }),
             Self::Retarget(number) => json!({ "method": "PATCH", "path": format!("/repos/{REPO}/pulls/{number}") }),
@@ -52,11 +56,6 @@ impl Trains {
         self.fault(fault).await;
     }
 
-    /// Pull requests whose predecessor landed are not brought to the default branch for now.
-    pub async fn hold_late_additions(&self) {
-        self.fault(json!({ "kind": "status", "status": 503, "count": null, "match": { "path": GIT_PUSH } })).await;
-    }
-
     /// Waits until one of the faults has struck.
     pub async fn struck(&self) {
         self.until("the fault strikes", async || {
@@ -81,9 +80,13 @@ impl Trains {
         self.daemon = Some(daemon);
     }
 
-    /// Everything that the daemon remembers is gone.
+    /// The daemon's disk is gone: all that it remembers, and its clones.
     pub fn lose_state(&self) {
         assert!(self.daemon.is_none(), "the daemon is not running");
-        std::fs::remove_dir_all(self.world.setup.state_dir()).expect("the state is removed");
+        for folder in [self.world.setup.state_dir(), self.world.setup.clones()] {
+            if folder.exists() {
+                std::fs::remove_dir_all(folder).expect("it is removed");
+            }
+        }
     }
 }

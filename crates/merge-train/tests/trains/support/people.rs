@@ -82,6 +82,16 @@ impl Trains {
         self.says(AUTHOR, pr, "@merge-train start").await
     }
 
+    /// Starts a train that had ended, and waits until it is under way again.
+    pub async fn start_again(&self, pr: u64) {
+        self.start(pr).await;
+        self.until(&format!("the train of #{pr} is under way again"), async || {
+            let train = self.train(pr).await;
+            (train["state"] != "aborted" && train["state"] != "stopped").then_some(())
+        })
+        .await;
+    }
+
     pub async fn stop(&self, pr: u64) -> u64 {
         self.says(AUTHOR, pr, "@merge-train stop").await
     }
