@@ -96,7 +96,8 @@ async fn a_stop_in_the_middle_of_a_slow_push_takes_effect_at_once_and_leaves_the
     let before = repo.head("halted-upper").await;
     let path = format!("/{}.git/git-receive-pack", repo.name());
     let ms = u64::try_from(SLOW_PUSH.as_millis()).expect("a few seconds");
-    yard.control(Method::POST, "/faults", json!({ "kind": "delay", "ms": ms, "match": { "path": path } })).await;
+    // It hangs and comes to nothing, so that whatever arrives was pushed afterwards.
+    yard.control(Method::POST, "/faults", json!({ "kind": "timeout", "ms": ms, "match": { "path": path } })).await;
 
     repo.start(halted[0]).await;
     let struck = async || {
