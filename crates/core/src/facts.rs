@@ -68,6 +68,8 @@ pub struct MergeFacts {
     pub number: PrNumber,
     /// The head that GitHub knows; its merge state can still be that of the head before.
     pub head_sha: Sha,
+    /// What it would be merged into.
+    pub base_ref: BranchName,
     pub state: MergeState,
     pub draft: bool,
     /// What GitHub says of the reviews; none where none are asked for.

@@ -34,27 +34,28 @@ impl Window {
 impl DedupeKey {
     /// Every delivery has one: a logical key where the event has an identity of its own, else that of its payload.
     pub fn of(delivery: &Delivery, payload: &RequestHash) -> Self {
-        match logical(delivery) {
+        match logical(delivery, payload) {
             Some(text) => Self { text, window: Window::Kept },
             None => Self { text: brief(delivery, payload), window: Window::Brief },
         }
     }
 }
 
-fn logical(delivery: &Delivery) -> Option<String> {
+fn logical(delivery: &Delivery, payload: &RequestHash) -> Option<String> {
     let action = delivery.action.as_deref().unwrap_or_default();
     match &delivery.happening {
         Happening::Comment(change, comment) => {
             let (pr, id, at) = (comment.pr, comment.id, comment.updated_at);
             Some(match change {
                 CommentChange::Created => format!("issue_comment:{pr}:{id}"),
-                CommentChange::Edited => format!("issue_comment:{pr}:{id}:edited:{at}"),
+                CommentChange::Edited => format!("issue_comment:{pr}:{id}:edited:{at}:{}", short(payload)),
                 CommentChange::Deleted => format!("issue_comment:{pr}:{id}:deleted"),
             })
         }
         Happening::Pull(pull) => Some(match action {
             "opened" => format!("pull_request:{}:opened:{}", pull.number, pull.head_sha),
-            "edited" => format!("pull_request:{}:edited:{}", pull.number, pull.updated_at),
+            // GitHub's time has whole seconds, and within one of them a base can be changed and changed back.
+            "edited" => format!("pull_request:{}:edited:{}:{}", pull.number, pull.updated_at, short(payload)),
             // A pull request is closed, reopened and closed again with one head, and a branch can be pushed back
             // to where it was: without the time the second would be lost.
             _ => format!("pull_request:{}:{action}:{}:{}", pull.number, pull.head_sha, pull.updated_at),
@@ -69,7 +70,11 @@ fn brief(delivery: &Delivery, payload: &RequestHash) -> String {
     if let Some(pr) = delivery.pr() {
         let _ = write!(text, ":{pr}");
     }
-    // Sixteen hexadecimal digits tell the payloads of five seconds apart.
-    let _ = write!(text, ":{}", &payload.as_str()[..16.min(payload.as_str().len())]);
+    let _ = write!(text, ":{}", short(payload));
     text
+}
+
+/// Sixteen hexadecimal digits tell payloads about one thing apart.
+fn short(payload: &RequestHash) -> &str {
+    &payload.as_str()[..16.min(payload.as_str().len())]
 }

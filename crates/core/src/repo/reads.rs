@@ -240,8 +240,8 @@ pub(super) fn merge_states(
             // Asked before the last reason to ask.
             continue;
         }
-        if fact.head_sha != known.head_sha {
-            // Of another head: GitHub is behind, or we are. Its merge state is not this head's.
+        if fact.head_sha != known.head_sha || fact.base_ref != known.base_ref {
+            // Of another head, or for another base: GitHub is behind, or we are. Its merge state is not about this.
             if !state.wanted.contains_key(pr) {
                 want_pull(*pr, WantReason::HeadDiffers, None, &mut plan);
             }

@@ -71,7 +71,15 @@ pub(super) fn comment(on: u64, id: u64, body: &str) -> CommentFacts {
 }
 
 pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
-    MergeFacts { number: pr(number), head_sha: sha(number), state, draft: false, review: None, ci: CiFacts::default() }
+    MergeFacts {
+        number: pr(number),
+        head_sha: sha(number),
+        base_ref: branch("main"),
+        state,
+        draft: false,
+        review: None,
+        ci: CiFacts::default(),
+    }
 }
 
 /// A worker without a disk: decides, applies, and keeps the log.

@@ -167,7 +167,8 @@ impl Standpoint<'_> {
             (Intended::Push(push), false) => Next::Do(Work::Push(push.clone())),
             (Intended::Push(push), true) => Next::Do(Work::Probe(push.clone())),
             (Intended::Squash { pull, head: Some(head) }, false) => {
-                Next::Do(Work::Squash { pull: *pull, head: head.clone(), via: self.via(*pull) })
+                let Some(base) = self.state.default_branch.clone() else { return Some(Next::Rest) };
+                Next::Do(Work::Squash { pull: *pull, head: head.clone(), base, via: self.via(*pull) })
             }
             (Intended::Squash { pull, .. }, _) => Next::Do(Work::Look { pull: *pull }),
             // Asking twice for the same base does no harm.

@@ -32,10 +32,11 @@ pub enum Work {
         head: Sha,
         default: BranchName,
     },
-    /// Squash-merge, if this is still the head.
+    /// Squash-merge, if these are still the head and the base.
     Squash {
         pull: PrNumber,
         head: Sha,
+        base: BranchName,
         via: Via,
     },
     /// Find out whether a pull request was merged, and as which commit.
@@ -270,6 +271,10 @@ pub enum Squashed {
     },
     /// The head is not the one that was found ready.
     HeadChanged,
+    /// It is not for the default branch any more.
+    BaseChanged {
+        base: BranchName,
+    },
     /// GitHub says no, in these words.
     Refused {
         message: String,

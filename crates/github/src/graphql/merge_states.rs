@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use merge_train_core::facts::{CiFacts, MergeFacts, MergeState, ReviewDecision};
-use merge_train_core::ids::{PrNumber, RepoId, Sha};
+use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ const PULLS_PER_CALL: usize = 50;
 /// For a server that finds fifty with all their checks too much for one question.
 const PULLS_PER_SMALL_CALL: usize = 10;
 /// What every server knows.
-const PLAIN_FIELDS: &str = "number headRefOid mergeStateStatus isDraft";
+const PLAIN_FIELDS: &str = "number headRefOid baseRefName mergeStateStatus isDraft";
 
 /// The merge states of those pull requests that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,6 +94,7 @@ impl Manner {
 struct Raw {
     number: PrNumber,
     head_ref_oid: Sha,
+    base_ref_name: BranchName,
     merge_state_status: String,
     is_draft: bool,
     #[serde(default)]
@@ -154,7 +155,15 @@ fn facts(raw: Raw) -> MergeFacts {
         Some(_) => Some(ReviewDecision::ReviewRequired),
     };
     let ci: CiFacts = raw.commits.ci_of(&raw.head_ref_oid);
-    MergeFacts { number: raw.number, head_sha: raw.head_ref_oid, state, draft: raw.is_draft, review, ci }
+    MergeFacts {
+        number: raw.number,
+        head_sha: raw.head_ref_oid,
+        base_ref: raw.base_ref_name,
+        state,
+        draft: raw.is_draft,
+        review,
+        ci,
+    }
 }
 
 #[cfg(test)]

@@ -112,6 +112,7 @@ impl Hub {
             Effect::ReadMergeStates { prs } => {
                 let fact = |pr: &PrNumber| MergeFacts {
                     head_sha: self.pulls[&pr.get()].head.clone(),
+                    base_ref: self.pulls[&pr.get()].base.clone(),
                     ..merge_facts(pr.get(), MergeState::Clean)
                 };
                 let result = Ok(prs.iter().map(fact).collect());

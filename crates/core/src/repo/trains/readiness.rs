@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Change, Next, Standpoint};
 use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
-use crate::ids::PrNumber;
+use crate::ids::{BranchName, PrNumber};
 use crate::repo::event::{Event, WantReason};
-use crate::repo::state::CachedPr;
+use crate::repo::state::{CachedPr, PrState};
 use crate::train::texts::halt::{self, Halt};
 use crate::train::why::{self, Reason};
 use crate::train::work::{Step, Work};
@@ -36,6 +36,10 @@ impl Standpoint<'_> {
         if self.needs_joining(current) {
             return self.join_late(current);
         }
+        if let Some(default) = self.left_behind(pr) {
+            let intent = Event::IntentRetarget { train_root: self.root, pr: current, new_base: default };
+            return Next::Change(Change::of([intent]));
+        }
         let readiness = self.readiness(train, pr);
         match readiness {
             Readiness::Reading => Next::Rest,
@@ -45,6 +49,17 @@ impl Standpoint<'_> {
             Readiness::Behind => self.catch_up_current(train, pr),
             Readiness::Ready => self.freeze(train),
         }
+    }
+
+    /// The default branch, if the pull request is related to what landed and yet still based on that one's branch: it was
+    /// thought to be retargeted, and is not.
+    fn left_behind(&self, pr: &CachedPr) -> Option<BranchName> {
+        let default = self.state.default_branch.as_ref()?;
+        let below = self.state.pr(pr.predecessor?)?;
+        let is_left = pr.predecessor_squash_reconciled.is_some()
+            && matches!(below.state, PrState::Merged { .. })
+            && below.head_ref.as_ref() == Some(&pr.base_ref);
+        (is_left && pr.base_ref != *default).then(|| default.clone())
     }
 
     fn readiness(&self, train: &TrainRecord, pr: &CachedPr) -> Readiness {

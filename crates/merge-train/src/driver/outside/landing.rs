@@ -19,7 +19,20 @@ const LONGEST_WAIT: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Errand<'_> {
-    pub(super) async fn squash(&self, pull: PrNumber, head: &Sha, via: Via) -> Result<Squashed, Failure> {
+    /// GitHub guards the head, and nothing guards the base: it is looked at just before.
+    pub(super) async fn squash(
+        &self,
+        pull: PrNumber,
+        head: &Sha,
+        base: &BranchName,
+        via: Via,
+    ) -> Result<Squashed, Failure> {
+        let now = self.urgent().pull(pull).await.map_err(of_github)?.facts;
+        match now.state {
+            PullState::Merged { merge_commit_sha: Some(commit), .. } => return Ok(Squashed::Merged { commit }),
+            PullState::Open if now.base_ref != *base => return Ok(Squashed::BaseChanged { base: now.base_ref }),
+            PullState::Open | PullState::Closed { .. } | PullState::Merged { .. } => {}
+        }
         let message = self.squash_message(pull).await?;
         let merge = SquashMerge { head, title: message.title.as_deref(), message: message.body.as_deref() };
         match via {

@@ -139,6 +139,7 @@ fn answer(effect: Effect, requested_at: Timestamp) -> Input {
             let clean = |pr: &PrNumber| MergeFacts {
                 number: *pr,
                 head_sha: head(*pr),
+                base_ref: branch("main"),
                 state: MergeState::Clean,
                 draft: false,
                 review: None,

@@ -35,6 +35,12 @@ impl Standpoint<'_> {
             unmergeable => {
                 let halt = self.why_not_merged(step, pull, unmergeable);
                 match (self.train(), step) {
+                    // It is the one that landed which is wrong; this one is told that it waits.
+                    (Some(train), Step::AddLate { landed })
+                        if self.stood_at(landed.pull) && is_foreign(unmergeable) =>
+                    {
+                        self.halted(train, landed.pull, &halt)
+                    }
                     (_, Step::AddLate { .. }) => self.give_up_late(pull, Some(&halt)),
                     (Some(train), _) => self.halted(train, pull, &halt),
                     (None, _) => Change::default(),
@@ -202,6 +208,11 @@ impl Standpoint<'_> {
             None => self.give_up_late(push.pull, Some(&halt)),
         }
     }
+}
+
+/// Whether somebody merged the predecessor in a way that nothing can be related to.
+fn is_foreign(merged: &Merged) -> bool {
+    matches!(merged, Merged::NotASquash { .. })
 }
 
 fn kind(step: &Step) -> PushKind {

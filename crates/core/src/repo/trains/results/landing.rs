@@ -52,6 +52,7 @@ impl Standpoint<'_> {
         let pull = train.current_pr;
         match squashed {
             Squashed::Merged { commit } => self.squashed(train, commit),
+            Squashed::BaseChanged { .. } => self.thought_over(train, Some(self.dropped("GitHub has another base"))),
             Squashed::HeadChanged => self.thought_over(train, Some(self.dropped("GitHub has another head"))),
             Squashed::Refused { message } if !may_pass(message) => {
                 self.halted(train, pull, &halt::squash_refused(pull, message))

@@ -11,7 +11,7 @@ use super::World;
 use super::world::branch;
 
 async fn squash(world: &World, pull: PrNumber, head: &Sha, via: Via) -> Result<Squashed, Failure> {
-    match world.work(pull, Work::Squash { pull, head: head.clone(), via }).await? {
+    match world.work(pull, Work::Squash { pull, head: head.clone(), base: branch("main"), via }).await? {
         Outcome::Squashed(squashed) => Ok(squashed),
         other => panic!("{other:?}"),
     }

@@ -28,7 +28,7 @@ async fn without_templates_nothing_more_is_asked() {
     let one = world.open_pull("one", "main").await;
     let head = world.head("one").await;
     let via = merge_train_core::train::work::Via::Now;
-    world.work(one, Work::Squash { pull: one, head, via }).await.unwrap();
+    world.work(one, Work::Squash { pull: one, head, base: branch("main"), via }).await.unwrap();
     assert_eq!(world.calls("POST /graphql").await, 0);
     assert_eq!(world.calls("PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge").await, 1);
     world.finish().await;

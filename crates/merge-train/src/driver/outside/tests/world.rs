@@ -194,7 +194,7 @@ impl World {
     /// Squashes what the pull request has; the commit that landed.
     pub async fn squash(&self, root: PrNumber, pull: PrNumber, name: &str) -> Sha {
         let head = self.head(name).await;
-        match self.work(root, Work::Squash { pull, head, via: Via::Now }).await.unwrap() {
+        match self.work(root, Work::Squash { pull, head, base: branch("main"), via: Via::Now }).await.unwrap() {
             Outcome::Squashed(Squashed::Merged { commit }) => commit,
             other => panic!("{other:?}"),
         }
