@@ -4,6 +4,7 @@ mod answers;
 mod doctor;
 mod idempotency;
 mod kill;
+mod native;
 mod outage;
 mod plan;
 mod settings;

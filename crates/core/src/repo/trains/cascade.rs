@@ -117,7 +117,10 @@ impl Standpoint<'_> {
 
     fn retargeting(&self, train: &TrainRecord) -> Next {
         let Some(next) = train.cascade_phase.remaining().next() else {
-            return Next::Change(self.hand_over(train, train.cascade_phase.completed()));
+            let mut next = train.cascade_phase.completed().to_vec();
+            let native = self.state.descendants(train.current_pr).filter(|number| self.is_native(*number));
+            next.extend(native.filter(|number| self.state.pr(*number).is_some_and(CachedPr::is_ours)));
+            return Next::Change(self.hand_over(train, &next));
         };
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.state.pr(next) {
@@ -247,9 +250,13 @@ impl Standpoint<'_> {
         })
     }
 
+    /// Whether it is in a stack that GitHub itself keeps: what stands on it there is brought into order by GitHub.
+    pub(super) fn is_native(&self, number: PrNumber) -> bool {
+        self.state.pr(number).is_some_and(|pr| pr.stack_position.is_some())
+    }
+
     pub(super) fn via(&self, pull: PrNumber) -> Via {
-        let is_native = self.state.pr(pull).is_some_and(|pr| pr.stack_position.is_some());
-        if is_native || self.settings.merge_in_background { Via::Background } else { Via::Now }
+        if self.is_native(pull) || self.settings.merge_in_background { Via::Background } else { Via::Now }
     }
 
     /// The branch of what landed, if it is to go.

@@ -52,7 +52,7 @@ fn may_have_come(events: &[Event]) -> bool {
 
 fn is_late(state: &RepoState, number: PrNumber) -> bool {
     let Some(pr) = state.prs.get(&number) else { return false };
-    let is_settled = pr.late_refused.as_ref() == Some(&pr.head_sha) || pr.stack_position.is_some();
+    let is_settled = pr.late_refused.as_ref() == Some(&pr.head_sha);
     let is_known = state.details.contains_key(&number) || state.starts.contains_key(&number);
     let may_be = pr.is_ours() && !is_settled && !is_known && is_unrelated(state, pr);
     may_be && stands_there(state, pr) && !is_promised(state, number, pr)
@@ -65,8 +65,11 @@ fn stands_there(state: &RepoState, pr: &CachedPr) -> bool {
     Some(&pr.base_ref) == below || Some(&pr.base_ref) == state.default_branch.as_ref()
 }
 
-/// Whether its predecessor has landed, and it is not related to that.
+/// Whether its predecessor has landed, and it is not related to that. In a stack that GitHub keeps, GitHub sees to it.
 fn is_unrelated(state: &RepoState, pr: &CachedPr) -> bool {
+    if pr.stack_position.is_some() {
+        return false;
+    }
     let below = pr.predecessor.and_then(|below| state.prs.get(&below));
     pr.predecessor_squash_reconciled.is_none()
         && below.is_some_and(|below| matches!(below.state, PrState::Merged { .. }))

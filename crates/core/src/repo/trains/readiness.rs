@@ -207,7 +207,9 @@ impl Standpoint<'_> {
         if size > most {
             return self.halt(train, self.root_or(current), &halt::grown_too_large(size, most));
         }
-        let phase = CascadePhase::preparing(self.standing_on(current));
+        let mut frozen = self.standing_on(current);
+        frozen.retain(|number| !self.is_native(*number));
+        let phase = CascadePhase::preparing(frozen);
         let head = self.state.pr(current).map(|pr| pr.head_sha.clone());
         let change = Change::of([self.transition(train, phase, head)]);
         Next::Change(self.misplaced(current).into_iter().fold(change, |change, (pr, told)| change.saying(pr, told)))
