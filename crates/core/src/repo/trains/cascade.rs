@@ -179,7 +179,8 @@ impl Standpoint<'_> {
         match descendants {
             [] => {
                 let default = self.state.default_branch.clone().unwrap_or_else(|| fallback(self, train.current_pr));
-                let text = notice::completed(&landed, &default);
+                let commit = |number: &PrNumber| (*number, self.state.pr(*number).and_then(merge_commit));
+                let text = notice::completed(&landed.iter().map(commit).collect::<Vec<_>>(), &default);
                 change.events.push(Event::StatusClosing { train_root: root, text });
                 change.events.push(Event::TrainCompleted { root_pr: root });
             }

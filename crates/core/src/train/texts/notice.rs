@@ -1,7 +1,7 @@
 //! What people are told about a train that goes on, or that ended without fault.
 
 use super::{advise, branch, list};
-use crate::ids::{BranchName, PrNumber};
+use crate::ids::{BranchName, PrNumber, Sha};
 
 /// The train goes on without a descendant that somebody closed.
 pub fn skipped_closed(pr: PrNumber) -> String {
@@ -67,9 +67,13 @@ pub fn forced_stop(closed: &[PrNumber]) -> String {
     format!("Train forcibly stopped by admin.{consequence}")
 }
 
-/// All of it landed.
-pub fn completed(landed: &[PrNumber], default_branch: &BranchName) -> String {
-    format!("Train completed. Landed on {}: {}.", branch(default_branch), list(landed))
+/// All of it landed, each as a commit on the default branch.
+pub fn completed(landed: &[(PrNumber, Option<Sha>)], default_branch: &BranchName) -> String {
+    let lines = landed.iter().map(|(pr, commit)| match commit {
+        Some(commit) => format!("\n- #{pr} as {commit}"),
+        None => format!("\n- #{pr}"),
+    });
+    format!("Train completed. Landed on {}:\n{}", branch(default_branch), lines.collect::<String>())
 }
 
 /// A train that had halted gives way to one that begins where it stood.

@@ -150,7 +150,7 @@ fn notice_texts() -> Vec<Named> {
         ("notice_stopped", notice::stopped(pr(123), pr(124))),
         ("notice_forced_stop", notice::forced_stop(&[])),
         ("notice_forced_stop_closing", notice::forced_stop(&prs(&[124, 125]))),
-        ("notice_completed", notice::completed(&prs(&[123, 124]), &main())),
+        ("notice_completed", notice::completed(&[(pr(123), Some(sha('a'))), (pr(124), None)], &main())),
         ("notice_succeeded", notice::succeeded(pr(124))),
         ("notice_fan_out_completed", notice::fan_out_completed(&prs(&[124, 125]))),
     ]
