@@ -4,6 +4,7 @@ mod forecast;
 mod storm;
 mod weather;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,9 +36,15 @@ async fn fifty_random_stacks_land_exactly_once_in_every_weather_or_say_why_not()
         rows.push(task.await.expect("what panics in it is caught"));
     }
     println!("{}", table(&rows));
+    let faults = faults_of(&rows);
+    println!("what went wrong how often: {faults:?}");
     let failed: Vec<String> =
         rows.iter().filter_map(|row| row.seen.as_ref().err().map(|why| format!("seed {}: {why}", row.seed))).collect();
     assert!(failed.is_empty(), "MERGE_TRAIN_TEST_SEED=… tries one of them alone:\n{}", failed.join("\n\n"));
+    if rows.len() == SEEDS.count() {
+        let spared: Vec<&String> = faults.iter().filter(|(_, struck)| **struck == 0).map(|(kind, _)| kind).collect();
+        assert!(spared.is_empty(), "these never struck: {spared:?}");
+    }
 }
 
 /// Each has a simulator and a daemon to itself: GitHub tells an app of one thing after the other, and what comes late in one
@@ -70,7 +77,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
 impl Row {
     fn line(&self) -> String {
         let (faults, outcome) = match &self.seen {
-            Ok(seen) => (seen.faults.to_string(), seen.outcome()),
+            Ok(seen) => (seen.faults.values().sum::<u64>().to_string(), seen.outcome()),
             Err(why) => ("?".to_owned(), format!("FAILED: {}", why.lines().next().unwrap_or_default())),
         };
         let (seed, took) = (self.seed.to_string(), format!("{:.1}s", self.took.as_secs_f64()));
@@ -80,6 +87,14 @@ impl Row {
 
 fn line([seed, shape, besides, faults, took, outcome]: [&str; 6]) -> String {
     format!("{seed:>4}  {shape:<10} {besides:<40} {faults:>6}  {took:>6}  {outcome}")
+}
+
+fn faults_of(rows: &[Row]) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for (kind, struck) in rows.iter().filter_map(|row| row.seen.as_ref().ok()).flat_map(|seen| &seen.faults) {
+        *all.entry(kind.clone()).or_default() += struck;
+    }
+    all
 }
 
 fn table(rows: &[Row]) -> String {

@@ -1,6 +1,6 @@
 //! One stack in its weather, and a person who looks after it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -17,12 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const NO_ANSWER: Duration = Duration::from_secs(8);
 /// How often they ask for the same before they give up.
 const MOST_STARTS: usize = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(400);
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// How a stack came through.
 pub struct Seen {
     pub landed: usize,
-    pub faults: u64,
+    /// What went wrong how often.
+    pub faults: BTreeMap<String, u64>,
     /// How often somebody said `start`.
     pub starts: usize,
     /// Why trains halted on the way, in their words.

@@ -1,5 +1,7 @@
 //! What goes wrong, how often.
 
+use std::collections::BTreeMap;
+
 use fastrand::Rng;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -57,9 +59,15 @@ fn with(mut fault: Value, occasions: Value) -> Value {
     fault
 }
 
-/// Ends the bad weather, and tells how often something went wrong.
-pub async fn clear(yard: &Yard) -> u64 {
+/// Ends the bad weather, and tells what went wrong how often.
+pub async fn clear(yard: &Yard) -> BTreeMap<String, u64> {
     let all = yard.control(Method::GET, "/faults", Value::Null).await;
     yard.control(Method::DELETE, "/faults", Value::Null).await;
-    all.as_array().expect("a list").iter().filter_map(|fault| fault["struck"].as_u64()).sum()
+    let mut struck = BTreeMap::new();
+    for fault in all.as_array().expect("a list") {
+        let status = fault.get("status").map(|status| format!(" {status}")).unwrap_or_default();
+        let name = format!("{}{status}", fault["kind"].as_str().expect("a kind"));
+        *struck.entry(name).or_default() += fault["struck"].as_u64().expect("a number");
+    }
+    struck
 }

@@ -138,10 +138,10 @@ pub async fn within<T, F: Future<Output = Option<T>>>(
     tokio::time::timeout(limit, waiting).await.map_err(|_| format!("in vain: {what}"))
 }
 
-/// The seeds to try: those of the test, or the one that the environment names.
+/// The seeds to try: those of the test, or those that the environment names, with commas between them.
 pub fn seeds(usual: impl Iterator<Item = u64>) -> Vec<u64> {
     match std::env::var("MERGE_TRAIN_TEST_SEED") {
-        Ok(seed) => vec![seed.parse().expect("MERGE_TRAIN_TEST_SEED is a number")],
+        Ok(named) => named.split(',').map(|seed| seed.parse().expect("MERGE_TRAIN_TEST_SEED is a number")).collect(),
         Err(_) => usual.collect(),
     }
 }
