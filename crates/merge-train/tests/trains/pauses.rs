@@ -65,7 +65,7 @@ async fn a_squash_whose_checks_github_does_not_see_yet_is_tried_again_and_then_w
     world.refuse(Call::Squash, 405, "Required status check \"ci\" is expected.", 4).await;
     world.start(one).await;
     world
-        .waits_because(one, "GitHub does not merge PR #1 for now. It says: `Required status check \"ci\" is expected.`")
+        .waits_because(one, "GitHub does not merge PR #1 for now. It says: `Required status check \"ci\" is expected`.")
         .await;
     assert!(!world.is_merged(one).await);
     world.commit_status(&world.head("one").await, "ci", "success").await;

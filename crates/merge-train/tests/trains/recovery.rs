@@ -197,49 +197,6 @@ async fn a_descendant_that_was_never_prepared_is_not_reconciled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_all_state_lost_a_train_goes_on_from_its_status_comment() {
-    let mut world = Trains::polling().await;
-    let all = world.waiting([("one", "main"), ("two", "one"), ("three", "two")]).await;
-    world.ci("one", "ci", "success").await;
-    world.merged(all[0]).await;
-    world
-        .until("the comment shows the next", async || {
-            let record = world.status(all[0]).await?;
-            (record["current_pr"] == all[1] && record["state"] == "waiting_ci").then_some(())
-        })
-        .await;
-    world.kill().await;
-    world.lose_state();
-    world.restart().await;
-    // A daemon that knows nothing looks at a repository when it hears of it.
-    world.ci_passes("ci").await;
-    world.landed(&all).await;
-    world.finish().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn with_state_and_status_comment_lost_a_person_has_to_look() {
-    let mut world = Trains::polling().await;
-    let [one, two] = world.waiting([("one", "main"), ("two", "one")]).await;
-    world.ci("one", "ci", "success").await;
-    world.merged(one).await;
-    world.retargeted(two).await;
-    world.settled().await;
-    world.kill().await;
-    world.lose_state();
-    let comment = world.status_comment(one).await.expect("a status comment")["id"].as_u64().expect("an id");
-    world.deletes(crate::support::ADMIN, comment).await;
-    world.restart().await;
-    world.ci("two", "ci", "success").await;
-    let record = world.becomes(two, "needs_manual_review").await;
-    assert_eq!(record["current_pr"], two);
-    world.told(two, "Train state was lost. Manual review required.").await;
-    world.settled().await;
-    assert!(!world.is_merged(two).await, "nobody knows how far it was");
-    world.finish().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn killed_again_and_again_it_lands_everything_once() {
     let mut world = Trains::wish().config(POLLING).start().await;
     world.protect(Rules { checks: &["ci"], ..Rules::default() }).await;

@@ -12,7 +12,7 @@ use super::{REPO, Trains};
 use crate::serve::support::Database;
 
 /// Long enough for a machine under load; nothing waits this long unless something is wrong.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 const STATE: &str = "<!-- merge-train-state";
 
