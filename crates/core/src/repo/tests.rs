@@ -9,6 +9,8 @@ mod notes;
 mod properties;
 mod reads;
 mod trains;
+mod trains_people;
+mod trains_unruly;
 
 use jiff::Timestamp;
 

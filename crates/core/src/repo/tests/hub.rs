@@ -15,6 +15,9 @@ pub(super) struct HubPull {
     pub base: BranchName,
     pub predecessor: Option<u64>,
     pub landed: Option<Sha>,
+    pub closed: bool,
+    /// The comment that declares the predecessor; somebody may have deleted it.
+    pub comment: Option<u64>,
 }
 
 #[derive(Clone)]
@@ -46,7 +49,8 @@ impl Hub {
             history.insert(head.clone(), own);
             let base = if *below == 0 { branch("main") } else { branch(&format!("feature-{below}")) };
             let predecessor = (*below != 0).then_some(*below);
-            pulls.insert(number, HubPull { head, base, predecessor, landed: None });
+            let comment = predecessor.map(|_| 100 + number);
+            pulls.insert(number, HubPull { head, base, predecessor, landed: None, closed: false, comment });
         }
         Self { pulls, main, history, squashes: Vec::new(), made: 2_000, seconds: 0 }
     }
@@ -63,14 +67,16 @@ impl Hub {
 
     /// The comment by which a pull request declares what it stands on.
     pub fn declaration(&self, number: u64) -> Option<CommentFacts> {
-        let below = self.pulls[&number].predecessor?;
-        Some(comment(number, 100 + number, &format!("@merge-train predecessor #{below}")))
+        let HubPull { predecessor, comment: id, .. } = self.pulls[&number].clone();
+        let below = predecessor?;
+        Some(comment(number, id?, &format!("@merge-train predecessor #{below}")))
     }
 
     pub fn facts(&self, number: u64) -> PullFacts {
-        let HubPull { head, base, landed, .. } = self.pulls[&number].clone();
+        let HubPull { head, base, landed, closed, .. } = self.pulls[&number].clone();
         let state = match landed {
             Some(commit) => PullState::Merged { merge_commit_sha: Some(commit), at: at(self.seconds) },
+            None if closed => PullState::Closed { at: at(self.seconds) },
             None => PullState::Open,
         };
         PullFacts { head_sha: head, base_ref: base, state, updated_at: at(self.seconds), ..pull(number) }
@@ -97,6 +103,12 @@ impl Hub {
         self.pulls.get_mut(&number).expect("there").head = new;
     }
 
+    /// Somebody changes a pull request in the web interface.
+    pub fn edit(&mut self, number: u64, how: impl FnOnce(&mut HubPull)) {
+        self.seconds += 1;
+        how(self.pulls.get_mut(&number).expect("there"));
+    }
+
     /// Does what an effect asks for, and answers.
     pub fn perform(&mut self, effect: &Effect, requested_at: Timestamp) -> Input {
         self.seconds += 1;
@@ -115,7 +127,11 @@ impl Hub {
                     base_ref: self.pulls[&pr.get()].base.clone(),
                     ..merge_facts(pr.get(), MergeState::Clean)
                 };
-                let result = Ok(prs.iter().map(fact).collect());
+                let is_open = |pr: &&PrNumber| {
+                    let HubPull { landed, closed, .. } = &self.pulls[&pr.get()];
+                    landed.is_none() && !closed
+                };
+                let result = Ok(prs.iter().filter(is_open).map(fact).collect());
                 Input::MergeStates { prs, requested_at, result }
             }
             Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
@@ -156,17 +172,22 @@ impl Hub {
                 found if found == head => Expected::Tree { default_head: self.main.clone(), tree: head.clone() },
                 found => Expected::HeadChanged { head: found.clone() },
             }),
-            Work::Squash { pull, head, .. } => Outcome::Squashed(self.squash(pull.get(), head)),
+            Work::Squash { pull, head, base, .. } => Outcome::Squashed(self.squash(pull.get(), head, base)),
             Work::Look { pull } => {
-                let HubPull { head, landed, .. } = &self.pulls[&pull.get()];
+                let HubPull { head, landed, closed, .. } = &self.pulls[&pull.get()];
                 Outcome::Seen(match landed {
                     Some(commit) => Seen::Merged { commit: Some(commit.clone()) },
+                    None if *closed => Seen::Closed,
                     None => Seen::Open { head: head.clone() },
                 })
             }
             Work::Prove { .. } => Outcome::Proved(Proof::Proven),
             Work::Retarget { pull, base } => {
-                self.pulls.get_mut(&pull.get()).expect("there").base = base.clone();
+                let pull = self.pulls.get_mut(&pull.get()).expect("there");
+                if pull.closed || pull.landed.is_some() {
+                    return Outcome::Retargeted(Retargeted::NotOpen);
+                }
+                pull.base = base.clone();
                 Outcome::Retargeted(Retargeted::Done)
             }
             Work::Worktrees(_) => Outcome::Tidied,
@@ -219,10 +240,16 @@ impl Hub {
         }
     }
 
-    fn squash(&mut self, number: u64, head: &Sha) -> Squashed {
+    fn squash(&mut self, number: u64, head: &Sha, base: &BranchName) -> Squashed {
         let pull = self.pulls[&number].clone();
+        if pull.base != *base {
+            return Squashed::BaseChanged { base: pull.base };
+        }
         assert_eq!(pull.base, branch("main"), "#{number} is squashed into another branch");
-        if let Some(below) = pull.predecessor {
+        if pull.closed {
+            return Squashed::Refused { message: "Pull Request is closed".to_owned() };
+        }
+        if let Some(below) = pull.predecessor.filter(|_| pull.comment.is_some()) {
             let landed = self.pulls[&below].landed.clone().expect("its predecessor landed first");
             assert!(self.contains(&pull.head, &landed), "#{number} lands without being related to #{below}");
         }

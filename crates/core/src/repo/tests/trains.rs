@@ -10,41 +10,41 @@ use crate::train::TrainState;
 use crate::train::work::Work;
 
 /// A worker, GitHub, and what is under way between them.
-struct Yard {
-    hub: Hub,
-    worker: Worker,
-    under_way: BTreeMap<EffectKey, Effect>,
+pub(super) struct Yard {
+    pub hub: Hub,
+    pub worker: Worker,
+    pub under_way: BTreeMap<EffectKey, Effect>,
 }
 
 impl Yard {
-    fn new(on: &[u64]) -> Self {
+    pub fn new(on: &[u64]) -> Self {
         let hub = Hub::new(on);
         let worker = hub.worker();
         Self { hub, worker, under_way: BTreeMap::new() }
     }
 
-    fn begin(&mut self, plan: Plan) {
+    pub fn begin(&mut self, plan: Plan) {
         for effect in plan.effects {
             self.under_way.entry(effect.key()).or_insert(effect);
         }
     }
 
-    fn feed(&mut self, input: &Input) {
+    pub fn feed(&mut self, input: &Input) {
         let plan = self.worker.feed(input);
         self.begin(plan);
     }
 
-    fn start(&mut self, root: u64) {
+    pub fn start(&mut self, root: u64) {
         self.start_as(root, 500 + root);
     }
 
-    fn start_as(&mut self, root: u64, id: u64) {
+    pub fn start_as(&mut self, root: u64, id: u64) {
         let plan = self.worker.comment_event(CommentChange::Created, comment(root, id, "@merge-train start"));
         self.begin(plan);
     }
 
     /// Does one of the things under way, and hears of it.
-    fn answer(&mut self, which: usize) {
+    pub fn answer(&mut self, which: usize) {
         let Some(key) = self.under_way.keys().nth(which % self.under_way.len().max(1)).copied() else {
             return self.tick();
         };
@@ -56,7 +56,7 @@ impl Yard {
     }
 
     /// Time goes by until something is due.
-    fn tick(&mut self) {
+    pub fn tick(&mut self) {
         let now = at(self.worker.clock);
         let wake = next_wake(&self.worker.state, &self.worker.settings, now);
         let wait = wake.map_or(1, |at| at.duration_since(now).as_secs().max(1));
@@ -65,7 +65,7 @@ impl Yard {
     }
 
     /// The process dies. Some of what was under way was done, and nobody heard of it.
-    fn crash(&mut self, done: &[bool]) {
+    pub fn crash(&mut self, done: &[bool]) {
         let under_way = std::mem::take(&mut self.under_way);
         for (effect, was_done) in under_way.values().zip(done.iter().chain(std::iter::repeat(&false))) {
             if *was_done {
@@ -82,7 +82,7 @@ impl Yard {
         self.feed(&Input::Resume);
     }
 
-    fn runs(&self) -> bool {
+    pub fn runs(&self) -> bool {
         !self.worker.state.starts.is_empty()
             || self
                 .worker
@@ -93,7 +93,7 @@ impl Yard {
     }
 
     /// Until nothing is under way and no train is left.
-    fn finish(&mut self) {
+    pub fn finish(&mut self) {
         for _ in 0..10_000 {
             if self.under_way.is_empty() && !self.runs() && self.worker.state.details.is_empty() {
                 return;
@@ -104,7 +104,7 @@ impl Yard {
         panic!("it never ends: {:?}\n{}", self.under_way, log.join("\n"));
     }
 
-    fn landed(&self) -> Vec<u64> {
+    pub fn landed(&self) -> Vec<u64> {
         self.hub.squashes.clone()
     }
 }

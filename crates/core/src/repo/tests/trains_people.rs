@@ -1,0 +1,1 @@
+//! What people do to pull requests while trains are under way.
