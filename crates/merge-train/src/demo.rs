@@ -1,230 +1,158 @@
-//! `merge-train demo`: a simulated GitHub with a repository, a stack of three pull requests, CI that runs and a
-//! conversation, made through the same API a bot would use.
+//! `merge-train demo`: a simulated GitHub with a stack of three pull requests, and a daemon that lands them.
 
-use std::fs;
+mod api;
+mod daemon;
+mod journey;
+mod stack;
+
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use anyhow::{Context, anyhow, ensure};
+use serde_json::json;
+use tokio::process::Command;
+use url::Url;
 
 use crate::telemetry;
+use api::Api;
+use daemon::{Access, Daemon};
+use stack::{FIX, Stack};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Check that everything is there, print it, and exit: 0 when it is, 1 when not.
+    /// Start the train, tell how it goes, and exit: 0 when everything has landed, 1 when not.
     #[arg(long)]
     once: bool,
-    /// The address to listen on; port 0 takes a free one.
+    /// The address the simulator listens on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:8930")]
     listen: SocketAddr,
 }
 
-const REPO: &str = "octocat/lighthouse";
-const REVIEWER: &str = "hubot";
-/// The checks of three small pull requests.
-const CI_DEADLINE: Duration = Duration::from_secs(60);
+const NAME: &str = "lighthouse";
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     telemetry::init_plain();
+    // From the first moment on: whatever is stopped tidies up.
+    let stopped = tokio::spawn(crate::sim::stop_signal());
     let data = tempfile::tempdir().context("no room for the demo's data")?;
-    let options = github_sim::Options { listen: args.listen, ..github_sim::Options::new(data.path()) };
-    let running = github_sim::start(options).await.with_context(|| {
+    let options = github_sim::Options { listen: args.listen, ..github_sim::Options::new(data.path().join("github")) };
+    let sim = github_sim::start(options).await.with_context(|| {
         format!("the simulator did not start; is {} taken? Another address: --listen 127.0.0.1:0", args.listen)
     })?;
-    let api = Api::new(&running.description())?;
-    seed(&api).await.context("the demo's repository could not be made")?;
-    let red = wait_for_ci(&api).await?;
-    let config = data.path().join("merge-train.toml");
-    fs::write(&config, configuration(&running.description())).context("no room for the demo's configuration")?;
-    let program = std::env::current_exe().map_or("merge-train".into(), |path| path.display().to_string());
-    println!("A GitHub of your own is running, with a stack of three pull requests in {REPO}.\n");
-    println!("  Look:     {}", running.urls().web(format!("/{REPO}")));
-    println!("  Join in:  comment on {}", running.urls().web(format!("/{REPO}/pull/1")));
-    println!("  Red CI:   {}", running.urls().web(format!("/{REPO}/pull/{red}")));
-    println!(
-        "  REST:     curl -H 'Authorization: Bearer {}' {}",
-        api.token,
-        running.urls().api(format!("/repos/{REPO}/pulls"))
-    );
-    println!("  git:      git clone {}", running.urls().web(format!("/{REPO}.git")));
-    println!("  Plan:     {program} plan --config {} '{REPO}#1'", config.display());
-    println!("  Tokens:   {}", data.path().join("sim.json").display());
-    if !args.once {
-        println!("\nCtrl-C stops it and removes its data.");
-        crate::sim::stop_signal().await?;
-    }
-    running.stop().await;
-    Ok(())
-}
-
-/// What a merge-train needs to know of this GitHub.
-fn configuration(description: &Value) -> String {
-    format!(
-        "[github]\napi_url = {}\ngraphql_url = {}\ngit_url = {}\ntoken = {}\n[git]\nclone_base_dir = \"repos\"\n",
-        description["api_url"], description["graphql_url"], description["git_url"], description["users"][0]["token"]
-    )
-}
-
-/// The files a pull request of the stack changes, on a branch cut from the one before.
-struct Layer {
-    branch: &'static str,
-    title: &'static str,
-    body: &'static str,
-    files: &'static [(&'static str, &'static str)],
-}
-
-const STACK: &[Layer] = &[
-    Layer {
-        branch: "farewell",
-        title: "Say goodbye, too",
-        body: "The lighthouse greets every ship that comes. Ships also leave.",
-        files: &[
-            ("farewell.sh", "#!/bin/sh\necho \"Fair winds, $1!\"\n"),
-            ("tests/farewell.sh", "test \"$(sh farewell.sh Anna)\" = 'Fair winds, Anna!'\n"),
-        ],
-    },
-    Layer {
-        branch: "fog-signal",
-        title: "Sound the horn in fog",
-        body: "Builds on #1.\n\n- [x] short blast\n- [ ] long blast",
-        files: &[
-            ("horn.sh", "#!/bin/sh\n[ \"$1\" = fog ] && echo TOOT\n"),
-            ("tests/horn.sh", "test \"$(sh horn.sh fog)\" = TOOT\n"),
-        ],
-    },
-    Layer {
-        branch: "count-ships",
-        title: "Count the ships",
-        body: "Builds on #2. The test is right, the script is not: a red check for someone to mend.",
-        files: &[
-            ("count.sh", "#!/bin/sh\necho $#\n"),
-            ("tests/count.sh", "test \"$(sh count.sh Anna Berta)\" = '2 ships'\n"),
-        ],
-    },
-];
-
-async fn seed(api: &Api) -> anyhow::Result<()> {
-    let reviewer = api.control("POST", "/users", json!({ "login": REVIEWER })).await?;
-    let reviewer = api.with_token(reviewer["token"].as_str().context("a new user has a token")?);
-    let (_, name) = REPO.split_once('/').context("owner/name")?;
-    let repo = json!({ "name": name, "auto_init": true, "description": "Greets ships.", "delete_branch_on_merge": true,
-                "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
-    api.call("POST", "/user/repos", repo).await?;
-    let ci = json!({ "name": "CI", "checks": [
-        { "name": "test", "command": "for t in tests/*.sh; do echo \"$t\"; sh \"$t\" || exit 1; done" },
-        { "name": "lint", "command": "for f in *.sh; do echo \"$f\"; sh -n \"$f\" || exit 1; done" },
-    ] });
-    put_file(api, "main", "greet.sh", "#!/bin/sh\necho \"Ahoy, $1!\"\n").await?;
-    put_file(api, "main", "tests/greet.sh", "test \"$(sh greet.sh Anna)\" = 'Ahoy, Anna!'\n").await?;
-    let mut base = "main";
-    for (number, layer) in (1..).zip(STACK) {
-        let tip = api.call("GET", &format!("/repos/{REPO}/git/ref/heads/{base}"), Value::Null).await?;
-        let new = json!({ "ref": format!("refs/heads/{}", layer.branch), "sha": tip["object"]["sha"] });
-        api.call("POST", &format!("/repos/{REPO}/git/refs"), new).await?;
-        for (path, content) in layer.files {
-            put_file(api, layer.branch, path, content).await?;
+    let mut daemon = Daemon::start(data.path(), &sim.description()).await?;
+    let stage = Stage::of(&sim, &daemon)?;
+    let show = async {
+        let stack = stage.set().await.context("the demo's repository could not be made")?;
+        println!(
+            "A GitHub of your own is running, with a stack of {} pull requests in {}, and a daemon to land them.\n",
+            stack.pulls.len(),
+            stage.api.repo
+        );
+        if args.once {
+            return perform(&stage, &stack).await;
         }
-        let pull = json!({ "title": layer.title, "body": layer.body, "head": layer.branch, "base": base });
-        api.call("POST", &format!("/repos/{REPO}/pulls"), pull).await?;
-        if number > 1 {
-            let declaration = json!({ "body": format!("@merge-train predecessor #{}", number - 1) });
-            api.call("POST", &format!("/repos/{REPO}/issues/{number}/comments"), declaration).await?;
-        }
-        base = layer.branch;
-    }
-    api.control("PUT", &format!("/repos/{REPO}/ci?run=heads"), ci).await?;
-    let review = json!({ "event": "APPROVE", "body": "Clear as a bell." });
-    reviewer.call("POST", &format!("/repos/{REPO}/pulls/1/reviews"), review).await?;
-    let comment = json!({ "body": "What should it print, `2` or `2 ships`? The test in #3 says the latter." });
-    reviewer.call("POST", &format!("/repos/{REPO}/issues/3/comments"), comment).await?;
-    Ok(())
+        print!("{}", guide(&stage, &stack));
+        std::future::pending().await
+    };
+    let outcome = tokio::select! {
+        // Ctrl-C reaches the daemon, too: that it ends then is no news.
+        biased;
+        _ = stopped => if args.once { Err(anyhow!("stopped before everything had landed")) } else { Ok(()) },
+        death = daemon.died() => Err(death),
+        outcome = Box::pin(show) => outcome,
+    };
+    daemon.stop().await;
+    sim.stop().await;
+    outcome
 }
 
-async fn put_file(api: &Api, branch: &str, path: &str, content: &str) -> anyhow::Result<()> {
-    let body = json!({ "message": format!("Add {path}"), "content": STANDARD.encode(content), "branch": branch });
-    api.call("PUT", &format!("/repos/{REPO}/contents/{path}"), body).await?;
-    Ok(())
+/// Who plays, and where.
+struct Stage {
+    api: Api,
+    daemon: Access,
+    config: PathBuf,
+    log: PathBuf,
+    program: PathBuf,
+    web: Url,
 }
 
-/// Waits until every check has ended; the pull request with the red one.
-async fn wait_for_ci(api: &Api) -> anyhow::Result<u64> {
-    let deadline = Instant::now() + CI_DEADLINE;
-    let mut red = None;
-    for number in 1..=STACK.len() as u64 {
-        let pull = api.call("GET", &format!("/repos/{REPO}/pulls/{number}"), Value::Null).await?;
-        let path =
-            format!("/repos/{REPO}/commits/{}/check-runs", pull["head"]["sha"].as_str().context("a head commit")?);
-        loop {
-            let answer = api.call("GET", &path, Value::Null).await?;
-            let runs = answer["check_runs"].as_array().context("a list of check runs")?;
-            if runs.len() == 2 && runs.iter().all(|run| run["status"] == "completed") {
-                if runs.iter().any(|run| run["conclusion"] == "failure") {
-                    red = Some(number);
-                }
-                break;
-            }
-            ensure!(Instant::now() < deadline, "CI of #{number} did not end within {} s", CI_DEADLINE.as_secs());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-    red.context("the check that should be red is green")
-}
-
-/// octocat's view of the simulator.
-struct Api {
-    http: reqwest::Client,
-    api_url: String,
-    control_url: String,
-    token: String,
-}
-
-impl Api {
-    fn new(description: &Value) -> anyhow::Result<Self> {
-        let text = |pointer: &str| {
-            description
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-                .with_context(|| format!("sim.json lacks {pointer}"))
-        };
+impl Stage {
+    fn of(sim: &github_sim::Running, daemon: &Daemon) -> anyhow::Result<Self> {
         Ok(Self {
-            http: reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build()?,
-            api_url: text("/api_url")?,
-            control_url: text("/control_url")?,
-            token: text("/users/0/token")?,
+            api: Api::new(&sim.description(), NAME)?,
+            daemon: daemon.access.clone(),
+            config: daemon.config.clone(),
+            log: daemon.log.clone(),
+            program: std::env::current_exe().unwrap_or_else(|_| "merge-train".into()),
+            web: sim.urls().web("").parse().context("the simulator's address")?,
         })
     }
 
-    fn with_token(&self, token: &str) -> Self {
-        Self {
-            http: self.http.clone(),
-            api_url: self.api_url.clone(),
-            control_url: self.control_url.clone(),
-            token: token.to_owned(),
-        }
+    /// A page of the repository, or the repository for git.
+    fn page(&self, rest: &str) -> String {
+        format!("{}{}{rest}", self.web, self.api.repo)
     }
 
-    async fn call(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
-        self.send(method, &format!("{}{path}", self.api_url), body).await
+    /// The stack, seen by the daemon as it comes into being.
+    async fn set(&self) -> anyhow::Result<Stack> {
+        let hook = json!({ "webhook_url": format!("{}/webhook", self.daemon.url) });
+        self.api.control("PATCH", "/app", hook).await?;
+        Stack::make(&self.api).await
     }
 
-    async fn control(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
-        self.send(method, &format!("{}{path}", self.control_url), body).await
+    /// `merge-train status`, as anybody would ask.
+    async fn print_status(&self) -> anyhow::Result<()> {
+        let mut status = Command::new(&self.program);
+        status.args(["status", &self.api.repo, "--server", &self.daemon.url]);
+        let ended = status.env("MERGE_TRAIN_API_KEY", &self.daemon.key).kill_on_drop(true).status().await?;
+        ensure!(ended.success(), "merge-train status: {ended}");
+        Ok(())
     }
+}
 
-    async fn send(&self, method: &str, url: &str, body: Value) -> anyhow::Result<Value> {
-        let mut request = self.http.request(method.parse()?, url).bearer_auth(&self.token);
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let (status, text) = (response.status(), response.text().await?);
-        if !status.is_success() {
-            bail!("{method} {url} answered {status}: {text}");
-        }
-        Ok(serde_json::from_str(&text).unwrap_or_default())
-    }
+/// The train from its start to its end, and what is there then.
+async fn perform(stage: &Stage, stack: &Stack) -> anyhow::Result<()> {
+    let landed = journey::land(&stage.api, &stage.daemon, stack).await;
+    println!("\ngit log --oneline {}", stack.default_branch);
+    print!("{}", journey::log(&stage.api, stack).await?);
+    println!("\nmerge-train status {}", stage.api.repo);
+    stage.print_status().await?;
+    landed
+}
+
+/// What there is to do and to see.
+fn guide(stage: &Stage, stack: &Stack) -> String {
+    let Stage { api, daemon, config, log, program, .. } = stage;
+    let (repo, bottom, red) = (&api.repo, stack.bottom(), &stack.red);
+    let (file, content) = FIX;
+    // Beside the configuration, so that it goes with it.
+    let clone = config.with_file_name(NAME);
+    let clone = clone.display();
+    let mut to_push = stage.web.clone();
+    // An address of http takes both.
+    let _ = (to_push.set_username(&api.login), to_push.set_password(Some(&api.token)));
+    let lines = [
+        format!("  Start:    comment `@merge-train start` on {}", stage.page(&format!("/pull/{bottom}"))),
+        "            The status comment there says how far the train is.".to_owned(),
+        format!("  Status:   {} status --server {} --key {}", program.display(), daemon.url, daemon.key),
+        format!("  Plan:     {} plan --config {} '{repo}#{bottom}'", program.display(), config.display()),
+        String::new(),
+        format!(
+            "A required check of #{} is red: the train lands what is below it, says why not yet, and waits.",
+            red.pull
+        ),
+        "Mend it, then or before the start, and the train goes on by itself:".to_owned(),
+        String::new(),
+        format!("  Red CI:   {}", stage.page(&format!("/pull/{}", red.pull))),
+        format!("  Mend it:  git clone -b {} {to_push}{repo}.git {clone}", red.branch),
+        format!("            printf '{}' > {clone}/{file}", content.replace('\n', "\\n")),
+        format!("            git -C {clone} commit -am 'Count in ships' && git -C {clone} push"),
+        String::new(),
+        format!("  Look:     {}", stage.page("")),
+        format!("  REST:     curl -H 'Authorization: Bearer {}' {}", api.token, api.url("/pulls")),
+        format!("  Log:      {}", log.display()),
+        String::new(),
+        "Ctrl-C stops all of it and removes its data.".to_owned(),
+    ];
+    lines.join("\n") + "\n"
 }
