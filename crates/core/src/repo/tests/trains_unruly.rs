@@ -122,7 +122,12 @@ impl Yard {
             Deed::Declare if pull.comment.is_none() && pull.predecessor.is_some() => {
                 self.hub.edit(number, |pull| pull.comment = Some(id));
                 let said = self.hub.declaration(number).expect("just made");
-                self.comment(CommentChange::Created, said);
+                self.comment(CommentChange::Created, said.clone());
+                // Who is refused takes it back.
+                if self.worker.known(number).predecessor.is_none() {
+                    self.hub.edit(number, |pull| pull.comment = None);
+                    self.comment(CommentChange::Deleted, said);
+                }
             }
             Deed::Stop => self.comment(CommentChange::Created, comment(number, id, "@merge-train stop")),
             Deed::Start => self.comment(CommentChange::Created, comment(number, id, "@merge-train start")),

@@ -55,7 +55,7 @@ fn undeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, input: &I
         input,
         Input::Delivery { delivery: Delivery { happening: Happening::Comment(CommentChange::Deleted, _), .. }, .. }
     );
-    let halt = if is_deleted { halt::declaration_deleted(pr) } else { halt::declaration_changed(pr, from, None) };
+    let halt = if is_deleted { halt::declaration_deleted(pr) } else { halt::declaration_changed(pr, Some(from), None) };
     halting::abort(draft, root, pr, &halt);
 }
 
@@ -64,8 +64,13 @@ fn redeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, to: PrNum
     if let Some(ring) = ring(&draft.state, pr) {
         return halting::abort(draft, root, pr, &halt::cycle(&ring));
     }
-    let Some(from) = open_predecessor(before, pr).filter(|from| *from != to) else { return };
-    halting::abort(draft, root, pr, &halt::declaration_changed(pr, from, Some(to)));
+    let from = open_predecessor(before, pr).filter(|from| *from != to);
+    // What is about to land by itself cannot stand on what has not landed: that one's train would deal with it, too.
+    let is_current = before.active_trains.get(&root).is_some_and(|train| train.current_pr == pr);
+    let is_on_open = open_predecessor(&draft.state, pr).is_some();
+    if from.is_some() || (is_current && is_on_open) {
+        halting::abort(draft, root, pr, &halt::declaration_changed(pr, from, Some(to)));
+    }
 }
 
 /// The way that leads from a pull request back to itself.

@@ -25,14 +25,12 @@ pub fn declaration_deleted(pr: PrNumber) -> Halt {
         ))
 }
 
-/// The comment that put the pull request into the stack says something else now, or nothing.
-pub fn declaration_changed(pr: PrNumber, from: PrNumber, to: Option<PrNumber>) -> Halt {
-    let now = match to {
-        Some(to) => format!("#{to}"),
-        None => "nothing".to_owned(),
-    };
+/// The comment that put the pull request into the stack, or was not there, says something else now, or nothing.
+pub fn declaration_changed(pr: PrNumber, from: Option<PrNumber>, to: Option<PrNumber>) -> Halt {
+    let named = |pr: Option<PrNumber>, none: &str| pr.map_or(none.to_owned(), |pr| format!("#{pr}"));
+    let (from, now) = (named(from, "none"), named(to, "nothing"));
     Halt::new("PredecessorDeclarationChanged", "Predecessor declaration changed mid-cascade")
-        .details(format!("PR #{pr} declared #{from} as its predecessor, and declares {now} now."))
+        .details(format!("PR #{pr} declared {from} as its predecessor, and declares {now} now."))
         .next("Make sure that the declarations say what the stack shall be, then re-issue `@merge-train start`.")
 }
 
