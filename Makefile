@@ -26,7 +26,7 @@ lint: ## Check format and lints.
 fmt: ## Format the code.
 	$(CARGO) fmt --all
 
-demo: ## Start the simulator with a story in it, and say where to look.
+demo: ## Start a GitHub with a stack of pull requests and a daemon to land it, and say what to do.
 	@scripts/setup build
 	$(CARGO) run --quiet --package merge-train -- demo
 

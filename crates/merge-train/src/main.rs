@@ -33,7 +33,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start a simulated GitHub with a stack of pull requests to look at.
+    /// Start a simulated GitHub with a stack of pull requests, and a daemon that lands it.
     Demo(demo::Args),
     /// Try out what the daemon depends on: configuration, git, signing, disk, database, GitHub.
     ///

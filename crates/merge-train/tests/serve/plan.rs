@@ -1,14 +1,12 @@
 //! `merge-train plan`, against a GitHub that must not notice.
 
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Command;
 
-use crate::support::{PATIENCE, REPO, World};
+use crate::support::{REPO, World};
 
 async fn plan(world: &World, words: &[&str]) -> Output {
     world.setup.command(&[&["plan"], words].concat()).output().await.expect("it runs")
@@ -211,29 +209,4 @@ async fn whoever_asks_for_the_wrong_thing_is_told_what_is_right() {
     assert!(help.status.success() && stdout(&help).contains("Exit code 0"), "{}", stdout(&help));
     assert_eq!(plan(&world, &[&format!("{REPO}#{alone}")]).await.status.code(), Some(0));
     world.sim.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_demos_stack_is_planned_as_the_demo_says() {
-    let mut demo = Command::new(env!("CARGO_BIN_EXE_merge-train"));
-    demo.args(["demo", "--listen", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
-    let mut demo = demo.spawn().expect("it starts");
-    let mut lines = BufReader::new(demo.stdout.take().expect("piped")).lines();
-    let config = async {
-        while let Some(line) = lines.next_line().await.expect("text") {
-            if line.trim_start().starts_with("Plan:") {
-                return line.split_whitespace().nth(4).expect("a path").to_owned();
-            }
-        }
-        panic!("it ended without a word of a plan");
-    };
-    let config = tokio::time::timeout(PATIENCE, config).await.expect("in time");
-    let mut plan = Command::new(env!("CARGO_BIN_EXE_merge-train"));
-    let output = plan.args(["plan", "--config", &config, "octocat/lighthouse#1"]).output().await.expect("it runs");
-    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-    assert!(stdout(&output).ends_with("8. squash #3 into `main`\n"), "no notes: {}", stdout(&output));
-    let pid = demo.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)).expect("it runs");
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
-    let ended = tokio::time::timeout(PATIENCE, demo.wait()).await.expect("it ends in time").expect("a status");
-    assert!(ended.success() && !Path::new(&config).exists(), "it removes its data");
 }

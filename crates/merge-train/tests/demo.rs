@@ -1,0 +1,199 @@
+//! `merge-train demo` as a process: what it shows, and what it leaves behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// Long enough for a machine under load.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+fn program(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_merge-train"));
+    command.args(words).stdin(Stdio::null()).kill_on_drop(true).env_remove("RUST_LOG");
+    command
+}
+
+/// The demo that waits for somebody to try it.
+struct Demo {
+    child: Child,
+    _stdout: Lines<BufReader<ChildStdout>>,
+    guide: String,
+}
+
+impl Demo {
+    async fn start() -> Self {
+        let mut command = program(&["demo", "--listen", "127.0.0.1:0"]);
+        // A setting in the environment is for another daemon.
+        command.env("MERGE_TRAIN_SERVER_BIND_ADDRESS", "nonsense");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut guide = String::new();
+        let told = async {
+            while !guide.contains("Ctrl-C") {
+                let line = lines.next_line().await.expect("text").expect("it goes on");
+                guide.push_str(&line);
+                guide.push('\n');
+            }
+        };
+        tokio::time::timeout(PATIENCE, told).await.expect("ready in time");
+        Self { child, _stdout: lines, guide }
+    }
+
+    /// The words of a command that the guide names.
+    fn command(&self, name: &str) -> Vec<&str> {
+        let line = self.guide.lines().find_map(|line| line.trim().strip_prefix(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {}", self.guide));
+        line.split_whitespace().map(|word| word.trim_matches('\'')).collect()
+    }
+
+    /// Where everything of it is.
+    fn data(&self) -> PathBuf {
+        let plan = self.command("Plan:");
+        let config = plan.iter().find(|word| word.ends_with(".toml")).expect("a configuration");
+        Path::new(config).parent().expect("a folder").to_owned()
+    }
+
+    /// Does what the guide says.
+    async fn follow(&self, name: &str) -> Output {
+        let words = self.command(name);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null()).kill_on_drop(true).output().await.expect("it runs")
+    }
+
+    /// Mends what is red, with the guide's own lines.
+    async fn mend(&self) {
+        let lines = self.guide.split_once("Mend it:").expect("how to mend it").1;
+        let script = lines.split_once("\n\n").expect("an end").0;
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", script]).stdin(Stdio::null()).kill_on_drop(true).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        for who in ["AUTHOR", "COMMITTER"] {
+            shell.env(format!("GIT_{who}_NAME"), "octocat").env(format!("GIT_{who}_EMAIL"), "octocat@example.com");
+        }
+        let output = shell.output().await.expect("it runs");
+        assert!(output.status.success(), "{script}: {}", text(&output.stderr));
+    }
+
+    /// The process of its daemon.
+    fn daemon(&self) -> Pid {
+        let parent = format!("PPid:\t{}\n", self.child.id().expect("it runs"));
+        let is_it = |folder: &Path| {
+            let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+            read("status").contains(&parent) && read("cmdline").contains("\0serve\0")
+        };
+        let mut processes = std::fs::read_dir("/proc").expect("Linux").flatten().map(|entry| entry.path());
+        let found = processes.find(|folder| is_it(folder)).expect("a daemon");
+        let id = found.file_name().and_then(|name| name.to_str()?.parse().ok());
+        id.and_then(Pid::from_raw).expect("a process id")
+    }
+
+    async fn ended(&mut self) -> (ExitStatus, String) {
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it ends in time").expect("ended");
+        let mut errors = String::new();
+        self.child.stderr.take().expect("piped").read_to_string(&mut errors).await.expect("text");
+        (status, errors)
+    }
+}
+
+/// Waits until it is so.
+async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
+    let wait = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[tokio::test]
+async fn once_lands_the_stack_and_shows_how() {
+    let run = program(&["demo", "--once", "--listen", "127.0.0.1:0"]).output();
+    let output = tokio::time::timeout(PATIENCE, run).await.expect("in time").expect("it runs");
+    let told = text(&output.stdout);
+    assert!(output.status.success(), "{}: {told}{}", output.status, text(&output.stderr));
+    let mut rest = told.as_str();
+    for step in [
+        "octocat comments on #1: @merge-train start\n",
+        "the train of #1 starts\n",
+        "#1 has landed as ",
+        "retarget #2 to the default branch\n",
+        "#2 has landed as ",
+        "#3 waits: The required check `test` failed on PR #3",
+        "octocat pushes a fix to count-ships\n",
+        "#3 has landed as ",
+        "the train has arrived\n",
+        "git log --oneline main\n",
+        " Count the ships (#3)\n",
+        " Sound the horn in fog (#2)\n",
+        " Say goodbye, too (#1)\n",
+        "No trains in octocat/lighthouse.\n",
+    ] {
+        let found = rest.find(step).unwrap_or_else(|| panic!("{step:?} is missing, or too early: {told}"));
+        rest = &rest[found + step.len()..];
+    }
+}
+
+#[tokio::test]
+async fn what_the_guide_says_works() {
+    let mut demo = Demo::start().await;
+    let plan = demo.follow("Plan:").await;
+    assert!(plan.status.success(), "{}{}", text(&plan.stdout), text(&plan.stderr));
+    assert!(text(&plan.stdout).ends_with("8. squash #3 into `main`\n"), "no notes: {}", text(&plan.stdout));
+
+    // The box on the page sends a form; the API is the same conversation.
+    let curl = demo.command("REST:");
+    let (token, pulls) = (curl[4], curl.last().expect("an address"));
+    let comments = format!("{}/issues/1/comments", pulls.trim_end_matches("/pulls"));
+    let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
+    let start = json!({ "body": "@merge-train start" });
+    let answer = http.post(&comments).bearer_auth(token).json(&start).send().await.expect("an answer");
+    assert!(answer.status().is_success(), "{answer:?}");
+    let red = "The required check `test` failed on PR #3";
+    eventually("the status says why not yet", async || {
+        let status = text(&demo.follow("Status:").await.stdout);
+        status.contains("2 of 3") && status.contains(red)
+    })
+    .await;
+    eventually("the status comment says why not yet", async || {
+        let said: Value = http.get(&comments).send().await.expect("an answer").json().await.expect("JSON");
+        let texts = said.as_array().expect("a list").iter().filter_map(|comment| comment["body"].as_str());
+        texts.into_iter().any(|body| body.contains("**Why not yet:**") && body.contains(red))
+    })
+    .await;
+
+    demo.mend().await;
+    eventually("all of it has landed", async || {
+        let all = http.get(format!("{pulls}?state=all")).send().await.expect("an answer");
+        let all: Value = all.json().await.expect("JSON");
+        all.as_array().expect("a list").iter().all(|pull| pull["merged_at"].is_string())
+    })
+    .await;
+    let data = demo.data();
+    let pid = Pid::from_raw(i32::try_from(demo.child.id().expect("it runs")).expect("an id")).expect("an id");
+    let daemon = demo.daemon();
+    kill_process(pid, Signal::INT).expect("it runs");
+    let (status, errors) = demo.ended().await;
+    assert!(status.success(), "{status}: {errors}");
+    assert!(!data.exists(), "it removes its data");
+    assert!(kill_process(daemon, Signal::TERM).is_err(), "it stops its daemon");
+}
+
+#[tokio::test]
+async fn a_daemon_that_dies_is_reported_with_its_last_words() {
+    let mut demo = Demo::start().await;
+    let data = demo.data();
+    kill_process(demo.daemon(), Signal::KILL).expect("it runs");
+    let (status, errors) = demo.ended().await;
+    assert_eq!(status.code(), Some(1), "{errors}");
+    assert!(errors.contains("error: the daemon has ended (signal: 9"), "{errors}");
+    assert!(errors.contains("command=\"predecessor #2\""), "the end of its log: {errors}");
+    assert!(!data.exists(), "it removes its data");
+}
