@@ -115,7 +115,10 @@ fn pull(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::PrStateChanged { pr, state: name, at } => {
             let closed_at = Some(at.unwrap_or(ts));
             change(state, *pr, |pr| match name {
-                PrStateName::Open => pr.state = PrState::Open,
+                PrStateName::Open => {
+                    pr.state = PrState::Open;
+                    pr.late_refused = None;
+                }
                 PrStateName::Merged => pr.state = PrState::Merged { merge_commit_sha: None, closed_at },
                 PrStateName::Closed => {
                     pr.state = PrState::Closed { closed_at };
@@ -131,10 +134,12 @@ fn pull(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::PredecessorDeclared { pr, predecessor, comment } => change(state, *pr, |pr| {
             pr.predecessor = Some(*predecessor);
             pr.predecessor_comment = *comment;
+            pr.declared_at = Some(ts);
         }),
         Event::PredecessorRemoved { pr } => change(state, *pr, |pr| {
             pr.predecessor = None;
             pr.predecessor_comment = None;
+            pr.declared_at = Some(ts);
         }),
         Event::MergeStateObserved { pr, state: merge_state, draft, review, ci, .. } => {
             change(state, *pr, |pr| {
@@ -290,6 +295,7 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
         author: None,
         predecessor: None,
         predecessor_comment: None,
+        declared_at: None,
         predecessor_squash_reconciled: None,
         merge_state: MergeState::Unknown,
         review: None,

@@ -83,7 +83,12 @@ pub(super) fn awaited(state: &RepoState, pull: &PullFacts, now: Timestamp, plan:
         let mut after = state.clone();
         plan.events.iter().for_each(|event| apply(&mut after, event, now));
         let mut meant = Plan::default();
-        heard(&after, CommentChange::Created, comment, now, &mut meant);
+        if comment.pr == pull.number {
+            heard(&after, CommentChange::Created, comment, now, &mut meant);
+        } else if let Some(pr) = after.prs.get(&comment.pr) {
+            // What else it commands was heard when it came.
+            declared(&after, pr, CommentChange::Created, comment, now, &mut meant);
+        }
         plan.events.extend(meant.events);
         plan.effects.extend(meant.effects);
     }
@@ -98,20 +103,35 @@ pub(super) fn disappointed(state: &RepoState, predecessor: PrNumber, now: Timest
 }
 
 /// All declarations of one pull request, read from GitHub, oldest first. Nobody is answered: they were, when they spoke.
-pub(super) fn surveyed(pr: Option<&CachedPr>, pull: &PullFacts, comments: &[&CommentFacts]) -> Option<Event> {
+pub(super) fn surveyed(
+    state: &RepoState,
+    requested_at: Timestamp,
+    pull: &PullFacts,
+    comments: &[&CommentFacts],
+) -> Option<Event> {
     let number = pull.number;
+    let pr = state.prs.get(&number);
+    if pr.and_then(|pr| pr.declared_at).is_some_and(|at| at > requested_at) {
+        // What was heard since is newer.
+        return None;
+    }
+    let is_refused = |predecessor: PrNumber| {
+        let pr = pr.map(|pr| CachedPr { base_ref: pull.base_ref.clone(), ..pr.clone() });
+        pr.is_some_and(|pr| matches!(membership::judge(state, number, &pr, predecessor), Verdict::Refused(_)))
+    };
     let mut own = comments.iter().filter(|comment| comment.author == pull.author);
     match pr.and_then(|pr| pr.predecessor_comment) {
         Some(id) => {
             let said = own.find(|comment| comment.id == id).and_then(|comment| predecessor(comment));
             match said {
                 Some(predecessor) if Some(predecessor) == pr?.predecessor || predecessor == number => None,
+                Some(predecessor) if is_refused(predecessor) => None,
                 Some(predecessor) => Some(Event::PredecessorDeclared { pr: number, predecessor, comment: Some(id) }),
                 None => Some(Event::PredecessorRemoved { pr: number }),
             }
         }
         None => own.find_map(|comment| {
-            let predecessor = predecessor(comment).filter(|predecessor| *predecessor != number)?;
+            let predecessor = predecessor(comment).filter(|other| *other != number && !is_refused(*other))?;
             Some(Event::PredecessorDeclared { pr: number, predecessor, comment: Some(comment.id) })
         }),
     }

@@ -21,7 +21,7 @@ pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timest
         requested(&mut draft, key, *request);
     }
     commands::handle(&mut draft, input);
-    trains::run(&mut draft);
+    trains::run(&mut draft, state);
     draft.finish()
 }
 

@@ -136,7 +136,7 @@ pub(super) fn surveyed(
         plan.events.extend(one.events);
         if pull.state == crate::facts::PullState::Open {
             let comments = said.remove(&pull.number).unwrap_or_default();
-            let declared = comments::surveyed(state.prs.get(&pull.number), pull, &comments);
+            let declared = comments::surveyed(state, requested_at, pull, &comments);
             plan.events.extend(declared.filter(|event| !plan.events.contains(event)));
             if pull.head_repo == crate::facts::HeadRepo::Same {
                 outdated.insert(pull.number);

@@ -100,6 +100,8 @@ pub struct PersistedPr {
     author: Option<UserId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     predecessor_comment: Option<CommentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    declared_at: Option<Timestamp>,
     #[serde(default = "unknown")]
     merge_state: MergeState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,6 +245,7 @@ impl PersistedPr {
             replaced_heads: pr.replaced.clone(),
             landed_by: pr.landed_by,
             late_refused: pr.late_refused.clone(),
+            declared_at: pr.declared_at,
             stack_position: pr.stack_position,
             merge_state_wanted_since: pr.merge_state_wanted_since,
             updated_at: pr.updated_at,
@@ -274,6 +277,7 @@ impl PersistedPr {
             replaced: self.replaced_heads,
             landed_by: self.landed_by,
             late_refused: self.late_refused,
+            declared_at: self.declared_at,
             stack_position: self.stack_position,
             merge_state_wanted_since: self.merge_state_wanted_since,
             updated_at: self.updated_at,

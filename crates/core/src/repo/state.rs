@@ -9,7 +9,7 @@ use super::event::{CommentRef, SyncReason};
 use super::outbox::Outbox;
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
-use crate::train::detail::Details;
+use crate::train::detail::{Details, is_live};
 use crate::train::{Policy, TrainRecord, Trains};
 
 /// The pull-request cache and the trains of one repository. Changed by `apply` alone.
@@ -61,6 +61,8 @@ pub struct CachedPr {
     pub predecessor: Option<PrNumber>,
     /// The comment that declares the predecessor; only its edits and its deletion count.
     pub predecessor_comment: Option<CommentId>,
+    /// When it was declared, or the declaration taken back: who asked GitHub before that heard the older word.
+    pub declared_at: Option<Timestamp>,
     pub predecessor_squash_reconciled: Option<Sha>,
     pub merge_state: MergeState,
     pub review: Option<ReviewDecision>,
@@ -231,7 +233,9 @@ impl RepoState {
                     || train.current_pr == number
                     || train.cascade_phase.frozen_descendants().contains(&number)
             };
-            if let Some(train) = self.active_trains.values().find(aboard) {
+            // One that halted may still be remembered where another has taken over.
+            let live = self.active_trains.values().find(|train| is_live(train.state) && aboard(train));
+            if let Some(train) = live.or_else(|| self.active_trains.values().find(aboard)) {
                 return Some(train.original_root_pr);
             }
             next = self.prs.get(&number).and_then(|pr| pr.predecessor);

@@ -81,9 +81,9 @@ pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
 }
 
 /// Lets every train go on as far as it can by itself, and asks for what each needs done.
-pub(super) fn run(draft: &mut Draft<'_>) {
+pub(super) fn run(draft: &mut Draft<'_>, before: &RepoState) {
     late::find(draft);
-    start::automatically(draft);
+    start::automatically(draft, before);
     let starting: Vec<PrNumber> = draft.state.starts.keys().copied().collect();
     for pr in starting {
         start::advance(draft, pr);
@@ -154,10 +154,10 @@ impl Standpoint<'_> {
         }
     }
 
-    /// The old worktree is removed before new ones are made.
+    /// The old worktree is removed before new ones are made. One that cannot be removed keeps nobody.
     fn waits_for_worktrees(&self) -> bool {
         let parted_from = self.detail.parted_from.and_then(|old| self.state.details.get(&old));
-        parted_from.is_some_and(|old| old.tidying.is_some())
+        parted_from.is_some_and(|old| old.tidying.is_some() && old.attempts < results::QUIET_FAILURES)
     }
 
     /// What was begun is brought to its end first.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::status::Why;
 use super::work::{Push, PushKind, Tidying};
-use super::{TrainState, Trains};
+use super::{CascadePhase, TrainState, Trains};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::{Event, PushDetail};
 
@@ -216,8 +216,12 @@ fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
             settle(detail);
             detail.forget_rechecks();
         }),
-        Event::PhaseTransition { train_root, .. } => change(details, *train_root, |detail| {
+        Event::PhaseTransition { train_root, phase, .. } => change(details, *train_root, |detail| {
             settle(detail);
+            if matches!(phase, CascadePhase::Preparing { .. }) {
+                // It is of the squash before.
+                detail.known_before = None;
+            }
             detail.why = None;
             detail.held = false;
             detail.timed_out = false;

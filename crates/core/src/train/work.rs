@@ -202,9 +202,11 @@ pub enum Merged {
     },
     /// The descendant does not contain the head of its predecessor that landed.
     NotPrepared,
-    /// What landed is no squash: why, for people.
+    /// What landed is no squash: how it landed instead, for people.
     NotASquash {
         reason: String,
+        /// The same with what to do about a pull request that came late.
+        advice: String,
     },
 }
 

@@ -102,6 +102,34 @@ pub enum NotSquash {
     Rewound { pull: PrNumber, parent: Oid, known_before: Oid },
 }
 
+impl NotSquash {
+    /// How it landed instead, as a sentence without advice.
+    pub fn how(&self) -> String {
+        match self {
+            Self::Merge { pull } => format!("#{pull} was merged with merge (not squash)."),
+            Self::NoParent { pull, commit } => format!("The merge commit {commit} of #{pull} has no parent."),
+            Self::ParentElsewhere { pull, parent } => {
+                format!("{parent}, the parent of the merge commit of #{pull}, is not in the default branch history.")
+            }
+            Self::CommitElsewhere { pull, commit } => {
+                format!("The merge commit {commit} of #{pull} is not in the default branch history.")
+            }
+            Self::Rebase { pull, parent } => format!(
+                "#{pull} was merged with rebase (not squash): {parent}, the parent of its merge commit, is another of its \
+                 commits."
+            ),
+            Self::FastForward { pull } => format!("#{pull} was merged by fast-forward (not squash)."),
+            Self::HistoryKept { pull, commit } => {
+                format!("The own commits of #{pull} are in the default branch history below its merge commit {commit}.")
+            }
+            Self::Rewound { pull, parent, known_before } => format!(
+                "#{pull} was merged onto {parent}, which does not contain {known_before}, the head of the default branch \
+                 before."
+            ),
+        }
+    }
+}
+
 impl Objects {
     /// Looks whether the merge commit of a landed pull request is a squash: it has one parent, both are on the default
     /// branch, and the parent was the default branch's head just before.

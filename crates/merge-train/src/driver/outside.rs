@@ -152,9 +152,7 @@ impl Errand<'_> {
             Work::Expect { pull, head, default } => {
                 self.expect(root, *pull, head, default).await.map(Outcome::Expected)
             }
-            Work::Squash { pull, head, base, via } => {
-                self.squash(*pull, head, base, *via).await.map(Outcome::Squashed)
-            }
+            Work::Squash { pull, head, base, via } => self.squash(*pull, head, base, *via).await.map(Outcome::Squashed),
             Work::Look { pull } => self.look(*pull).await.map(Outcome::Seen),
             Work::Prove { landed, default } => self.prove(root, landed, default).await.map(Outcome::Proved),
             Work::Retarget { pull, base } => self.retarget(*pull, base).await.map(Outcome::Retargeted),

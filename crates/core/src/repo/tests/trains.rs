@@ -169,6 +169,33 @@ fn a_stop_is_final_until_somebody_starts_again() {
 }
 
 #[test]
+fn a_train_that_was_stopped_says_so_until_what_was_on_board_goes_on() {
+    let mut yard = Yard::new(&[0, 1, 1]);
+    yard.worker.comment_event(CommentChange::Deleted, comment(3, 103, "@merge-train predecessor #1"));
+    yard.start(1);
+    while yard.landed().is_empty() {
+        yard.answer(0);
+    }
+    let plan = yard.worker.comment_event(CommentChange::Created, comment(1, 900, "@merge-train stop"));
+    yard.under_way.retain(|key, _| *key != EffectKey::Train(pr(1)));
+    yard.begin(plan);
+    // It was never on board, and goes its own way.
+    let plan = yard.worker.comment_event(CommentChange::Created, comment(3, 203, "@merge-train predecessor #1"));
+    yard.begin(plan);
+    yard.start_as(3, 901);
+    for _ in 0..200 {
+        yard.answer(0);
+    }
+    assert_eq!(yard.landed(), [1, 3]);
+    let status = &yard.worker.state.details[&pr(1)].status;
+    assert_eq!(status.shown, yard.worker.state.active_trains[&pr(1)].recovery_seq, "#2 is still left by it");
+    yard.start_as(1, 902);
+    yard.finish();
+    assert_eq!(yard.landed(), [1, 3, 2]);
+    assert!(yard.worker.state.active_trains.is_empty());
+}
+
+#[test]
 fn an_answer_to_a_question_that_no_longer_stands_changes_nothing() {
     let mut yard = Yard::new(&[0]);
     yard.start(1);

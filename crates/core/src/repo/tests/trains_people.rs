@@ -2,8 +2,9 @@
 
 use super::trains::Yard;
 use super::*;
+use crate::inbox::Key;
 use crate::train::TrainState;
-use crate::train::work::Work;
+use crate::train::work::{Outcome, Proof, Squashed, Step, Work};
 
 impl Yard {
     /// Goes on until the state is as asked for.
@@ -41,6 +42,13 @@ impl Yard {
         self.begin(plan);
     }
 
+    /// What the train asked for comes to this.
+    fn answers(&mut self, root: u64, outcome: Outcome) {
+        let effect = self.under_way.remove(&EffectKey::Train(pr(root)));
+        let Some(Effect::Train { root, work }) = effect else { panic!("nothing is under way") };
+        self.feed(&Input::Worked { root, work, result: Ok(outcome) });
+    }
+
     fn standing(&self, root: u64) -> Option<TrainState> {
         self.worker.state.active_trains.get(&pr(root)).map(|train| train.state)
     }
@@ -72,4 +80,260 @@ fn a_root_that_is_put_onto_an_open_pull_request_ends_its_own_train() {
     yard.told(2);
     yard.said(2, 102, "@merge-train predecessor #1");
     assert_eq!(yard.error(2), Some("PredecessorDeclarationChanged"));
+}
+
+#[test]
+fn a_train_that_halted_long_ago_does_not_hide_the_one_that_is_under_way() {
+    let mut yard = Yard::new(&[0, 0]);
+    yard.start(1);
+    yard.until(|yard| yard.standing(1).is_some());
+    yard.hub.edit(1, |pull| pull.closed = true);
+    yard.told(1);
+    assert_eq!(yard.standing(1), Some(TrainState::Aborted));
+    // It is put onto another one, and lands with that.
+    yard.hub.edit(1, |pull| {
+        pull.closed = false;
+        pull.base = branch("feature-2");
+        (pull.predecessor, pull.comment) = (Some(2), Some(101));
+    });
+    yard.told(1);
+    yard.said(1, 101, "@merge-train predecessor #2");
+    yard.start(2);
+    yard.until(|yard| yard.worker.state.active_trains.get(&pr(2)).is_some_and(|train| train.current_pr == pr(1)));
+    yard.said(1, 901, "@merge-train start");
+    assert!(yard.worker.state.starts.is_empty(), "it is on board already");
+    yard.said(1, 902, "@merge-train stop");
+    assert_eq!(yard.standing(2), Some(TrainState::Stopped));
+}
+
+#[test]
+fn a_review_of_what_has_landed_ends_no_train() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.start(1);
+    yard.until(|yard| !yard.landed().is_empty() && yard.worker.state.active_trains[&pr(1)].current_pr == pr(2));
+    let pull = crate::facts::ReviewedPull { number: pr(1), head_sha: yard.hub.pulls[&1].head.clone() };
+    let happening = Happening::Review { pull, state: crate::facts::ReviewState::Dismissed };
+    let plan = yard.worker.heard("pull_request_review", Some("dismissed"), happening);
+    yard.take(plan);
+    assert_ne!(yard.standing(1), Some(TrainState::Aborted));
+}
+
+#[test]
+fn a_command_beside_a_declaration_that_waits_for_its_predecessor_is_given_once() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    let said = comment(1, 7, "@merge-train predecessor #5\n@merge-train status");
+    worker.comment_event(CommentChange::Created, said);
+    worker.feed(&Input::Fetched { pr: pr(5), requested_at: at(0), result: Ok(Some(pull(5))) });
+    let given = |recorded: &&Recorded| matches!(recorded.event, Event::CommandGiven { .. });
+    assert_eq!(worker.log.iter().filter(given).count(), 1);
+}
+
+#[test]
+fn an_edit_that_waits_for_its_predecessor_gives_no_command() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    let said = comment(1, 7, "@merge-train predecessor #5\n@merge-train start");
+    worker.comment_event(CommentChange::Edited, said);
+    worker.feed(&Input::Fetched { pr: pr(5), requested_at: at(0), result: Ok(Some(pull(5))) });
+    assert!(!worker.log.iter().any(|recorded| matches!(recorded.event, Event::CommandGiven { .. })));
+}
+
+#[test]
+fn who_is_left_out_is_told_once_however_often_the_squash_is_tried() {
+    let mut yard = Yard::new(&[0, 1, 1]);
+    yard.hub.edit(3, |pull| pull.base = branch("elsewhere"));
+    yard.told(3);
+    let warned = yard.notes(3).len();
+    yard.start(1);
+    for _ in 0..2 {
+        yard.until_next(1, |work| matches!(work, Work::Squash { .. }));
+        yard.answers(1, Outcome::Squashed(Squashed::Refused { message: "Please try again".to_owned() }));
+    }
+    yard.until(|yard| !yard.landed().is_empty());
+    assert_eq!(yard.notes(3).len(), warned + 1, "{:?}", yard.notes(3));
+}
+
+#[test]
+fn a_descendant_that_is_given_another_base_after_the_freeze_is_left_out() {
+    for phase in ["Preparing", "SquashPending"] {
+        let mut yard = Yard::new(&[0, 1, 1]);
+        yard.start(1);
+        match phase {
+            "Preparing" => yard.until_next(1, |work| matches!(work, Work::Merge { step: Step::Prepare { .. }, .. })),
+            _ => yard.until_next(1, |work| matches!(work, Work::Squash { .. })),
+        }
+        yard.hub.edit(3, |pull| pull.base = branch("elsewhere"));
+        yard.told(3);
+        yard.finish();
+        assert_eq!(yard.landed(), [1, 2], "{phase}");
+        assert_eq!(yard.hub.pulls[&3].base, branch("elsewhere"), "{phase}");
+    }
+}
+
+#[test]
+fn a_merge_commit_by_somebody_else_is_not_taken_for_a_wrong_squash_of_the_train() {
+    let mut yard = Yard::new(&[0, 1, 2]);
+    yard.start(1);
+    yard.until(|yard| !yard.landed().is_empty());
+    yard.until_next(1, |work| matches!(work, Work::Expect { pull, .. } if *pull == pr(2)));
+    yard.hub.edit(2, |pull| pull.landed = Some(sha(1_000)));
+    yard.told(2);
+    yard.until_next(1, |work| matches!(work, Work::Prove { .. }));
+    yard.answers(1, Outcome::Proved(Proof::NotASquash { reason: "it has two parents".to_owned() }));
+    assert_eq!(yard.error(1), Some("MergedOutsideCascade"));
+}
+
+#[test]
+fn a_start_after_one_that_was_refused_because_the_rules_could_not_be_read_reads_them_at_once() {
+    let mut yard = Yard::new(&[0]);
+    yard.start(1);
+    let denied = Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None };
+    yard.under_way.remove(&EffectKey::ReadPolicy).expect("the rules are read");
+    yard.feed(&Input::PolicyRead { result: Err(denied) });
+    assert!(yard.worker.state.starts.is_empty(), "refused");
+    yard.start_as(1, 900);
+    assert!(yard.under_way.contains_key(&EffectKey::ReadPolicy));
+    yard.finish();
+    assert_eq!(yard.landed(), [1]);
+}
+
+#[test]
+fn a_pull_request_that_github_does_not_have_any_more_ends_the_train() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.start(1);
+    yard.until(|yard| yard.standing(1).is_some());
+    yard.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(yard.worker.clock), result: Ok(Vec::new()) });
+    yard.feed(&Input::Fetched { pr: pr(1), requested_at: at(yard.worker.clock), result: Ok(None) });
+    assert_eq!(yard.standing(1), Some(TrainState::Aborted));
+}
+
+#[test]
+fn a_survey_that_was_asked_for_before_a_declaration_does_not_undo_it() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
+    let asked = at(yard.worker.clock);
+    let before = yard.hub.perform(&Effect::Survey, asked);
+    yard.worker.clock += 1;
+    // Deleted after GitHub answered, before the answer came.
+    let said = yard.hub.declaration(2).expect("declared");
+    yard.worker.comment_event(CommentChange::Deleted, said);
+    yard.worker.feed(&before);
+    assert_eq!(yard.worker.known(2).predecessor, None);
+    yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
+    yard.hub.edit(2, |pull| pull.comment = None);
+    let before = yard.hub.perform(&Effect::Survey, at(yard.worker.clock));
+    yard.worker.clock += 1;
+    yard.said(2, 300, "@merge-train predecessor #1");
+    yard.worker.feed(&before);
+    assert_eq!(yard.worker.known(2).predecessor, Some(pr(1)));
+}
+
+#[test]
+fn a_declaration_that_was_refused_does_not_count_after_the_next_survey() {
+    let mut yard = Yard::new(&[0, 0]);
+    yard.said(2, 102, "@merge-train predecessor #1");
+    assert_eq!(yard.worker.known(2).predecessor, None, "its base is the default branch");
+    yard.hub.edit(2, |pull| (pull.predecessor, pull.comment) = (Some(1), Some(102)));
+    yard.worker.clock += 1;
+    yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
+    let found = yard.hub.perform(&Effect::Survey, at(yard.worker.clock));
+    yard.worker.feed(&found);
+    assert_eq!(yard.worker.known(2).predecessor, None);
+}
+
+#[test]
+fn a_stack_that_starts_by_itself_and_is_refused_is_told_so_once() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.worker.settings.auto_start = true;
+    let ready = |yard: &mut Yard| {
+        let happening = Happening::Status {
+            sha: yard.hub.pulls[&1].head.clone(),
+            state: crate::facts::StatusState::Success,
+            context: format!("ci-{}", yard.worker.clock),
+        };
+        let plan = yard.worker.heard("status", None, happening);
+        yard.take(plan);
+        let check = crate::facts::Check { verdict: crate::facts::Verdict::Passed, required: true };
+        let ci = CiFacts { checks: [("ci".to_owned(), check)].into(), ..CiFacts::default() };
+        let requested_at = at(yard.worker.clock);
+        let fact = MergeFacts { ci, ..merge_facts(1, MergeState::Clean) };
+        yard.under_way.remove(&EffectKey::ReadMergeStates);
+        yard.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at, result: Ok(vec![fact]) });
+        if yard.under_way.remove(&EffectKey::ReadPolicy).is_some() {
+            let denied = Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None };
+            yard.feed(&Input::PolicyRead { result: Err(denied) });
+        }
+        yard.worker.clock += 10_000;
+    };
+    for _ in 0..3 {
+        ready(&mut yard);
+    }
+    assert_eq!(yard.notes(1).len(), 1, "{:?}", yard.notes(1));
+}
+
+#[test]
+fn a_descendant_that_was_behind_is_looked_at_again_before_the_train_is_ended_for_it() {
+    let mut yard = Yard::new(&[0, 1]);
+    let (prs, requested_at) = (vec![pr(2)], at(yard.worker.clock));
+    let fact = MergeFacts { base_ref: branch("feature-1"), ..merge_facts(2, MergeState::Behind) };
+    yard.worker.feed(&Input::MergeStates { prs, requested_at, result: Ok(vec![fact]) });
+    assert_eq!(yard.worker.known(2).merge_state, MergeState::Behind);
+    yard.start(1);
+    yard.finish();
+    assert_eq!(yard.landed(), [1, 2]);
+}
+
+#[test]
+fn trains_that_parted_go_on_although_the_old_worktree_cannot_be_removed() {
+    let mut yard = Yard::new(&[0, 1, 1]);
+    yard.start(1);
+    yard.until_next(1, |work| matches!(work, Work::Worktrees(_)));
+    for _ in 0..400 {
+        let key = EffectKey::Train(pr(1));
+        if let Some(Effect::Train { root, work: work @ Work::Worktrees(_) }) = yard.under_way.remove(&key) {
+            let reason = "No space left on device".to_owned();
+            let result = Err(Failure { reason, kind: FailureKind::Transient, retry_at: None });
+            yard.feed(&Input::Worked { root, work, result });
+        } else {
+            yard.answer(0);
+        }
+    }
+    assert_eq!(yard.landed().len(), 3);
+}
+
+#[test]
+fn a_train_that_cannot_read_how_its_pull_request_stands_says_so() {
+    let mut yard = Yard::new(&[0]);
+    yard.start(1);
+    yard.until(|yard| yard.standing(1).is_some());
+    for _ in 0..20 {
+        if yard.under_way.remove(&EffectKey::ReadMergeStates).is_some() {
+            let reason = "502".to_owned();
+            let result = Err(Failure { reason, kind: FailureKind::Transient, retry_at: None });
+            yard.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(yard.worker.clock), result });
+        } else {
+            yard.answer(0);
+        }
+    }
+    assert!(yard.worker.state.why(pr(1)).is_some());
+    yard.finish();
+    assert_eq!(yard.landed(), [1]);
+}
+
+#[test]
+fn what_was_closed_while_its_predecessor_landed_is_brought_into_order_when_it_is_reopened() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.hub.edit(1, |pull| pull.landed = Some(sha(1_000)));
+    yard.told(1);
+    assert!(yard.under_way.contains_key(&EffectKey::Train(pr(2))), "it is late");
+    yard.hub.edit(2, |pull| pull.closed = true);
+    yard.told(2);
+    yard.finish();
+    yard.hub.edit(2, |pull| pull.closed = false);
+    yard.told(2);
+    yard.finish();
+    assert!(yard.worker.known(2).predecessor_squash_reconciled.is_some());
+}
+
+fn key() -> Key {
+    Key::api("test", "1").expect("a key")
 }

@@ -11,7 +11,10 @@ use crate::train::{CascadePhase, TrainRecord};
 impl Standpoint<'_> {
     pub(super) fn in_phase(&self, train: &TrainRecord) -> Next {
         let current = train.current_pr;
-        let Some(pr) = self.state.pr(current) else { return Next::Rest };
+        let Some(pr) = self.state.pr(current) else {
+            // GitHub does not have it any more, so nothing will ever be heard of it.
+            return self.halt(train, current, &halt::not_done("land", current, "GitHub has no such pull request"));
+        };
         match (&train.cascade_phase, &pr.state) {
             (
                 CascadePhase::Idle | CascadePhase::Preparing { .. } | CascadePhase::SquashPending { .. },
@@ -41,6 +44,7 @@ impl Standpoint<'_> {
             self.state.pr(**number).is_some_and(|pr| pr.merge_state == crate::facts::MergeState::Behind)
         };
         match train.cascade_phase.completed().iter().find(behind) {
+            Some(behind) if self.state.merge_wanted.contains(behind) => Next::Rest,
             Some(behind) if self.detail.prepared_twice.contains(behind) => {
                 self.halt(train, *behind, &halt::still_behind(*behind, current))
             }
@@ -53,6 +57,7 @@ impl Standpoint<'_> {
     fn prepare_again(&self, train: &TrainRecord, pr: PrNumber) -> Change {
         self.enter(train, train.cascade_phase.again(pr))
             .and(Event::BehindAfterPreparation { train_root: self.root, pr })
+            .and(Event::MergeStateOutdated { prs: vec![pr] })
     }
 
     fn squashing(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
@@ -125,6 +130,9 @@ impl Standpoint<'_> {
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.state.pr(next) {
             Some(pr) if pr.is_open() && pr.base_ref == default => Next::Change(self.retargeted(train, next)),
+            Some(pr) if pr.is_open() && !self.is_based_on(pr, train.current_pr) => {
+                Next::Change(self.skip(train, next, notice::skipped_retargeted(next, &pr.base_ref)))
+            }
             Some(pr) if pr.is_open() => {
                 let intent = Event::IntentRetarget { train_root: self.root, pr: next, new_base: default };
                 Next::Change(Change::of([intent]))
@@ -142,6 +150,10 @@ impl Standpoint<'_> {
     fn merge(&self, train: &TrainRecord, pull: PrNumber, step: Step) -> Next {
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.state.pr(pull) {
+            // As it was told when it was given another base.
+            Some(pr) if pr.is_open() && !self.is_based_on(pr, train.current_pr) => {
+                Next::Change(self.skip(train, pull, notice::skipped_retargeted(pull, &pr.base_ref)))
+            }
             Some(CachedPr { state: PrState::Open, head_ref: Some(branch), .. }) => {
                 Next::Do(Work::Merge { step, pull, branch: branch.clone(), default })
             }
@@ -209,18 +221,18 @@ impl Standpoint<'_> {
 
     /// Those that stand on it, and can be dealt with.
     pub(super) fn standing_on(&self, number: PrNumber) -> Vec<PrNumber> {
-        let Some(below) = self.state.pr(number) else { return Vec::new() };
-        let default = self.state.default_branch.as_ref();
-        // Once its branch is gone, GitHub itself may have given them another base.
-        let may_be_moved = !below.is_open();
         let stands = |above: &PrNumber| {
-            self.state.pr(*above).is_some_and(|above| {
-                let is_based = Some(&above.base_ref) == below.head_ref.as_ref()
-                    || (may_be_moved && Some(&above.base_ref) == default);
-                above.is_ours() && is_based
-            })
+            self.state.pr(*above).is_some_and(|above| above.is_ours() && self.is_based_on(above, number))
         };
         self.state.descendants(number).filter(stands).collect()
+    }
+
+    fn is_based_on(&self, above: &CachedPr, number: PrNumber) -> bool {
+        let Some(below) = self.state.pr(number) else { return false };
+        // Once its branch is gone, GitHub itself may have given them another base.
+        let may_be_moved = !below.is_open();
+        Some(&above.base_ref) == below.head_ref.as_ref()
+            || (may_be_moved && Some(&above.base_ref) == self.state.default_branch.as_ref())
     }
 
     /// From where the train is into another phase.

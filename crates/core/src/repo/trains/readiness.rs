@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::results::QUIET_FAILURES;
 use super::{Change, Next, Standpoint};
 use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
 use crate::ids::{BranchName, PrNumber};
@@ -64,8 +65,13 @@ impl Standpoint<'_> {
 
     fn readiness(&self, train: &TrainRecord, pr: &CachedPr) -> Readiness {
         let current = train.current_pr;
-        if self.detail.held || pr.merge_state_wanted_since.is_some() || self.state.wanted.contains_key(&current) {
+        if self.detail.held {
             return Readiness::Reading;
+        }
+        if pr.merge_state_wanted_since.is_some() || self.state.wanted.contains_key(&current) {
+            // It takes GitHub a moment, which is not worth a word; more than that is.
+            let has_failed = self.state.merge_reads.attempts >= QUIET_FAILURES;
+            return if has_failed { Readiness::Wait(why::unknown(current)) } else { Readiness::Reading };
         }
         if let Some(default) = self.state.default_branch.as_ref()
             && pr.base_ref != *default
@@ -90,7 +96,7 @@ impl Standpoint<'_> {
     /// A conflict ends the train. But of a head that came a moment ago GitHub may still say what it said of the one before.
     fn dirty(&self, pr: &CachedPr, current: PrNumber) -> Readiness {
         let is_new = self.detail.first_head.as_ref() != Some(&pr.head_sha);
-        if is_new && self.detail.rechecks < CONFLICT_RECHECKS {
+        if is_new && self.detail.rechecks < CONFLICT_RECHECKS && !self.detail.timed_out {
             return Readiness::Doubtful(why::unknown(current));
         }
         let default = self.state.default_branch.as_ref().unwrap_or(&pr.base_ref);
@@ -211,8 +217,11 @@ impl Standpoint<'_> {
         frozen.retain(|number| !self.is_native(*number));
         let phase = CascadePhase::preparing(frozen);
         let head = self.state.pr(current).map(|pr| pr.head_sha.clone());
+        // Who is left out was told when the squash of this head was tried before.
+        let is_first = train.predecessor_head_sha != head;
+        let misplaced = if is_first { self.misplaced(current) } else { Vec::new() };
         let change = Change::of([self.transition(train, phase, head)]);
-        Next::Change(self.misplaced(current).into_iter().fold(change, |change, (pr, told)| change.saying(pr, told)))
+        Next::Change(misplaced.into_iter().fold(change, |change, (pr, told)| change.saying(pr, told)))
     }
 
     /// Those that declare to stand on it and do not: they are left out, and told so.

@@ -13,7 +13,7 @@ use crate::train::work::{Outcome, Retargeted, Work};
 use crate::train::{TrainRecord, why};
 
 /// How often something fails before people are told that the train waits for it.
-const QUIET_FAILURES: u32 = 3;
+pub(super) const QUIET_FAILURES: u32 = 3;
 
 /// Takes an answer, if its question still stands.
 pub(super) fn settle(draft: &mut Draft<'_>, root: PrNumber, work: &Work, result: &Result<Outcome, Failure>) {

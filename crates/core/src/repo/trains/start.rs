@@ -27,6 +27,9 @@ pub(in crate::repo) fn ask(draft: &mut Draft<'_>, pr: PrNumber, comment: Option<
     for target in targets {
         draft.record(Event::StartAsked { pr: target, comment });
     }
+    if draft.state.rules.wanted.is_some() {
+        want_policy_now(draft);
+    }
     Ok(())
 }
 
@@ -121,6 +124,13 @@ pub(super) fn want_policy(draft: &mut Draft<'_>) {
     }
 }
 
+/// The same, although a reading that failed is not due yet: somebody may have mended it, and waits for the answer.
+pub(super) fn want_policy_now(draft: &mut Draft<'_>) {
+    if draft.state.rules.wanted.is_none_or(|backoff| !backoff.is_due(draft.now)) {
+        draft.record(Event::PolicyWanted {});
+    }
+}
+
 pub(super) fn read_policy_if_wanted(draft: &mut Draft<'_>) {
     let is_due = draft.state.rules.wanted.is_some_and(|backoff| backoff.is_due(draft.now));
     if let (true, Some(default)) = (is_due, draft.state.default_branch.clone()) {
@@ -187,10 +197,12 @@ pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: 
 fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
     let comment = draft.state.starts.get(&pr).and_then(|asked| asked.comment);
     draft.record(Event::StartSettled { pr });
-    if let Some(old) = draft.state.train_of(pr).filter(|old| *old != pr) {
+    let before: Vec<PrNumber> = draft.state.active_trains.keys().copied().collect();
+    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
+    // Only a train that had it on board has its successor now; any other is still as it says.
+    for old in before.into_iter().filter(|old| !draft.state.active_trains.contains_key(old)).collect::<Vec<_>>() {
         draft.record(Event::StatusClosing { train_root: old, text: notice::succeeded(pr) });
     }
-    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
     draft.record(Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {
         draft.say(comment.pr, Say::Acknowledge { comment: comment.id });
@@ -207,7 +219,7 @@ fn refuse(draft: &mut Draft<'_>, pr: PrNumber, refusal: String) {
 }
 
 /// Starts what is approved and mergeable once its checks have passed, where the operator wants that.
-pub(super) fn automatically(draft: &mut Draft<'_>) {
+pub(super) fn automatically(draft: &mut Draft<'_>, before: &RepoState) {
     if !draft.settings.auto_start {
         return;
     }
@@ -215,7 +227,7 @@ pub(super) fn automatically(draft: &mut Draft<'_>) {
     for pr in ready {
         let state = &draft.state;
         let is_alone = state.descendants(pr).next().is_none();
-        let is_known = state.train_of(pr).is_some() || state.starts.contains_key(&pr);
+        let is_known = state.train_of(pr).is_some() || state.starts.contains_key(&pr) || was_ready(before, pr);
         if !is_alone && !is_known && possible(draft, pr).is_ok() {
             draft.record(Event::StartAsked { pr, comment: None });
         }
@@ -231,14 +243,24 @@ fn became_ready(event: &Event) -> Option<PrNumber> {
             review,
             ci,
             ..
-        } => {
-            let is_approved =
-                !matches!(review, Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested));
-            let has_passed = !ci.checks.is_empty();
-            (is_approved && has_passed).then_some(*pr)
-        }
+        } => (is_approved(*review) && !ci.checks.is_empty()).then_some(*pr),
         _ => None,
     }
+}
+
+fn is_approved(review: Option<ReviewDecision>) -> bool {
+    !matches!(review, Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested))
+}
+
+/// Whether it was known before that the stack could start: then it did, or its author was told why not.
+fn was_ready(before: &RepoState, pr: PrNumber) -> bool {
+    let is_ready = |pr: &CachedPr| {
+        matches!(pr.merge_state, MergeState::Clean | MergeState::Unstable)
+            && !pr.draft
+            && is_approved(pr.review)
+            && !pr.ci.checks.is_empty()
+    };
+    before.pr(pr).is_some_and(is_ready) && before.descendants(pr).next().is_some()
 }
 
 /// When a start is looked at again.

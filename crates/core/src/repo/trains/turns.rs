@@ -6,6 +6,7 @@ use crate::ids::PrNumber;
 use crate::repo::Input;
 use crate::repo::event::{Event, PrStateName};
 use crate::repo::state::{PrState, RepoState};
+use crate::train::CascadePhase;
 use crate::train::detail::is_live;
 use crate::train::texts::halt::{self, Dismissal};
 use crate::train::texts::{declare, notice};
@@ -65,10 +66,13 @@ fn redeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, to: PrNum
         return halting::abort(draft, root, pr, &halt::cycle(&ring));
     }
     let from = open_predecessor(before, pr).filter(|from| *from != to);
-    // What is about to land by itself cannot stand on what has not landed: that one's train would deal with it, too.
-    let is_current = before.active_trains.get(&root).is_some_and(|train| train.current_pr == pr);
+    let is_open = draft.state.pr(pr).is_some_and(super::super::CachedPr::is_open);
+    let train = before.active_trains.get(&root).filter(|train| train.current_pr == pr && is_open);
+    // What is about to land by itself cannot stand on what has not landed: that one's train would deal with it, too. And what
+    // has landed it must be related to first, for which it is too late once the descendants are frozen.
     let is_on_open = open_predecessor(&draft.state, pr).is_some();
-    if from.is_some() || (is_current && is_on_open) {
+    let is_too_late = train.is_some_and(|train| is_on_open || train.cascade_phase != CascadePhase::Idle);
+    if from.is_some() || is_too_late {
         halting::abort(draft, root, pr, &halt::declaration_changed(pr, from, Some(to)));
     }
 }
@@ -106,11 +110,14 @@ pub(super) fn reviewed(draft: &mut Draft<'_>, delivery: &Delivery) {
         return;
     }
     let pr = pull.number;
+    if !draft.state.pr(pr).is_some_and(super::super::CachedPr::is_open) {
+        return;
+    }
     let Some(root) = live_train(&draft.state, pr) else { return };
     let halt = halt::review_dismissed(pr, Dismissal::Deliberate);
     halting::abort_quietly(draft, root, pr, &halt);
     draft.record(Event::DismissalNoticed { pr, train_root: root });
-    start::want_policy(draft);
+    start::want_policy_now(draft);
 }
 
 fn is_repeated(draft: &Draft<'_>) -> bool {

@@ -19,6 +19,14 @@ pub fn skipped_branch_deleted(pr: PrNumber, head: &BranchName) -> String {
     )
 }
 
+/// The train goes on without a descendant that somebody gave another base.
+pub fn skipped_retargeted(pr: PrNumber, base: &BranchName) -> String {
+    advise(
+        &format!("Descendant #{pr} was retargeted to {} during cascade, skipping.", branch(base)),
+        &format!("To land it nevertheless, change the base branch of PR #{pr} back."),
+    )
+}
+
 /// What the pull request stands on was closed.
 pub fn orphaned(pr: PrNumber, predecessor: PrNumber) -> String {
     advise(

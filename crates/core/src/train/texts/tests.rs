@@ -142,6 +142,7 @@ fn halt_texts() -> Vec<Named> {
 fn notice_texts() -> Vec<Named> {
     vec![
         ("notice_skipped_closed", notice::skipped_closed(pr(124))),
+        ("notice_skipped_retargeted", notice::skipped_retargeted(pr(124), &name("x"))),
         ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
         ("notice_orphaned", notice::orphaned(pr(124), pr(123))),
         ("notice_halted", notice::halted(pr(125), pr(124), pr(123))),

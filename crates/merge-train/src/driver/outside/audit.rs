@@ -104,7 +104,12 @@ mod tests {
     #[test]
     fn each_operation_is_one_line_with_its_pull_request_and_its_shas() {
         let (sha, branch) = (|text: &str| Sha::parse(text).unwrap(), |name: &str| BranchName::parse(name).unwrap());
-        let squash = Work::Squash { pull: PrNumber::new(2), head: sha("aaaa1"), base: BranchName::parse("main").unwrap(), via: Via::Now };
+        let squash = Work::Squash {
+            pull: PrNumber::new(2),
+            head: sha("aaaa1"),
+            base: BranchName::parse("main").unwrap(),
+            via: Via::Now,
+        };
         let push = Work::Push(Push {
             kind: PushKind::Prep,
             pull: PrNumber::new(3),

@@ -1,7 +1,7 @@
 //! The cascade's own work in git: what a stack would come to, its merges and its pushes.
 
 use git::cascade::{Advance, Clash, Merging, Step as Computed};
-use git::proof::Squash;
+use git::proof::{NotSquash, Squash};
 use git::push::{Expected as Intended, PushProbe, Pushed as Sent};
 use git::repository::Wanted;
 use git::stack::{Claim, Pull, Stack};
@@ -116,11 +116,11 @@ async fn computed(stack: &Stack, target: &Target<'_>, step: &Step) -> Result<Mer
             Ok(merged(step, brought_in(stack, &[Wanted::Default(default.clone())], None).await?))
         }
         Step::Reconcile { landed } => match validated(stack, landed, default).await? {
-            Err(reason) => Ok(Merged::NotASquash { reason }),
+            Err(refusal) => Ok(Merged::NotASquash { reason: refusal.how(), advice: refusal.to_string() }),
             Ok(squash) => reconciled(stack, &pull, landed, &squash, default).await,
         },
         Step::AddLate { landed } => match validated(stack, landed, default).await? {
-            Err(reason) => Ok(Merged::NotASquash { reason }),
+            Err(refusal) => Ok(Merged::NotASquash { reason: refusal.how(), advice: refusal.to_string() }),
             Ok(squash) => {
                 let step = stack.add_late(&pull, landed.pull, &squash, default).await?;
                 let wanted = [Wanted::Pull(landed.pull), Wanted::Default(default.clone())];
@@ -154,15 +154,15 @@ async fn reconciled(
     Ok(merged(step, vec![Sha::from(squash.commit())]))
 }
 
-/// Whether what landed is a squash; if not, why, for people.
+/// Whether what landed is a squash; if not, why.
 pub(super) async fn validated(
     stack: &Stack,
     landed: &Landed,
     default: &BranchName,
-) -> Result<Result<Squash, String>, Error> {
+) -> Result<Result<Squash, NotSquash>, Error> {
     let known_before = landed.known_before.as_ref().map(known).transpose()?;
     let claim = Claim { pull: landed.pull, merge_commit: known(&landed.commit)?, commits: None, known_before };
-    Ok(stack.validate(&claim, default).await?.map_err(|refusal| refusal.to_string()))
+    stack.validate(&claim, default).await
 }
 
 /// What a step that has just been computed brought into the branch.

@@ -42,7 +42,7 @@ impl Errand<'_> {
         let stack = self.stack(root).await?;
         let squash = match validated(&stack, landed, default).await.map_err(of_git)? {
             Ok(squash) => squash,
-            Err(reason) => return Ok(Proof::NotASquash { reason }),
+            Err(refusal) => return Ok(Proof::NotASquash { reason: refusal.how() }),
         };
         let heads = stack.heads().await.map_err(of_git)?;
         let on_github = heads.of(&Wanted::Pull(landed.pull)).map_err(of_git)?.clone();

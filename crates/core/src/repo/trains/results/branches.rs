@@ -72,11 +72,11 @@ impl Standpoint<'_> {
             (Merged::Conflict { conflict, .. }, Step::UpdateRoot) => halt::behind_conflict(pull, &default, conflict),
             (Merged::Conflict { conflict, .. }, _) => halt::catch_up_conflict(pull, &default, conflict),
             (Merged::NotPrepared, _) => halt::not_prepared(pull, &default),
-            (Merged::NotASquash { reason }, Step::AddLate { landed }) if self.stood_at(landed.pull) => {
+            (Merged::NotASquash { reason, .. }, Step::AddLate { landed }) if self.stood_at(landed.pull) => {
                 halt::merged_outside(landed.pull).because(reason)
             }
-            (Merged::NotASquash { reason }, Step::AddLate { landed }) => halt::not_squashed(landed.pull, reason),
-            (Merged::NotASquash { reason }, _) => halt::merged_outside(predecessor).because(reason),
+            (Merged::NotASquash { advice, .. }, Step::AddLate { landed }) => halt::not_squashed(landed.pull, advice),
+            (Merged::NotASquash { reason, .. }, _) => halt::merged_outside(predecessor).because(reason),
             (Merged::PullRefGone { pull }, _) => halt::pull_ref_gone(*pull),
             (Merged::Unchanged { .. } | Merged::Advance { .. } | Merged::BranchGone, _) => {
                 halt::not_done("merge for", pull, "nothing was wrong; this is a bug")

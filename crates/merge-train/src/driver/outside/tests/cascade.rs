@@ -126,7 +126,7 @@ async fn what_is_no_squash_is_not_reconciled_and_not_proven() {
     let commit = world.squash(one, one, "one").await;
     let landed = landed(one, &commit, Some(&head), Some(&before));
     let merged = world.merge(one, two, "two", Step::Reconcile { landed: landed.clone() }).await;
-    let Merged::NotASquash { reason } = merged else { panic!("{merged:?}") };
+    let Merged::NotASquash { reason, .. } = merged else { panic!("{merged:?}") };
     assert!(reason.contains("was merged with merge (not squash)"), "{reason}");
     let prove = Work::Prove { landed, default: branch("main") };
     let Outcome::Proved(Proof::NotASquash { reason: proven }) = world.work(one, prove).await.unwrap() else {
