@@ -56,13 +56,13 @@ fn a_command_on_an_unknown_pull_request_waits_until_it_is_fetched() {
 
 #[test]
 fn a_full_look_finds_declarations_made_and_taken_back_while_nobody_listened() {
-    let mut worker = Worker::ready(&[pull(1), stacked(2, 1), pull(3)]);
+    let mut worker = Worker::ready(&[pull(1), stacked(2, 1), stacked(3, 1)]);
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     worker.clock = 3600;
     worker.feed(&Input::Tick);
     let facts = RepoFacts {
         default_branch: branch("main"),
-        pulls: vec![pull(1), stacked(2, 1), pull(3)],
+        pulls: vec![pull(1), stacked(2, 1), stacked(3, 1)],
         comments: vec![comment(3, 30, &declares(1)), comment(3, 31, &declares(2))],
         bot: UserId::new(900),
     };

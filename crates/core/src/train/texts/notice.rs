@@ -23,7 +23,10 @@ pub fn skipped_branch_deleted(pr: PrNumber, head: &BranchName) -> String {
 pub fn skipped_retargeted(pr: PrNumber, base: &BranchName) -> String {
     advise(
         &format!("Descendant #{pr} was retargeted to {} during cascade, skipping.", branch(base)),
-        &format!("To land it nevertheless, change the base branch of PR #{pr} back."),
+        &format!(
+            "To land it nevertheless, change the base branch of PR #{pr} back, or to the default branch once its predecessor has \
+             landed."
+        ),
     )
 }
 
