@@ -133,7 +133,7 @@ fn guide(stage: &Stage, stack: &Stack) -> String {
     let _ = (to_push.set_username(&api.login), to_push.set_password(Some(&api.token)));
     let lines = [
         format!("  Start:    comment `@merge-train start` on {}", stage.page(&format!("/pull/{bottom}"))),
-        "            The status comment there says how far the train is.".to_owned(),
+        format!("            as {}, its author. The status comment there says how far the train is.", api.login),
         format!("  Status:   {} status --server {} --key {}", program.display(), daemon.url, daemon.key),
         format!("  Plan:     {} plan --config {} '{repo}#{bottom}'", program.display(), config.display()),
         String::new(),
