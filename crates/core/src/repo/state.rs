@@ -238,7 +238,13 @@ impl RepoState {
             if let Some(train) = live.or_else(|| self.active_trains.values().find(aboard)) {
                 return Some(train.original_root_pr);
             }
-            next = self.prs.get(&number).and_then(|pr| pr.predecessor);
+            // What has landed carries nobody any more, unless its train is still busy with those that stood on it.
+            let carries = |below: &PrNumber| {
+                let is_at = |train: &TrainRecord| train.current_pr == *below;
+                let has_landed = self.prs.get(below).is_some_and(|below| matches!(below.state, PrState::Merged { .. }));
+                !has_landed || self.active_trains.values().any(is_at)
+            };
+            next = self.prs.get(&number).and_then(|pr| pr.predecessor).filter(carries);
         }
         None
     }

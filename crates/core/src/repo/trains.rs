@@ -171,6 +171,11 @@ impl Standpoint<'_> {
                 Next::Do(Work::Squash { pull: *pull, head: head.clone(), base, via: self.via(*pull) })
             }
             (Intended::Squash { pull, .. }, _) => Next::Do(Work::Look { pull: *pull }),
+            (Intended::Retarget { base, .. }, _) if self.state.default_branch.as_ref() != Some(base) => {
+                let reason = "the default branch has another name".to_owned();
+                let dropped = Event::WorkDropped { train_root: self.root, reason, by_others: false };
+                Next::Change(Change::of([dropped]))
+            }
             // Asking twice for the same base does no harm.
             (Intended::Retarget { pull, base }, _) => Next::Do(Work::Retarget { pull: *pull, base: base.clone() }),
         })

@@ -24,6 +24,11 @@ impl Reason {
     pub fn is(&self, why: &Why) -> bool {
         self.blocker == why.blocker && self.who == why.who && self.next == why.next
     }
+
+    /// Whether it keeps the train from the same thing, though not in the same words.
+    pub fn is_like(&self, why: &Why) -> bool {
+        self.who == why.who && self.next == why.next
+    }
 }
 
 fn reason(blocker: String, who: String, next: String) -> Reason {

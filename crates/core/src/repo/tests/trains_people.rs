@@ -337,3 +337,94 @@ fn what_was_closed_while_its_predecessor_landed_is_brought_into_order_when_it_is
 fn key() -> Key {
     Key::api("test", "1").expect("a key")
 }
+
+#[test]
+fn a_train_that_halted_after_its_root_had_landed_starts_again_from_there() {
+    let mut yard = Yard::new(&[0, 1, 2]);
+    yard.start(1);
+    yard.until(|yard| yard.worker.state.active_trains.get(&pr(1)).is_some_and(|train| train.current_pr == pr(2)));
+    yard.hub.edit(2, |pull| pull.closed = true);
+    yard.told(2);
+    assert_eq!(yard.standing(1), Some(TrainState::Aborted));
+    yard.hub.edit(2, |pull| pull.closed = false);
+    yard.told(2);
+    // Where the status comment is, and where the train was started at first.
+    yard.start_as(1, 900);
+    yard.finish();
+    assert_eq!(yard.landed(), [1, 2, 3]);
+}
+
+#[test]
+fn what_stood_on_a_root_that_somebody_merged_after_its_train_had_halted_starts_from_the_root() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.start(1);
+    yard.until(|yard| yard.standing(1).is_some());
+    yard.said(1, 800, "@merge-train stop");
+    let main = yard.hub.main.clone();
+    yard.hub.edit(1, |pull| pull.landed = Some(main));
+    yard.told(1);
+    yard.start_as(1, 900);
+    yard.until(|yard| !yard.landed().is_empty());
+    assert_eq!(yard.landed(), [2]);
+}
+
+#[test]
+fn a_train_is_not_stopped_by_what_stayed_behind_when_its_predecessor_landed() {
+    let mut yard = Yard::new(&[0, 1, 1]);
+    yard.hub.edit(3, |pull| pull.base = branch("elsewhere"));
+    yard.told(3);
+    yard.start(1);
+    yard.until(|yard| yard.worker.state.active_trains.get(&pr(1)).is_some_and(|train| train.current_pr == pr(2)));
+    yard.said(3, 900, "@merge-train stop");
+    assert_ne!(yard.standing(1), Some(TrainState::Stopped));
+    yard.finish();
+    assert_eq!(yard.landed(), [1, 2]);
+}
+
+#[test]
+fn a_retarget_that_was_begun_before_the_default_branch_was_renamed_goes_to_the_new_one() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.start(1);
+    yard.until_next(1, |work| matches!(work, Work::Retarget { .. }));
+    let now = at(yard.worker.clock);
+    let renamed = Event::DefaultBranchChanged { default_branch: branch("trunk") };
+    apply(&mut yard.worker.state, &renamed, now);
+    yard.under_way.remove(&EffectKey::Train(pr(1)));
+    yard.feed(&Input::Tick);
+    let base = branch("trunk");
+    yard.until_next(1, |work| matches!(work, Work::Retarget { base: to, .. } if *to == base));
+}
+
+#[test]
+fn a_train_says_what_it_fails_at_even_if_it_waited_for_something_else_before() {
+    let mut yard = Yard::new(&[0]);
+    yard.start(1);
+    yard.until(|yard| yard.standing(1).is_some());
+    let observe = |yard: &mut Yard, state: MergeState| {
+        yard.under_way.remove(&EffectKey::ReadMergeStates);
+        let facts = MergeFacts { review: Some(crate::facts::ReviewDecision::ReviewRequired), ..merge_facts(1, state) };
+        yard.feed(&Input::MergeStates {
+            prs: vec![pr(1)],
+            requested_at: at(yard.worker.clock),
+            result: Ok(vec![facts]),
+        });
+    };
+    observe(&mut yard, MergeState::Blocked);
+    let first = yard.worker.state.why(pr(1)).expect("it waits for a review").blocker;
+    yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
+    let survey = yard.hub.perform(&Effect::Survey, at(yard.worker.clock));
+    yard.feed(&survey);
+    observe(&mut yard, MergeState::Behind);
+    for _ in 0..40 {
+        match yard.under_way.remove(&EffectKey::Train(pr(1))) {
+            Some(Effect::Train { root, work }) => {
+                let result =
+                    Err(Failure { reason: "no route".to_owned(), kind: FailureKind::Transient, retry_at: None });
+                yard.feed(&Input::Worked { root, work, result });
+            }
+            _ => yard.tick(),
+        }
+    }
+    let now = yard.worker.state.why(pr(1)).expect("it fails at something").blocker;
+    assert!(now != first && now.contains("no route"), "{now}");
+}

@@ -84,9 +84,10 @@ impl Standpoint<'_> {
         let retry_at = retry_at(failure, attempts, self.now);
         let reason = failure.reason.clone();
         let mut change = Change::of([Event::WorkDelayed { train_root: self.root, reason, retry_at }]);
-        if attempts + 1 >= QUIET_FAILURES && self.train().is_some() && self.detail.why.is_none() {
-            let why = why::trouble(work.told(), &failure.reason).since(self.now);
-            change.events.push(Event::TrainWaiting { train_root: self.root, why });
+        let trouble = why::trouble(work.told(), &failure.reason);
+        let is_told = self.detail.why.as_ref().is_some_and(|why| trouble.is_like(why));
+        if attempts + 1 >= QUIET_FAILURES && self.train().is_some() && !is_told {
+            change.events.push(Event::TrainWaiting { train_root: self.root, why: trouble.since(self.now) });
         }
         change
     }

@@ -13,7 +13,7 @@ use crate::train::detail::is_live;
 use crate::train::texts::halt::{self, Dismissal};
 use crate::train::texts::{notice, start as texts};
 use crate::train::work::{Outcome, Work};
-use crate::train::{Policy, StaleApprovals, check_merge_method_preflight};
+use crate::train::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 
 /// How often something is tried again before the start is refused for it.
 const MOST_TRIES: u32 = 4;
@@ -33,23 +33,37 @@ pub(in crate::repo) fn ask(draft: &mut Draft<'_>, pr: PrNumber, comment: Option<
     Ok(())
 }
 
-/// Where a train begins: at the pull request itself, or, if that landed and its train halted after it, at what stood on it.
+/// Where a train begins: at the pull request itself, or, if that landed and its train halted after it, where it halted.
 fn targets(state: &RepoState, pr: PrNumber) -> Result<Vec<PrNumber>, String> {
     let Some(cached) = state.prs.get(&pr) else { return Err(texts::not_open(pr)) };
     if cached.is_open() {
         return Ok(vec![pr]);
     }
-    let halted = state.active_trains.values().find(|train| train.current_pr == pr && !is_live(train.state));
-    let left: Vec<PrNumber> = halted
-        .into_iter()
-        .flat_map(|train| train.cascade_phase.frozen_descendants())
-        .copied()
-        .filter(|number| state.prs.get(number).is_some_and(CachedPr::is_ours))
-        .collect();
+    let is_of = |train: &&TrainRecord| train.current_pr == pr || train.original_root_pr == pr;
+    let halted = state.active_trains.values().filter(|train| !is_live(train.state)).find(is_of);
+    let left = halted.map(|train| left_by(state, train)).unwrap_or_default();
     if matches!(cached.state, PrState::Merged { .. }) && !left.is_empty() {
         return Ok(left);
     }
     Err(texts::not_open(pr))
+}
+
+/// Where a train that halted can go on: at the pull request that it was at, or, if that has landed, at what stood on it.
+fn left_by(state: &RepoState, train: &TrainRecord) -> Vec<PrNumber> {
+    let is_ours = |number: &PrNumber| state.prs.get(number).is_some_and(CachedPr::is_ours);
+    let Some(current) = state.prs.get(&train.current_pr) else { return Vec::new() };
+    if current.is_open() {
+        return vec![train.current_pr];
+    }
+    let frozen = train.cascade_phase.frozen_descendants();
+    if !frozen.is_empty() {
+        return frozen.iter().copied().filter(is_ours).collect();
+    }
+    let stands = |number: &PrNumber| {
+        let base = state.prs.get(number).map(|pr| &pr.base_ref);
+        is_ours(number) && (base == current.head_ref.as_ref() || base == state.default_branch.as_ref())
+    };
+    state.descendants(train.current_pr).filter(stands).collect()
 }
 
 /// What can be told without asking anybody.
