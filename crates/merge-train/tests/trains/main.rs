@@ -5,6 +5,7 @@
 mod authorization;
 mod declarations;
 mod late;
+mod meddling;
 mod pauses;
 mod preflight;
 mod readiness;

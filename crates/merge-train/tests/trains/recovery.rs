@@ -219,3 +219,17 @@ async fn killed_again_and_again_it_lands_everything_once() {
     world.landed(&all).await;
     world.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_word_that_is_ever_heard_of_a_repository_is_heard() {
+    let mut world = Trains::new().await;
+    world.kill().await;
+    world.lose_state();
+    let one = world.open("one", "main").await;
+    let two = world.open("two", "one").await;
+    world.declares(two, one).await;
+    world.restart().await;
+    world.start(one).await;
+    world.landed(&[one, two]).await;
+    world.finish().await;
+}

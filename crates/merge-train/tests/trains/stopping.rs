@@ -99,6 +99,7 @@ async fn a_forced_stop_can_close_the_pull_requests() {
         .await;
     world.settled().await;
     assert_eq!(world.pull(other).await["state"], "open");
+    assert!(world.notes(two).await.is_empty(), "nobody is orphaned who is closed together with the others");
     world.finish().await;
 }
 
