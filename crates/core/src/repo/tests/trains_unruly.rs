@@ -34,9 +34,19 @@ enum Base {
 #[derive(Debug, Clone)]
 enum Turn {
     Answer(usize),
+    /// It fails, or is done and the answer is lost.
+    Fail(usize, Answered),
     Crash(Vec<bool>),
     Tick,
+    /// Somebody wants the whole repository looked at.
+    Sync,
     Does(u64, Deed, bool),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Answered {
+    NotDone,
+    Done,
 }
 
 fn deeds() -> impl Strategy<Value = Deed> {
@@ -60,6 +70,9 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
         12 => any::<usize>().prop_map(Turn::Answer),
         1 => proptest::collection::vec(any::<bool>(), 0..4).prop_map(Turn::Crash),
         1 => Just(Turn::Tick),
+        1 => Just(Turn::Sync),
+        1 => any::<usize>().prop_map(|which| Turn::Fail(which, Answered::NotDone)),
+        1 => any::<usize>().prop_map(|which| Turn::Fail(which, Answered::Done)),
         4 => (1..6_u64, deeds(), prop::bool::weighted(0.8)).prop_map(|(number, deed, told)| Turn::Does(number, deed, told)),
     ];
     proptest::collection::vec(turn, 0..150)
@@ -94,6 +107,23 @@ impl Yard {
             self.under_way.remove(&EffectKey::Train(*root));
         }
         self.begin(plan);
+    }
+
+    fn fail(&mut self, which: usize, answered: Answered) {
+        let Some(key) = self.under_way.keys().nth(which % self.under_way.len().max(1)).copied() else { return };
+        let effect = self.under_way.remove(&key).expect("just found");
+        let asked = at(self.worker.clock);
+        self.worker.clock += 1;
+        if matches!(answered, Answered::Done) {
+            self.hub.perform(&effect, asked);
+        }
+        let failure = Failure { reason: "502".to_owned(), kind: FailureKind::Transient, retry_at: None };
+        self.feed(&effect.failed(asked, failure));
+    }
+
+    fn sync(&mut self, id: u64) {
+        let key = crate::inbox::Key::api("test", &id.to_string()).expect("a key");
+        self.feed(&Input::Asked { key, request: Request::Sync });
     }
 
     fn does(&mut self, number: u64, deed: Deed, id: u64) {
@@ -163,6 +193,8 @@ proptest! {
                 Turn::Answer(which) => yard.answer(which),
                 Turn::Crash(done) => yard.crash(&done),
                 Turn::Tick => yard.tick(),
+                Turn::Sync => yard.sync(id),
+                Turn::Fail(which, answered) => yard.fail(which, answered),
                 Turn::Does(number, deed, told) if number <= most => {
                     yard.does(number, deed, id);
                     if told {
