@@ -50,6 +50,11 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
             wanted.since = ts;
             wanted.comments.extend(comment.clone());
         }
+        Event::CommentSuperseded { comment } => {
+            for wanted in state.wanted.values_mut() {
+                wanted.comments.retain(|waiting| waiting.id != comment.id);
+            }
+        }
         Event::SyncRequested { reason } => state.sync.wanted = Some((*reason, Backoff::default())),
         Event::SyncCompleted {} => {
             state.sync.last = Some(ts);

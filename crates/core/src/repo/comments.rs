@@ -16,6 +16,10 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
     if is_ours(state, comment) {
         return;
     }
+    let mut waiting = state.wanted.values().flat_map(|wanted| &wanted.comments);
+    if change != CommentChange::Created && waiting.any(|waiting| waiting.id == comment.id) {
+        plan.events.push(Event::CommentSuperseded { comment: CommentRef { pr: comment.pr, id: comment.id } });
+    }
     match state.prs.get(&comment.pr) {
         // The bot cannot push there, and has nothing to say.
         Some(pr) if pr.head_repo == HeadRepo::Fork => {}
@@ -28,7 +32,7 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
         None => {
             // The command waits until it is known whom it is about, and who may give it.
             let waits = change != CommentChange::Deleted && !command::parse_all(&comment.body).is_empty();
-            if waits && state.sync.last.is_some() {
+            if waits {
                 reads::want_pull(comment.pr, WantReason::CacheMiss, Some(comment.clone()), plan);
             } else {
                 super::delivery::miss(state, comment.pr, plan);

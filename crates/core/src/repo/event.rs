@@ -257,6 +257,10 @@ pub enum Event {
     LateFound {
         pr: PrNumber,
     },
+    /// A comment that waited for a pull request to become known was edited or deleted: it does not count any more.
+    CommentSuperseded {
+        comment: CommentRef,
+    },
     /// Its branch has what landed.
     LateJoined {
         train_root: PrNumber,

@@ -428,3 +428,40 @@ fn a_train_says_what_it_fails_at_even_if_it_waited_for_something_else_before() {
     let now = yard.worker.state.why(pr(1)).expect("it fails at something").blocker;
     assert!(now != first && now.contains("no route"), "{now}");
 }
+
+#[test]
+fn nothing_is_done_to_a_stack_that_was_stopped_although_somebody_merges_its_root() {
+    let mut yard = Yard::new(&[0, 1]);
+    yard.start(1);
+    yard.until(|yard| yard.standing(1).is_some());
+    yard.said(1, 800, "@merge-train stop");
+    let (main, head) = (yard.hub.main.clone(), yard.hub.pulls[&2].head.clone());
+    yard.hub.edit(1, |pull| pull.landed = Some(main));
+    yard.told(1);
+    for _ in 0..50 {
+        yard.answer(0);
+    }
+    assert_eq!(yard.hub.pulls[&2].head, head, "nobody pushed to it");
+    assert_eq!(yard.hub.pulls[&2].base, branch("feature-1"));
+}
+
+#[test]
+fn a_declaration_that_was_taken_back_before_its_predecessor_was_found_does_not_count() {
+    let mut worker = Worker::ready(&[stacked(2, 1)]);
+    let said = comment(2, 7, "@merge-train predecessor #1");
+    worker.comment_event(CommentChange::Created, said.clone());
+    worker.comment_event(CommentChange::Deleted, said);
+    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
+    assert_eq!(worker.known(2).predecessor, None);
+}
+
+#[test]
+fn of_two_edits_that_wait_for_their_predecessors_the_later_counts() {
+    let mut worker = Worker::ready(&[stacked(2, 1)]);
+    worker.comment_event(CommentChange::Created, comment(2, 7, "@merge-train predecessor #3"));
+    worker.comment_event(CommentChange::Edited, comment(2, 7, "@merge-train predecessor #1"));
+    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
+    let third = PullFacts { head_ref: branch("feature-1"), ..pull(3) };
+    worker.feed(&Input::Fetched { pr: pr(3), requested_at: at(0), result: Ok(Some(third)) });
+    assert_eq!(worker.known(2).predecessor, Some(pr(1)));
+}

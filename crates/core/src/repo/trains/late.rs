@@ -80,8 +80,8 @@ fn is_promised(state: &RepoState, number: PrNumber, pr: &CachedPr) -> bool {
     state.active_trains.values().any(|train| {
         train.current_pr == number
             || train.cascade_phase.frozen_descendants().contains(&number)
-            // The train is still at its predecessor, and hands over when it is done there.
-            || (Some(train.current_pr) == pr.predecessor && train.state != TrainState::Stopped)
+            // The train is still at its predecessor, and hands over when it is done there. One that was stopped leaves it alone.
+            || Some(train.current_pr) == pr.predecessor
     })
 }
 
