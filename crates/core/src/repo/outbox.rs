@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::event::Event;
+use super::event::{Event, PrStateName};
 use super::reads;
 use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Plan};
@@ -70,6 +70,11 @@ pub(super) fn is_marked(body: &str) -> bool {
     body.contains("<!-- merge-train-")
 }
 
+/// Whether the bot is about to close a pull request.
+pub(super) fn is_closing(state: &RepoState, pr: PrNumber) -> bool {
+    state.outbox.owed.values().any(|owed| owed.pr == pr && owed.say == (Say::Close {}))
+}
+
 /// Records that something is to be said, and says it if nothing else is to be said there first.
 pub(super) fn owe(state: &RepoState, pr: PrNumber, say: Say, now: Timestamp, plan: &mut Plan) {
     let owed_here = |event: &Event| matches!(event, Event::NoteOwed { .. });
@@ -100,7 +105,12 @@ pub(super) fn said(state: &RepoState, note: NoteId, result: &Result<(), Failure>
     let mut plan = Plan::default();
     let Some(owed) = state.outbox.owed.get(&note) else { return plan };
     match result {
-        Ok(()) => plan.events.push(Event::NoteSaid { note }),
+        Ok(()) => {
+            plan.events.push(Event::NoteSaid { note });
+            if owed.say == (Say::Close {}) {
+                plan.events.push(Event::PrStateChanged { pr: owed.pr, state: PrStateName::Closed, at: None });
+            }
+        }
         Err(failure) if failure.kind == FailureKind::Permanent => {
             plan.events.push(Event::NoteDropped { note, reason: failure.reason.clone() });
         }

@@ -129,11 +129,7 @@ pub(super) fn surveyed(
     }
     let mut outdated: BTreeSet<PrNumber> = BTreeSet::new();
     for pull in &facts.pulls {
-        let mut one = Plan::default();
-        observe_pull(state, pull, Heard::Since(requested_at), now, &mut one);
-        // One reading for all, below, instead of one for each.
-        one.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
-        plan.events.extend(one.events);
+        observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
         if pull.state == crate::facts::PullState::Open {
             let comments = said.remove(&pull.number).unwrap_or_default();
             let declared = comments::surveyed(state, requested_at, pull, &comments);
@@ -143,6 +139,9 @@ pub(super) fn surveyed(
             }
         }
     }
+    // One reading for all, below, instead of one for each.
+    plan.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
+    plan.effects.retain(|effect| !matches!(effect, Effect::ReadMergeStates { .. }));
     let found: BTreeSet<PrNumber> = facts.pulls.iter().map(|pull| pull.number).collect();
     let absent = |pr: &&PrNumber| !found.contains(*pr) && !state.wanted.contains_key(*pr);
     for pr in state.prs.iter().filter(|(_, pr)| pr.is_open()).map(|(number, _)| number).filter(absent) {

@@ -86,3 +86,37 @@ fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
     assert_eq!(worker.state.train_served_by(&Effect::FetchPull { pr: pr(2) }), Some(pr(1)));
     assert_eq!(worker.state.train_served_by(&Effect::Survey), None);
 }
+
+#[test]
+fn a_command_that_is_the_first_thing_ever_heard_waits_until_the_repository_is_known() {
+    let mut worker = Worker::default();
+    worker.comment_event(CommentChange::Created, comment(1, 10, "@merge-train start"));
+    // Fetched before the repository was looked at: still nobody knows what stands on it.
+    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
+    assert!(worker.state.starts.is_empty());
+    let facts = RepoFacts {
+        default_branch: branch("main"),
+        pulls: vec![pull(1), stacked(2, 1)],
+        comments: vec![comment(2, 20, &declares(1))],
+        bot: UserId::new(900),
+    };
+    worker.feed(&Input::Surveyed { requested_at: at(1), result: Ok(facts) });
+    assert!(worker.state.starts.contains_key(&pr(1)));
+}
+
+#[test]
+fn commands_that_waited_for_the_first_look_are_each_answered() {
+    let mut worker = Worker::default();
+    for (number, id) in [(1, 10), (2, 20)] {
+        worker.comment_event(CommentChange::Created, comment(number, id, "@merge-train dance"));
+    }
+    let facts = RepoFacts {
+        default_branch: branch("main"),
+        pulls: vec![pull(1), pull(2)],
+        comments: Vec::new(),
+        bot: UserId::new(900),
+    };
+    let plan = worker.feed(&Input::Surveyed { requested_at: at(1), result: Ok(facts) });
+    let said = plan.effects.iter().filter(|effect| matches!(effect, Effect::Say { .. })).count();
+    assert_eq!((said, worker.state.outbox.owed.len()), (2, 2));
+}

@@ -465,3 +465,16 @@ fn of_two_edits_that_wait_for_their_predecessors_the_later_counts() {
     worker.feed(&Input::Fetched { pr: pr(3), requested_at: at(0), result: Ok(Some(third)) });
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
+
+#[test]
+fn a_stop_where_a_start_was_asked_for_takes_back_all_that_it_was_to_start() {
+    let mut yard = Yard::new(&[0, 1, 1]);
+    yard.start(1);
+    yard.until(|yard| !yard.landed().is_empty());
+    yard.said(1, 800, "@merge-train stop");
+    yard.worker.clock += 7_200;
+    yard.said(1, 801, "@merge-train start");
+    assert_eq!(yard.worker.state.starts.len(), 2, "both wait for the rules");
+    yard.said(1, 802, "@merge-train stop");
+    assert!(yard.worker.state.starts.is_empty());
+}

@@ -177,6 +177,9 @@ impl Standpoint<'_> {
         });
         let mut change = Change::of(dropped);
         change.events.push(self.transition(train, train.cascade_phase.skipping(pr), None));
+        // Not even as one that came late: a person puts it right and starts it.
+        let head = self.state.pr(pr).map(|pr| pr.head_sha.clone());
+        change.events.extend(head.map(|head_sha| Event::LateRefused { pr, head_sha }));
         change.saying(train.current_pr, told)
     }
 

@@ -90,11 +90,16 @@ pub(in crate::repo) enum Stopping {
 /// Stops the train, or the start of one, that has this pull request on board. False if there is none.
 pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) -> bool {
     let path = draft.state.path_from_root(pr).unwrap_or_else(|| vec![pr]);
-    let starting = path.iter().copied().find(|number| draft.state.starts.contains_key(number));
-    if let Some(starting) = starting {
-        draft.plan.cancels.push(starting);
-        draft.record(Event::StartSettled { pr: starting });
+    let starts = draft.state.starts.iter();
+    // Also what was asked for here and begins elsewhere: the pull request has landed, and those that stood on it go on.
+    let asked_here =
+        starts.filter(|(number, asked)| path.contains(number) || asked.comment.is_some_and(|comment| comment.pr == pr));
+    let starting: Vec<PrNumber> = asked_here.map(|(number, _)| *number).collect();
+    for pr in &starting {
+        draft.plan.cancels.push(*pr);
+        draft.record(Event::StartSettled { pr: *pr });
     }
+    let starting = starting.first();
     let Some(root) = draft.state.train_of(pr) else { return starting.is_some() };
     let Some(train) = draft.state.active_trains.get(&root) else { return starting.is_some() };
     let is_live = is_live(train.state);

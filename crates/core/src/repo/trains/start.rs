@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Draft, retry_at};
+use super::{Draft, retry_at, turns};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
 use crate::repo::event::{CommentRef, Event, ReadKind};
@@ -78,7 +78,10 @@ fn possible(draft: &Draft<'_>, pr: PrNumber) -> Result<(), String> {
     match state.path_from_root(pr) {
         Some(path) if path.len() == 1 => {}
         Some(path) => return Err(texts::not_the_root(pr, &path)),
-        None => return Err(texts::not_the_root(pr, &[])),
+        None => {
+            let ring = turns::ring(state, pr);
+            return Err(ring.map_or_else(|| texts::not_the_root(pr, &[]), |ring| texts::cycle(&ring)));
+        }
     }
     if cached.draft {
         return Err(texts::draft(pr));

@@ -5,7 +5,8 @@ use crate::facts::{CommentChange, Delivery, Happening, ReviewState};
 use crate::ids::PrNumber;
 use crate::repo::Input;
 use crate::repo::event::{Event, PrStateName};
-use crate::repo::state::{PrState, RepoState};
+use crate::repo::outbox;
+use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::train::CascadePhase;
 use crate::train::detail::is_live;
 use crate::train::texts::halt::{self, Dismissal};
@@ -26,10 +27,11 @@ pub(super) fn happened(draft: &mut Draft<'_>, before: &RepoState, input: &Input)
 
 /// What stood on it is orphaned.
 fn closed(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber) {
-    let was_open = before.pr(pr).is_some_and(super::super::CachedPr::is_open);
+    let was_open = before.pr(pr).is_some_and(CachedPr::is_open);
     let above: Vec<PrNumber> = draft.state.descendants(pr).collect();
     for orphan in above.into_iter().filter(|_| was_open) {
-        if draft.state.pr(orphan).is_some_and(super::super::CachedPr::is_ours) {
+        let is_left = draft.state.pr(orphan).is_some_and(CachedPr::is_ours);
+        if is_left && !outbox::is_closing(&draft.state, orphan) {
             draft.comment(orphan, notice::orphaned(orphan, pr));
         }
     }
@@ -66,7 +68,7 @@ fn redeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, to: PrNum
         return halting::abort(draft, root, pr, &halt::cycle(&ring));
     }
     let from = open_predecessor(before, pr).filter(|from| *from != to);
-    let is_open = draft.state.pr(pr).is_some_and(super::super::CachedPr::is_open);
+    let is_open = draft.state.pr(pr).is_some_and(CachedPr::is_open);
     let train = before.active_trains.get(&root).filter(|train| train.current_pr == pr && is_open);
     // What is about to land by itself cannot stand on what has not landed: that one's train would deal with it, too. And what
     // has landed it must be related to first, for which it is too late once the descendants are frozen.
@@ -78,7 +80,7 @@ fn redeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, to: PrNum
 }
 
 /// The way that leads from a pull request back to itself.
-fn ring(state: &RepoState, pr: PrNumber) -> Option<Vec<PrNumber>> {
+pub(super) fn ring(state: &RepoState, pr: PrNumber) -> Option<Vec<PrNumber>> {
     let mut path = vec![pr];
     loop {
         let below = state.pr(*path.last()?)?.predecessor?;
@@ -110,7 +112,7 @@ pub(super) fn reviewed(draft: &mut Draft<'_>, delivery: &Delivery) {
         return;
     }
     let pr = pull.number;
-    if !draft.state.pr(pr).is_some_and(super::super::CachedPr::is_open) {
+    if !draft.state.pr(pr).is_some_and(CachedPr::is_open) {
         return;
     }
     let Some(root) = live_train(&draft.state, pr) else { return };

@@ -30,6 +30,14 @@ pub fn not_the_root(pr: PrNumber, path: &[PrNumber]) -> String {
     advise(&format!("Cannot start merge train: PR #{pr} is not the root of its stack.{stack}"), &next)
 }
 
+/// The declarations lead back to where they began. `ring` begins and ends with the same pull request.
+pub fn cycle(ring: &[PrNumber]) -> String {
+    advise(
+        &format!("Cannot start merge train: cycle detected in the predecessor declarations: {}.", joined(ring, " → ")),
+        "Edit or delete the predecessor comment that is wrong, then issue `@merge-train start` again.",
+    )
+}
+
 /// More pull requests than a status comment can hold.
 pub fn too_large(found: usize, most: usize) -> String {
     format!("Train too large: found {found} PRs, maximum allowed is {most}. Please split this into smaller stacks.")

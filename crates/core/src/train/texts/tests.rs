@@ -63,6 +63,7 @@ fn start_texts() -> Vec<Named> {
         ("start_not_open", start::not_open(pr(123))),
         ("start_not_the_root", start::not_the_root(pr(125), &prs(&[123, 124, 125]))),
         ("start_root_unknown", start::not_the_root(pr(125), &[])),
+        ("start_cycle", start::cycle(&prs(&[1, 2, 1]))),
         ("start_too_large", start::too_large(51, 50)),
         ("start_dismiss_stale_approvals", start::dismiss_stale_approvals()),
         ("start_unverified_protection", start::unverified_protection()),
