@@ -15,6 +15,8 @@ pub const MAIN: &str = "main";
 /// A file that several pull requests may change lines of.
 pub const SHARED: &str = "shared.txt";
 const LINES: usize = 64;
+/// How often somebody else may be faster.
+const MOST_RACES: usize = 20;
 
 /// What a commit changes.
 #[derive(Clone, Debug)]
@@ -62,7 +64,7 @@ impl Repo {
             changes: Mutex::default(),
             pulls: Mutex::default(),
         };
-        repo.put(MAIN, SHARED, &shared_at_first()).await;
+        repo.put(MAIN, SHARED, &|_| shared_at_first()).await;
         repo.origin = repo.head(MAIN).await;
         repo
     }
@@ -115,29 +117,34 @@ impl Repo {
 
     pub async fn commit(&self, branch: &str, edit: &Edit) -> String {
         let sha = match edit {
-            Edit::File(path) => self.put(branch, path, &content_of(path)).await,
-            Edit::Line(at, text) => {
-                let old = self.get(&format!("/contents/{SHARED}?ref={branch}")).await;
-                let encoded: String = old["content"].as_str().expect("content").split_whitespace().collect();
-                let old = String::from_utf8(STANDARD.decode(encoded).expect("base64")).expect("text");
-                self.put(branch, SHARED, &with_line(&old, *at, text)).await
-            }
+            Edit::File(path) => self.put(branch, path, &|_| content_of(path)).await,
+            Edit::Line(at, text) => self.put(branch, SHARED, &|old| with_line(old, *at, text)).await,
         };
         let change = Change { branch: branch.to_owned(), sha: sha.clone(), edit: edit.clone() };
         self.changes.lock().push(change);
         sha
     }
 
-    async fn put(&self, branch: &str, path: &str, content: &str) -> String {
+    /// Gives a file the content that `change` makes of the one before, which is empty where there was none.
+    async fn put(&self, branch: &str, path: &str, change: &(dyn Fn(&str) -> String + Sync)) -> String {
         let address = format!("/contents/{path}");
-        let (status, old) = self.ask(Method::GET, &format!("{address}?ref={branch}"), Value::Null).await;
-        let mut change =
-            json!({ "message": format!("Write {path}"), "content": STANDARD.encode(content), "branch": branch });
-        if status == 200 {
-            change["sha"] = old["sha"].clone();
+        for _ in 0..MOST_RACES {
+            let (status, old) = self.ask(Method::GET, &format!("{address}?ref={branch}"), Value::Null).await;
+            let encoded: String = old["content"].as_str().unwrap_or_default().split_whitespace().collect();
+            let before = String::from_utf8(STANDARD.decode(encoded).expect("base64")).expect("text");
+            let content = STANDARD.encode(change(&before));
+            let mut body = json!({ "message": format!("Write {path}"), "content": content, "branch": branch });
+            if status == 200 {
+                body["sha"] = old["sha"].clone();
+            }
+            let (status, made) = self.ask(Method::PUT, &address, body).await;
+            match made["commit"]["sha"].as_str() {
+                Some(sha) => return sha.to_owned(),
+                // Somebody wrote it since it was read.
+                None => assert_eq!(status, 409, "{path} on {branch} of {}: {made}", self.owner),
+            }
         }
-        let made = self.call(Method::PUT, &address, change).await;
-        made["commit"]["sha"].as_str().expect("a commit").to_owned()
+        panic!("{path} on {branch} of {} is written by others all the time", self.owner)
     }
 
     pub async fn says(&self, number: u64, text: &str) -> u64 {
