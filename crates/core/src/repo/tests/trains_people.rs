@@ -478,3 +478,26 @@ fn a_stop_where_a_start_was_asked_for_takes_back_all_that_it_was_to_start() {
     yard.said(1, 802, "@merge-train stop");
     assert!(yard.worker.state.starts.is_empty());
 }
+
+#[test]
+fn what_cannot_be_brought_into_order_for_good_is_told_so_once() {
+    let mut yard = Yard::new(&[0, 1]);
+    let main = yard.hub.main.clone();
+    yard.hub.edit(1, |pull| pull.landed = Some(main));
+    yard.told(1);
+    for _ in 0..30 {
+        match yard.under_way.remove(&EffectKey::Train(pr(2))) {
+            Some(Effect::Train { root, work: work @ Work::Merge { .. } }) => {
+                let result = Err(Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None });
+                yard.feed(&Input::Worked { root, work, result });
+            }
+            Some(other) => {
+                yard.under_way.insert(other.key(), other);
+                yard.answer(0);
+            }
+            None => yard.tick(),
+        }
+    }
+    assert_eq!(yard.notes(2).len(), 1, "{:?}", yard.notes(2));
+    assert!(!yard.worker.state.details.contains_key(&pr(2)), "nothing more is tried with this head");
+}

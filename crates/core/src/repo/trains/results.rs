@@ -9,7 +9,7 @@ use crate::repo::event::Event;
 use crate::repo::{Failure, FailureKind};
 use crate::train::detail::is_live;
 use crate::train::texts::{halt, notice};
-use crate::train::work::{Outcome, Retargeted, Work};
+use crate::train::work::{Outcome, Push, Retargeted, Work};
 use crate::train::{TrainRecord, why};
 
 /// How often something fails before people are told that the train waits for it.
@@ -73,6 +73,14 @@ impl Standpoint<'_> {
             }
             (Work::Prove { landed, .. }, Some(train), FailureKind::Permanent) => {
                 self.halted(train, landed.pull, &halt::not_done("check the squash of", landed.pull, &failure.reason))
+            }
+            (
+                Work::Merge { pull, .. } | Work::Retarget { pull, .. } | Work::Push(Push { pull, .. }),
+                None,
+                FailureKind::Permanent,
+            ) => {
+                let halt = halt::not_done("bring into order", *pull, &failure.reason);
+                self.give_up_late(*pull, Some(&halt))
             }
             _ => self.delayed(work, failure),
         }
