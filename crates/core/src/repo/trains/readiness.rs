@@ -153,7 +153,9 @@ impl Standpoint<'_> {
             return Some(Readiness::Wait(why::checks_expected(current, &open, head)));
         }
         let is_silent = ci.checks.is_empty() && ci.suites.is_empty();
-        (required.is_none() && is_new && is_silent).then(|| Readiness::Wait(why::ci_expected(current, head)))
+        // Where the rules cannot be seen there may be no CI at all: after the time that GitHub may take, its word is no echo.
+        let is_waiting = required.is_none() && is_new && is_silent && !self.detail.timed_out;
+        is_waiting.then(|| Readiness::Doubtful(why::ci_expected(current, head)))
     }
 
     fn wait(&self, train: &TrainRecord, reason: Reason) -> Next {

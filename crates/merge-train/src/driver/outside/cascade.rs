@@ -120,7 +120,7 @@ async fn computed(stack: &Stack, target: &Target<'_>, step: &Step) -> Result<Mer
             Ok(squash) => reconciled(stack, &pull, landed, &squash, default).await,
         },
         Step::AddLate { landed } => match validated(stack, landed, default).await? {
-            Err(refusal) => Ok(Merged::NotASquash { reason: refusal.how(), advice: refusal.to_string() }),
+            Err(refusal) => unrelated(stack, &pull, landed, &refusal).await,
             Ok(squash) => {
                 let step = stack.add_late(&pull, landed.pull, &squash, default).await?;
                 let wanted = [Wanted::Pull(landed.pull), Wanted::Default(default.clone())];
@@ -128,6 +128,17 @@ async fn computed(stack: &Stack, target: &Target<'_>, step: &Step) -> Result<Mer
             }
         },
     }
+}
+
+/// What landed is no squash. Somebody may have brought the branch into order by hand, however it landed: then it has the commit.
+async fn unrelated(stack: &Stack, pull: &Pull, landed: &Landed, refusal: &NotSquash) -> Result<Merged, Error> {
+    let wanted = [pull.wanted()];
+    let heads = stack.fetch(&wanted).await?;
+    let head = heads.of(&wanted[0])?;
+    if stack.objects().contains(head, &known(&landed.commit)?).await? {
+        return Ok(Merged::Unchanged { head: Sha::from(head) });
+    }
+    Ok(Merged::NotASquash { reason: refusal.how(), advice: refusal.to_string() })
 }
 
 /// **Invariant:** only what was prepared is related to the squash; anything else would lose what it lacks.
