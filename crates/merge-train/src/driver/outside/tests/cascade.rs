@@ -137,6 +137,19 @@ async fn what_is_no_squash_is_not_reconciled_and_not_proven() {
 }
 
 #[tokio::test]
+async fn what_stood_on_no_squash_can_be_brought_into_order_by_hand() {
+    let (world, one, two) = stack_of_two().await;
+    world.fault(json!({ "kind": "wrong_squash", "how": "two_parents" })).await;
+    let commit = world.squash(one, one, "one").await;
+    let late = || Step::AddLate { landed: landed(one, &commit, None, None) };
+    let refused = world.merge(two, two, "two", late()).await;
+    assert!(matches!(refused, Merged::NotASquash { .. }), "{refused:?}");
+    world.in_repo(Method::POST, "/merges", json!({ "base": "two", "head": "main" })).await;
+    assert_eq!(world.merge(two, two, "two", late()).await, Merged::Unchanged { head: world.head("two").await });
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_squash_that_reverts_the_work_of_others_is_found_out() {
     let (world, one, _) = stack_of_two().await;
     let (before, head) = (world.head("main").await, world.head("one").await);
