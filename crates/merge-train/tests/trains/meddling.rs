@@ -161,14 +161,8 @@ async fn a_merge_by_somebody_else_as_a_squash_is_taken_for_the_trains_own() {
     let [one, two] = world.waiting([("one", "main"), ("two", "one")]).await;
     world.merge_by_hand(one, "squash").await;
     world.retargeted(two).await;
-    world
-        .until("the train goes on, or says that it cannot", async || {
-            let record = world.status(one).await;
-            let gone_on =
-                record.as_ref().is_none_or(|record| record["current_pr"] == two || record["state"] == "aborted");
-            gone_on.then_some(())
-        })
-        .await;
+    world.ci("two", "ci", "success").await;
+    world.landed(&[one, two]).await;
     world.finish().await;
 }
 

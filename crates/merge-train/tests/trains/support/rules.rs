@@ -22,7 +22,7 @@ impl Trains {
         self.ci_waits("ci").await;
         let all = self.stack(shape).await;
         self.start(all[0]).await;
-        self.becomes(all[0], "waiting_ci").await;
+        self.waits_because(all[0], &format!("The check `ci` has not finished on PR #{} at `SHA`.", all[0])).await;
         all
     }
 
