@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::detail::is_live;
 use super::{TrainRecord, TrainState, Trains};
 use crate::ids::PrNumber;
 use crate::repo::Event;
@@ -13,7 +12,7 @@ pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
         Event::TrainStarted { root_pr, current_pr } => {
             // What halted with this pull request on board has its successor now.
             let status = trains.get(root_pr).and_then(|old| old.status_comment_id);
-            trains.retain(|_, old| is_live(old.state) || !has_aboard(old, *root_pr));
+            trains.retain(|_, old| !old.gives_way_to(*root_pr));
             let mut train = TrainRecord::new(*root_pr, *current_pr, ts);
             train.status_comment_id = status;
             trains.insert(*root_pr, train);
@@ -74,10 +73,6 @@ pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
         }
         _ => {}
     }
-}
-
-fn has_aboard(train: &TrainRecord, pr: PrNumber) -> bool {
-    train.original_root_pr == pr || train.current_pr == pr || train.cascade_phase.frozen_descendants().contains(&pr)
 }
 
 fn change(trains: &mut Trains, root: PrNumber, how: impl FnOnce(&mut TrainRecord)) {

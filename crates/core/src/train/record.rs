@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::detail::is_live;
 use crate::ids::{CommentId, PrNumber, Sha};
 
 /// The version of the record's schema.
@@ -48,6 +49,16 @@ impl TrainRecord {
             error: None,
             status_comment_id: None,
         }
+    }
+}
+
+impl TrainRecord {
+    /// Whether it halted with this pull request on board: a train that begins there is its successor.
+    pub fn gives_way_to(&self, pr: PrNumber) -> bool {
+        let is_aboard = self.original_root_pr == pr
+            || self.current_pr == pr
+            || self.cascade_phase.frozen_descendants().contains(&pr);
+        is_aboard && !is_live(self.state)
     }
 }
 

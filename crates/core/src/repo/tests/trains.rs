@@ -191,6 +191,8 @@ fn a_train_that_was_stopped_says_so_until_what_was_on_board_goes_on() {
     assert_eq!(status.shown, yard.worker.state.active_trains[&pr(1)].recovery_seq, "#2 is still left by it");
     yard.start_as(1, 902);
     yard.finish();
+    let closed = |line: &Recorded| matches!(&line.event, Event::StatusWritten { train_root, status_seq: u64::MAX, .. } if *train_root == pr(1));
+    assert!(yard.worker.log.iter().any(closed), "and then its comment says who goes on");
     assert_eq!(yard.landed(), [1, 3, 2]);
     assert!(yard.worker.state.active_trains.is_empty());
 }

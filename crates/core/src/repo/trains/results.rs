@@ -107,7 +107,14 @@ impl Standpoint<'_> {
     fn base_changed(&self, pull: PrNumber, retargeted: &Retargeted) -> Change {
         match (retargeted, self.train()) {
             (Retargeted::Done, Some(train)) if train.current_pr != pull => self.retargeted(train, pull),
-            (Retargeted::Done, _) => Change::of([Event::DoneRetarget { train_root: self.root, pr: pull }]),
+            (Retargeted::Done, train) => {
+                let mut change = Change::of([Event::DoneRetarget { train_root: self.root, pr: pull }]);
+                if train.is_some() {
+                    // What GitHub said of it was about its old base.
+                    change.events.push(Event::MergeStateOutdated { prs: vec![pull] });
+                }
+                change
+            }
             (Retargeted::NotOpen, Some(train)) if train.current_pr != pull => {
                 self.skip(train, pull, notice::skipped_closed(pull))
             }

@@ -214,12 +214,14 @@ pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: 
 fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
     let comment = draft.state.starts.get(&pr).and_then(|asked| asked.comment);
     draft.record(Event::StartSettled { pr });
-    let before: Vec<PrNumber> = draft.state.active_trains.keys().copied().collect();
-    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
     // Only a train that had it on board has its successor now; any other is still as it says.
-    for old in before.into_iter().filter(|old| !draft.state.active_trains.contains_key(old)).collect::<Vec<_>>() {
-        draft.record(Event::StatusClosing { train_root: old, text: notice::succeeded(pr) });
+    let trains = draft.state.active_trains.values();
+    let old: Vec<PrNumber> =
+        trains.filter(|old| old.gives_way_to(pr)).map(|old| old.original_root_pr).filter(|old| *old != pr).collect();
+    for train_root in old {
+        draft.record(Event::StatusClosing { train_root, text: notice::succeeded(pr) });
     }
+    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
     draft.record(Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {
         draft.say(comment.pr, Say::Acknowledge { comment: comment.id });
