@@ -120,17 +120,23 @@ async fn the_clock_goes_forward_only_and_stays_ahead_after_a_restart() {
 async fn calls_are_counted_by_endpoint_and_repository() {
     let world = World::new().await;
     world.repo("one").await;
-    world.repo("two").await;
+    let two = world.repo("two").await;
     world.control("DELETE", "/calls", Value::Null).await.expect(204);
     for name in ["one", "one", "two"] {
         world.octocat.get(&format!("/repos/octocat/{name}")).await.expect(200);
     }
     world.octocat.get("/user").await.expect(200);
     world.octocat.get("/repos/octocat/three").await.expect(404);
+    let calls = json!({ "GET /repos/{owner}/{repo}": 4, "GET /user": 1 });
     let all = world.control("GET", "/calls", Value::Null).await.expect(200).json;
-    assert_eq!(all, json!({ "total": 5, "calls": { "GET /repos/{owner}/{repo}": 4, "GET /user": 1 } }));
+    assert_eq!(all, json!({ "total": 5, "calls": calls, "git": {} }));
+    // What git asks for is no call of the API.
+    two.git(&["fetch", "-q"]).await;
+    let all = world.control("GET", "/calls", Value::Null).await.expect(200).json;
+    assert_eq!((&all["total"], &all["calls"]), (&json!(5), &calls));
+    assert!(all["git"]["GET /{owner}/{repo}.git/info/refs"].as_u64() > Some(0), "{all}");
     let one = world.control("GET", "/calls?repository=Octocat/one", Value::Null).await.expect(200).json;
-    assert_eq!(one, json!({ "total": 2, "calls": { "GET /repos/{owner}/{repo}": 2 } }));
+    assert_eq!(one, json!({ "total": 2, "calls": { "GET /repos/{owner}/{repo}": 2 }, "git": {} }));
     world.control("GET", "/calls?repo=x", Value::Null).await.expect(422);
     world.control("DELETE", "/calls", Value::Null).await.expect(204);
     assert_eq!(world.control("GET", "/calls", Value::Null).await.expect(200).json["total"], 0);
