@@ -226,3 +226,37 @@ async fn a_state_that_is_older_than_is_said_is_not_trusted() {
         yard.close().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn github_may_take_as_long_to_settle_something_as_is_said() {
+    let ways = Ways {
+        section: "behavior",
+        key: "wait_timeout_mins",
+        value: "0.03",
+        variable: "MERGE_TRAIN_WAIT_TIMEOUT_MINS",
+    };
+    for way in ["file", "environment"] {
+        let yard = ways.yard(way).await;
+        yard.require_check().await;
+        yard.start().await;
+        eventually("the train waits for its check", || async {
+            let state = yard.daemon.state(REPO).await;
+            (state["active_trains"][yard.root().to_string()]["state"] == "waiting_ci").then_some(())
+        })
+        .await;
+        // Put onto another branch, it is asked about again and again, for as long as that.
+        let other = json!({ "base": "elsewhere" });
+        let main = yard.world.call(Method::GET, &format!("/repos/{REPO}/git/ref/heads/main"), Value::Null).await;
+        let branch = json!({ "ref": "refs/heads/elsewhere", "sha": main["object"]["sha"] });
+        yard.world.call(Method::POST, &format!("/repos/{REPO}/git/refs"), branch).await;
+        yard.world.call(Method::PATCH, &format!("/repos/{REPO}/pulls/{}", yard.root()), other).await;
+        let begun = Instant::now();
+        eventually("it has taken too long", || async {
+            let log = yard.daemon.log();
+            log.contains("Timed out waiting for GitHub state propagation").then_some(())
+        })
+        .await;
+        assert!(begun.elapsed() < Duration::from_secs(60), "{way}: not the five minutes that are the default");
+        yard.close().await;
+    }
+}
