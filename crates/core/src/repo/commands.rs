@@ -1,7 +1,7 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
 use super::draft::Draft;
-use super::event::{CommandOutcome, CommentRef, Event, ReadKind};
+use super::event::{CommandOutcome, Event, ReadKind};
 use super::outbox::Say;
 use super::state::{CachedPr, Given, RepoState};
 use super::trains::{self, Stopping};
@@ -123,7 +123,7 @@ fn handled(draft: &mut Draft<'_>, given: &Given, right: &Right, result: Result<(
 }
 
 fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Right) {
-    let CommentRef { pr, id: comment } = given.comment;
+    let pr = given.comment.pr;
     let result = match command {
         // The thumbs up comes when the train has started.
         Command::Start => trains::ask_for_start(draft, pr, Some(given.comment)),
@@ -147,7 +147,6 @@ fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Ri
         // Declarations are judged where comments are read.
         Command::Predecessor(_) => Ok(()),
     };
-    let _ = comment;
     if let Err(told) = &result {
         draft.comment(pr, told.clone());
     }

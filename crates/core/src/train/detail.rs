@@ -143,14 +143,14 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
             settle(detail);
         }),
         _ => {
-            going_on(details, event, ts);
+            going_on(details, event);
             status(details, event, ts);
         }
     }
     details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
 }
 
-fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
+fn going_on(details: &mut Details, event: &Event) {
     match event {
         Event::TrainWaiting { train_root, why } => {
             change(details, *train_root, |detail| {
@@ -228,11 +228,11 @@ fn going_on(details: &mut Details, event: &Event, ts: Timestamp) {
             detail.rechecks = 0;
             detail.recheck_at = None;
         }),
-        _ => intended(details, event, ts),
+        _ => intended(details, event),
     }
 }
 
-fn intended(details: &mut Details, event: &Event, _ts: Timestamp) {
+fn intended(details: &mut Details, event: &Event) {
     let (root, what) = match event {
         Event::IntentPushPrep { train_root, branch, pre_push_sha, expected_tree, more } => {
             (train_root, push(PushKind::Prep, branch, pre_push_sha, expected_tree, more))
