@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod doctor;
 mod driver;
+mod failpoint;
 mod plan;
 mod remote;
 mod serve;
@@ -63,6 +64,7 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    failpoint::arm();
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(usage) => return explain(&usage),

@@ -38,6 +38,7 @@ async fn attend(command: Command, caller_left: CancellationToken) -> Result<Ende
         return Err(Error::Cancelled);
     }
     let mut child = spawn(&command)?;
+    fail::fail_point!(&format!("git: {}", command.name().split(' ').next().unwrap_or_default()));
     command.git.started.fetch_add(1, Ordering::Relaxed);
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let stdin = child.stdin.take();

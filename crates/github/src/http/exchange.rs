@@ -156,6 +156,7 @@ impl Wire {
                 request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
             }
             let response = request.send().await.map_err(|error| failed(name, &error))?;
+            fail::fail_point!("github: answered");
             self.note_clock(&response);
             match self.elsewhere(call, name, &response)? {
                 Some(next) => url = next,

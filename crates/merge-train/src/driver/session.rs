@@ -18,7 +18,7 @@ use store::{Batch, Lease, LeaseRequest, NewEvent, Settlement, Since, TakeLimit};
 use tokio::time::Instant;
 
 use super::workers::{Bell, Shared};
-use crate::clock;
+use crate::{clock, failpoint};
 use effects::UnderWay;
 
 /// For how long a stream is leased; renewed at a third of it.
@@ -195,7 +195,9 @@ impl<'a> Session<'a> {
             let appended = events.len() as u64;
             let wake_at = repo::attention(&self.state);
             let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows: Vec::new(), wake_at, now };
+            failpoint::append("before", told.iter().map(|(event, _)| event));
             self.shared.store.append(&self.lease, batch).await?;
+            failpoint::append("after", told.iter().map(|(event, _)| event));
             self.next_seq += appended;
             self.log_length += appended;
         }
@@ -248,7 +250,9 @@ impl<'a> Session<'a> {
         let position = Position { generation: self.generation + 1, next_seq: self.next_seq, taken_at };
         let data = serde_json::to_string(&Snapshot::of(&self.state, position)).expect("a snapshot is JSON");
         let snapshot = store::Snapshot { next_seq: self.next_seq, taken_at, data };
+        failpoint::reach("snapshot.before");
         self.generation = self.shared.store.compact(&self.lease, snapshot).await?;
+        failpoint::reach("snapshot.after");
         self.log_length = 0;
         self.compacted_at = taken_at;
         Ok(())

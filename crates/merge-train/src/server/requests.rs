@@ -12,7 +12,7 @@ use store::{Arrival, Priority, Route};
 use super::App;
 use super::idempotency;
 use super::problem::Problem;
-use crate::clock;
+use crate::{clock, failpoint};
 
 /// What somebody wants, and who it is.
 pub struct Asked<'a> {
@@ -35,7 +35,8 @@ pub async fn admit(app: &App, key: Key, asked: Asked<'_>, body: &[u8]) -> Result
     let route = Route::Stream { stream, priority, label, body: body.to_vec() };
     let arrival = Arrival { tenant, key: key.clone(), source: Source::Api, hash, received_at: clock::now(), route };
     let admission = idempotency::admit(app, arrival).await?;
-    idempotency::answer(Source::Api, &key, admission, &besides).map(|(response, _)| response)
+    let (response, _) = idempotency::answer(Source::Api, &key, admission, &besides)?;
+    Ok(failpoint::answer("api", response))
 }
 
 /// What the inbox calls it: its name, and where it has parameters, all of it as JSON.

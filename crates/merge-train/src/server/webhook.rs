@@ -18,9 +18,9 @@ use super::App;
 use super::body::Held;
 use super::idempotency;
 use super::problem::Problem;
-use crate::clock;
 use crate::driver::Urgency;
 use crate::telemetry::metrics::{ACK, WEBHOOKS};
+use crate::{clock, failpoint};
 
 /// Bodies beyond this are looked at beside the threads that serve everybody.
 const LARGE: usize = 256 << 10;
@@ -40,7 +40,7 @@ pub async fn receive(State(app): State<Arc<App>>, headers: HeaderMap, body: Body
     let label = if result == "refused" { "unknown".to_owned() } else { event.to_owned() };
     metrics::counter!(WEBHOOKS, "event" => label, "result" => result).increment(1);
     metrics::histogram!(ACK).record(began.elapsed());
-    response
+    failpoint::answer("webhook", response)
 }
 
 async fn take_in(app: &App, headers: &HeaderMap, event: &str, body: Body) -> Result<(Response, &'static str), Problem> {

@@ -101,7 +101,10 @@ impl Transactions for Connection {
     }
 
     async fn commit(&mut self) -> Result<()> {
-        self.say("COMMIT").await
+        fail::fail_point!("store: before commit");
+        self.say("COMMIT").await?;
+        fail::fail_point!("store: after commit");
+        Ok(())
     }
 
     async fn rollback(&mut self) {

@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::super::workers::Shared;
-use crate::clock;
+use crate::{clock, failpoint};
 
 #[derive(Default)]
 pub(super) struct UnderWay {
@@ -34,10 +34,14 @@ impl UnderWay {
         let (outside, repo, key) = (shared.outside.clone(), repo.clone(), effect.key());
         let requested_at = clock::now();
         self.tasks.spawn(async move {
+            let name = effect.name();
             let performed =
                 AssertUnwindSafe(outside.perform(&repo, effect.clone(), requested_at, cancel)).catch_unwind();
-            let result = performed.await.unwrap_or_else(|_| {
-                let reason = format!("{} panicked; this is a bug", effect.name());
+            failpoint::reach(format_args!("effect.{name}.start"));
+            let performed = failpoint::during(name, performed).await;
+            failpoint::reach(format_args!("effect.{name}.end"));
+            let result = performed.unwrap_or_else(|_| {
+                let reason = format!("{name} panicked; this is a bug");
                 effect.failed(requested_at, Failure { reason, kind: FailureKind::Transient, retry_at: None })
             });
             (key, result)
