@@ -1,6 +1,6 @@
 //! What GitHub said: the same facts, whether a webhook brought them or an answer of the API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,28 @@ pub enum Verdict {
     Passed,
     Pending,
     Failed,
+}
+
+/// What a repository has, before anybody looked into the conversations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    pub default_branch: BranchName,
+    /// The open ones, and those closed of late.
+    pub pulls: Vec<PullFacts>,
+    /// Whom GitHub takes merge-train for.
+    pub bot: UserId,
+}
+
+/// What was said under a pull request, as far as it concerns merge-train.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    pub pr: PrNumber,
+    /// Who merged it; none where nobody did, or where that cannot be told.
+    pub merged_by: Option<UserId>,
+    /// What addresses the bot, and the bot's own status comments; oldest first.
+    pub comments: Vec<CommentFacts>,
+    /// Those of them that the bot itself gave a thumbs up.
+    pub acknowledged: BTreeSet<CommentId>,
 }
 
 /// All that a full look at a repository brings.

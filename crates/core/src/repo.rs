@@ -22,7 +22,7 @@ mod trains;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Delivery, MergeFacts, Permission, PullFacts, RepoFacts};
+use crate::facts::{CommentFacts, Conversation, Delivery, Listing, MergeFacts, Permission, PullFacts};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
 use crate::inbox::{Key, RequestHash};
 use crate::train::Policy;
@@ -31,13 +31,13 @@ use crate::train::work::{Outcome, Work};
 pub use apply::apply;
 pub use decide::decide;
 pub use event::{
-    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome,
-    SyncReason, WantReason,
+    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome, Shown,
+    SyncReason, Trace, WantReason,
 };
 pub use outbox::{NoteId, Say, Tried, mark};
 pub use reads::{attention, next_wake};
 pub use snapshot::{Position, Snapshot};
-pub use state::{CachedPr, Lifecycle, PrState, RepoState};
+pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};
 
 /// Something that the repository's worker has to think about.
 #[derive(Debug, Clone)]
@@ -51,7 +51,9 @@ pub enum Input {
     /// Somebody asked for something through the API.
     Asked { key: Key, request: Request },
     /// The answer to `Effect::Survey`.
-    Surveyed { requested_at: Timestamp, result: Result<RepoFacts, Failure> },
+    Surveyed { requested_at: Timestamp, result: Result<Listing, Failure> },
+    /// The answer to `Effect::ReadConversations`; those that GitHub does not have are absent.
+    ConversationsRead { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<Conversation>, Failure> },
     /// The answer to `Effect::FetchPull`; none where GitHub has no such pull request.
     Fetched { pr: PrNumber, requested_at: Timestamp, result: Result<Option<PullFacts>, Failure> },
     /// The answer to `Effect::ReadMergeStates`; those that GitHub does not have are absent.
@@ -62,6 +64,8 @@ pub enum Input {
     Worked { root: PrNumber, work: Work, result: Result<Outcome, Failure> },
     /// The answer to `Effect::WriteStatus`: the comment that holds it now.
     StatusWritten { root: PrNumber, seq: u64, result: Result<CommentId, Failure> },
+    /// The answer to `Effect::ReadStatus`; none where the comment is gone.
+    StatusRead { root: PrNumber, comment: CommentId, result: Result<Option<CommentFacts>, Failure> },
     /// The answer to `Effect::ReadPolicy`.
     PolicyRead { result: Result<Policy, Failure> },
     /// The answer to `Effect::ReadPermission`.
@@ -106,8 +110,12 @@ pub enum FailureKind {
 /// Something to be done outside. Its result comes back as an input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
-    /// Look at the whole repository.
+    /// See what the repository has: its default branch, its pull requests, and as whom GitHub knows merge-train.
     Survey,
+    /// Read what was said under these pull requests.
+    ReadConversations {
+        prs: Vec<PrNumber>,
+    },
     FetchPull {
         pr: PrNumber,
     },
@@ -137,6 +145,11 @@ pub enum Effect {
         /// Which state of the record it shows.
         seq: u64,
     },
+    /// Read the status comment of a train back: what it shows may be newer than what is remembered.
+    ReadStatus {
+        root: PrNumber,
+        comment: CommentId,
+    },
     /// Read the settings of the repository, and the rules of its default branch.
     ReadPolicy {
         default: BranchName,
@@ -159,11 +172,13 @@ impl Effect {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Survey => "survey",
+            Self::ReadConversations { .. } => "read_conversations",
             Self::FetchPull { .. } => "fetch_pull",
             Self::ReadMergeStates { .. } => "read_merge_states",
             Self::Say { .. } => "say",
             Self::Train { work, .. } => work.name(),
             Self::WriteStatus { .. } => "write_status",
+            Self::ReadStatus { .. } => "read_status",
             Self::ReadPolicy { .. } => "read_policy",
             Self::ReadPermission { .. } => "read_permission",
             Self::DeleteBranch { .. } => "delete_branch",
@@ -174,11 +189,13 @@ impl Effect {
     pub fn failed(self, requested_at: Timestamp, failure: Failure) -> Input {
         match self {
             Self::Survey => Input::Surveyed { requested_at, result: Err(failure) },
+            Self::ReadConversations { prs } => Input::ConversationsRead { prs, requested_at, result: Err(failure) },
             Self::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Err(failure) },
             Self::ReadMergeStates { prs } => Input::MergeStates { prs, requested_at, result: Err(failure) },
             Self::Say { note, .. } => Input::Said { note, result: Err(failure) },
             Self::Train { root, work } => Input::Worked { root, work, result: Err(failure) },
             Self::WriteStatus { root, seq, .. } => Input::StatusWritten { root, seq, result: Err(failure) },
+            Self::ReadStatus { root, comment } => Input::StatusRead { root, comment, result: Err(failure) },
             Self::ReadPolicy { .. } => Input::PolicyRead { result: Err(failure) },
             Self::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Err(failure) },
             Self::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Err(failure) },
@@ -189,11 +206,14 @@ impl Effect {
     pub fn key(&self) -> EffectKey {
         match self {
             Self::Survey => EffectKey::Survey,
+            // Each batch has numbers of its own.
+            Self::ReadConversations { prs } => EffectKey::ReadConversations(prs.first().copied()),
             Self::FetchPull { pr } => EffectKey::FetchPull(*pr),
             Self::ReadMergeStates { .. } => EffectKey::ReadMergeStates,
             Self::Say { note, .. } => EffectKey::Say(*note),
             Self::Train { root, .. } => EffectKey::Train(*root),
             Self::WriteStatus { root, .. } => EffectKey::WriteStatus(*root),
+            Self::ReadStatus { root, .. } => EffectKey::ReadStatus(*root),
             Self::ReadPolicy { .. } => EffectKey::ReadPolicy,
             Self::ReadPermission { comment, .. } => EffectKey::ReadPermission(*comment),
             Self::DeleteBranch { pr, .. } => EffectKey::DeleteBranch(*pr),
@@ -204,11 +224,13 @@ impl Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EffectKey {
     Survey,
+    ReadConversations(Option<PrNumber>),
     FetchPull(PrNumber),
     ReadMergeStates,
     Say(NoteId),
     Train(PrNumber),
     WriteStatus(PrNumber),
+    ReadStatus(PrNumber),
     ReadPolicy,
     ReadPermission(CommentId),
     DeleteBranch(PrNumber),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, ReadKind, WantReason};
 use super::outbox;
-use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState};
+use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Sync};
 use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::Window;
@@ -17,7 +17,7 @@ const HEADS_KNOWN_AGAIN: usize = 16;
 /// Folds one event in.
 pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
     state.touched_at = Some(ts);
-    train::apply(&mut state.active_trains, event, ts);
+    train::apply(&mut state.active_trains, &mut state.ended, event, ts);
     train::detail::apply(&mut state.details, &state.active_trains, event, ts);
     outbox::apply(&mut state.outbox, event, ts);
     match event {
@@ -55,13 +55,17 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
                 wanted.comments.retain(|waiting| waiting.id != comment.id);
             }
         }
-        Event::SyncRequested { reason } => state.sync.wanted = Some((*reason, Backoff::default())),
-        Event::SyncCompleted {} => {
-            state.sync.last = Some(ts);
-            state.sync.wanted = None;
-            state.miss_count = 0;
+        Event::SyncRequested { .. }
+        | Event::RepositoryListed { .. }
+        | Event::ConversationsWanted { .. }
+        | Event::ConversationsHeard { .. }
+        | Event::SyncCompleted {} => sync(state, event, ts),
+        Event::ReadFailed { read, retry_at, reason } => {
+            read_failed(state, *read, *retry_at);
+            if *read == ReadKind::Repository {
+                state.sync.error = Some(reason.clone());
+            }
         }
-        Event::ReadFailed { read, retry_at, .. } => read_failed(state, *read, *retry_at),
         Event::DeliveryProcessed { received_at, outcome: DeliveryOutcome::Applied { dedupe_key }, .. } => {
             state.seen_dedupe_keys.insert(dedupe_key.clone(), *received_at);
         }
@@ -94,6 +98,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
             for pr in prs {
                 state.unindex_one(*pr);
                 state.prs.remove(pr);
+                state.ended.remove(pr);
             }
             state.seen_dedupe_keys.retain(|key, seen| {
                 let is_brief = key.starts_with(Window::BRIEF_PREFIX);
@@ -101,6 +106,40 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
             });
         }
         _ => {}
+    }
+}
+
+/// How far the full look at the repository is.
+fn sync(state: &mut RepoState, event: &Event, ts: Timestamp) {
+    match event {
+        Event::SyncRequested { reason } => {
+            state.sync = Sync { last: state.sync.last, wanted: Some((*reason, Backoff::default())), ..Sync::default() };
+        }
+        Event::RepositoryListed { unread } => {
+            state.sync.unread = Some(unread.iter().copied().collect());
+            got_on(state);
+        }
+        Event::ConversationsWanted { prs } => state.sync.unread.get_or_insert_default().extend(prs),
+        Event::ConversationsHeard { prs, traces } => {
+            if let Some(unread) = &mut state.sync.unread {
+                unread.retain(|pr| !prs.contains(pr));
+            }
+            state.sync.traces.extend(traces.iter().map(|trace| (trace.pr, trace.clone())));
+            got_on(state);
+        }
+        Event::SyncCompleted {} => {
+            state.sync = Sync { last: Some(ts), ..Sync::default() };
+            state.miss_count = 0;
+        }
+        _ => unreachable!("not an event about the full look"),
+    }
+}
+
+/// What failed before does not count any more.
+fn got_on(state: &mut RepoState) {
+    state.sync.error = None;
+    if let Some((_, backoff)) = &mut state.sync.wanted {
+        *backoff = Backoff::default();
     }
 }
 

@@ -51,8 +51,8 @@ fn judge(draft: &mut Draft<'_>, given: &Given) {
         // Written by another version, which knew other commands.
         return handled(draft, given, &Right::Unverified, Err("no such command".to_owned()));
     };
-    if draft.state.sync.last.is_none() && !command.is_stop() {
-        // The repository is not known yet: what is asked of it waits until it is.
+    if draft.state.is_bootstrapping() {
+        // The repository is not known yet, and no train of it moves: what is asked of it waits until it is.
         return;
     }
     let is_author = draft.state.pr(given.comment.pr).is_some_and(|pr| pr.author == Some(given.user));
@@ -182,7 +182,8 @@ fn force(draft: &mut Draft<'_>, pr: PrNumber, close_prs: ClosePrs) -> Result<(),
             above.filter(|number| draft.state.pr(*number).is_some_and(CachedPr::is_ours)).collect()
         }
     };
-    draft.record(Event::StatusClosing { train_root: root, text: notice::forced_stop(&closed) });
+    let text = notice::forced_stop(&closed);
+    draft.record(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
     // From the top down: what still stands on something would be told that it is orphaned.
     for number in closed.into_iter().rev() {
         draft.say(number, Say::Close {});

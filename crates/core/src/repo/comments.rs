@@ -7,7 +7,7 @@ use super::membership::{self, Refusal, Verdict};
 use super::state::{CachedPr, RepoState};
 use super::{Plan, Say, apply, outbox, reads};
 use crate::command::{self, Command, Said, Verb};
-use crate::facts::{CommentChange, CommentFacts, HeadRepo, PullFacts};
+use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo, PullFacts};
 use crate::ids::PrNumber;
 use crate::train::texts::{answer, declare};
 
@@ -106,29 +106,27 @@ pub(super) fn disappointed(state: &RepoState, predecessor: PrNumber, now: Timest
     }
 }
 
-/// All declarations of one pull request, read from GitHub, oldest first. Nobody is answered: they were, when they spoke.
-pub(super) fn surveyed(
-    state: &RepoState,
-    requested_at: Timestamp,
-    pull: &PullFacts,
-    comments: &[&CommentFacts],
-) -> Option<Event> {
-    let number = pull.number;
-    let pr = state.prs.get(&number);
-    if pr.and_then(|pr| pr.declared_at).is_some_and(|at| at > requested_at) {
+/// The declaration in a conversation that was read from GitHub. Nobody is answered: they were, when they spoke.
+pub(super) fn surveyed(state: &RepoState, requested_at: Timestamp, conversation: &Conversation) -> Option<Event> {
+    let number = conversation.pr;
+    let pr = state.prs.get(&number)?;
+    if pr.declared_at.is_some_and(|at| at > requested_at) {
         // What was heard since is newer.
         return None;
     }
-    let is_refused = |predecessor: PrNumber| {
-        let pr = pr.map(|pr| CachedPr { base_ref: pull.base_ref.clone(), ..pr.clone() });
-        pr.is_some_and(|pr| matches!(membership::judge(state, number, &pr, predecessor), Verdict::Refused(_)))
+    let is_refused = |predecessor: PrNumber| match membership::judge(state, number, pr, predecessor) {
+        // What the predecessor declares may not be read yet; and what has landed is settled.
+        Verdict::Refused(Refusal::NotInAStack { .. }) if state.is_bootstrapping() => false,
+        Verdict::Refused(_) => pr.is_open(),
+        Verdict::Accepted | Verdict::Unknown => false,
     };
-    let mut own = comments.iter().filter(|comment| comment.author == pull.author);
-    match pr.and_then(|pr| pr.predecessor_comment) {
+    let mut own = conversation.comments.iter().filter(|comment| Some(comment.author) == pr.author);
+    match pr.predecessor_comment {
+        Some(_) if !pr.is_open() => None,
         Some(id) => {
-            let said = own.find(|comment| comment.id == id).and_then(|comment| predecessor(comment));
+            let said = own.find(|comment| comment.id == id).and_then(predecessor);
             match said {
-                Some(predecessor) if Some(predecessor) == pr?.predecessor || predecessor == number => None,
+                Some(predecessor) if Some(predecessor) == pr.predecessor || predecessor == number => None,
                 Some(predecessor) if is_refused(predecessor) => None,
                 Some(predecessor) => Some(Event::PredecessorDeclared { pr: number, predecessor, comment: Some(id) }),
                 None => Some(Event::PredecessorRemoved { pr: number }),

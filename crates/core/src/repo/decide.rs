@@ -92,12 +92,16 @@ fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -
             plan
         }
         Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),
+        Input::ConversationsRead { prs, requested_at, result } => {
+            reads::conversations_read(state, prs, *requested_at, result, now)
+        }
         Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
         Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),
         Input::Said { note, result } => outbox::said(state, *note, result, now),
         Input::Asked { .. }
         | Input::Worked { .. }
         | Input::StatusWritten { .. }
+        | Input::StatusRead { .. }
         | Input::PolicyRead { .. }
         | Input::PermissionRead { .. }
         | Input::BranchDeleted { .. } => Plan::default(),

@@ -9,14 +9,14 @@ use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
 use crate::train::status::Why;
-use crate::train::{CascadePhase, Policy, TrainError};
+use crate::train::{CascadePhase, Policy, TrainError, TrainRecord};
 
 use super::{NoteId, Request, Say};
 use parts::is_default;
 
 pub use parts::{
-    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, PrStateName, PushDetail, ReadKind, RequestOutcome, SyncReason,
-    WantReason,
+    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, PrStateName, PushDetail, ReadKind, RequestOutcome, Shown,
+    SyncReason, Trace, WantReason,
 };
 
 /// An event with its place in the stream: a line of the log.
@@ -220,8 +220,34 @@ pub enum Event {
     StatusClosing {
         train_root: PrNumber,
         text: String,
+        /// The trains that go on in its place, where it parted.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        new_roots: Vec<PrNumber>,
     },
     TrainsPolled {},
+
+    // ── What GitHub remembers of a train ──
+    /// The status comment may show something newer than this record: it is read before anything is done.
+    StatusDoubted {
+        train_root: PrNumber,
+    },
+    /// It shows nothing newer.
+    StatusTrusted {
+        train_root: PrNumber,
+    },
+    /// The status comment is ahead of what is remembered, or all that there is.
+    TrainRecovered {
+        record: TrainRecord,
+        comment: CommentId,
+        /// What the train has landed so far, as far as that can be told.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        landed: Vec<PrNumber>,
+    },
+    /// It is over, and nothing is left of it to go on with.
+    TrainForgotten {
+        root_pr: PrNumber,
+        reason: String,
+    },
 
     // ── Starting ──
     StartAsked {
@@ -382,6 +408,20 @@ pub enum Event {
     },
     SyncRequested {
         reason: SyncReason,
+    },
+    /// Which pull requests there are is known; the conversations under these are to be read.
+    RepositoryListed {
+        unread: Vec<PrNumber>,
+    },
+    /// These were found on the way: what a pull request declares to stand on is older than what was listed.
+    ConversationsWanted {
+        prs: Vec<PrNumber>,
+    },
+    ConversationsHeard {
+        prs: Vec<PrNumber>,
+        /// What tells of trains there, as long as nothing else does.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        traces: Vec<Trace>,
     },
     SyncCompleted {},
     ReadFailed {

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::delivery::{Heard, observe_pull};
 use super::event::{Event, ReadKind, SyncReason, WantReason};
 use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, comments, outbox, trains};
-use crate::facts::{CommentFacts, MergeFacts, MergeState, PullFacts, RepoFacts};
+use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, trains};
+use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 
 /// The first wait after a failure; it doubles with each.
@@ -19,6 +19,9 @@ const LONGEST_RETRY: SignedDuration = SignedDuration::from_mins(5);
 const HOPELESS_RETRY: SignedDuration = SignedDuration::from_hours(1);
 /// How soon GitHub is asked again for a merge state that it has not computed yet.
 const UNSETTLED_RETRY: SignedDuration = SignedDuration::from_secs(5);
+/// How many conversations are read in one go, which is what is read again if it is cut off; and how many such at once.
+const CONVERSATIONS_PER_READ: usize = 50;
+const READS_AT_ONCE: usize = 4;
 /// How often that is done before the next event is waited for.
 const UNSETTLED_ATTEMPTS: u32 = 12;
 
@@ -51,7 +54,10 @@ pub fn attention(state: &RepoState) -> Option<Timestamp> {
 pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
     if state.sync.wanted.as_ref().is_some_and(|(_, backoff)| backoff.is_due(now)) {
-        effects.push(Effect::Survey);
+        match &state.sync.unread {
+            None => effects.push(Effect::Survey),
+            Some(unread) => effects.extend(conversations_owed(unread)),
+        }
     }
     effects.extend(pulls_owed(state, now));
     effects.extend(outbox::due(state, now));
@@ -102,11 +108,11 @@ pub(super) fn merge_duplicates(plan: &mut Plan) {
 pub(super) fn surveyed(
     state: &RepoState,
     requested_at: Timestamp,
-    result: &Result<RepoFacts, Failure>,
+    result: &Result<Listing, Failure>,
     now: Timestamp,
 ) -> Plan {
     let mut plan = Plan::default();
-    if state.sync.wanted.is_none() {
+    if state.sync.wanted.is_none() || state.sync.unread.is_some() {
         return plan;
     }
     let facts = match result {
@@ -123,20 +129,17 @@ pub(super) fn surveyed(
     if state.bot != Some(facts.bot) {
         plan.events.push(Event::BotKnown { user: facts.bot });
     }
-    let mut said: BTreeMap<PrNumber, Vec<&CommentFacts>> = BTreeMap::new();
-    for comment in &facts.comments {
-        said.entry(comment.pr).or_default().push(comment);
-    }
     let mut outdated: BTreeSet<PrNumber> = BTreeSet::new();
+    let mut unread: BTreeSet<PrNumber> = BTreeSet::new();
     for pull in &facts.pulls {
         observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
-        if pull.state == crate::facts::PullState::Open {
-            let comments = said.remove(&pull.number).unwrap_or_default();
-            let declared = comments::surveyed(state, requested_at, pull, &comments);
-            plan.events.extend(declared.filter(|event| !plan.events.contains(event)));
-            if pull.head_repo == crate::facts::HeadRepo::Same {
-                outdated.insert(pull.number);
-            }
+        let is_open = pull.state == PullState::Open;
+        if is_open && pull.head_repo == HeadRepo::Same {
+            outdated.insert(pull.number);
+        }
+        // Declarations count under open ones; status comments stay where their train began, which may have landed.
+        if is_open || matches!(pull.state, PullState::Merged { .. }) {
+            unread.insert(pull.number);
         }
     }
     // One reading for all, below, instead of one for each.
@@ -152,8 +155,82 @@ pub(super) fn surveyed(
         outdated.extend(&state.merge_wanted);
         plan.effects.push(Effect::ReadMergeStates { prs: outdated.into_iter().collect() });
     }
-    plan.events.push(Event::SyncCompleted {});
+    plan.events.push(Event::RepositoryListed { unread: unread.iter().copied().collect() });
+    plan.effects.extend(conversations_owed(&unread));
+    conclude(state, &mut plan, now);
     plan
+}
+
+/// What is still to be read, a few batches at a time. The rest is asked for when these are there.
+fn conversations_owed(unread: &BTreeSet<PrNumber>) -> impl Iterator<Item = Effect> {
+    let unread: Vec<PrNumber> = unread.iter().copied().take(CONVERSATIONS_PER_READ * READS_AT_ONCE).collect();
+    let batches: Vec<Vec<PrNumber>> = unread.chunks(CONVERSATIONS_PER_READ).map(<[PrNumber]>::to_vec).collect();
+    batches.into_iter().map(|prs| Effect::ReadConversations { prs })
+}
+
+pub(super) fn conversations_read(
+    state: &RepoState,
+    prs: &[PrNumber],
+    requested_at: Timestamp,
+    result: &Result<Vec<Conversation>, Failure>,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    let Some(unread) = &state.sync.unread else { return plan };
+    let heard: Vec<PrNumber> = prs.iter().copied().filter(|pr| unread.contains(pr)).collect();
+    let conversations = match result {
+        _ if heard.is_empty() => return plan,
+        Ok(conversations) => conversations,
+        Err(failure) => {
+            let attempts = state.sync.wanted.as_ref().map_or(0, |(_, backoff)| backoff.attempts);
+            plan.events.push(failed(ReadKind::Repository, failure, attempts, now));
+            return plan;
+        }
+    };
+    for conversation in conversations {
+        plan.events.extend(comments::surveyed(state, requested_at, conversation));
+    }
+    further_down(state, &mut plan);
+    let traces = conversations.iter().filter_map(|conversation| trains::trace(state, conversation)).collect();
+    plan.events.push(Event::ConversationsHeard { prs: heard, traces });
+    let mut after = state.clone();
+    plan.events.iter().for_each(|event| apply(&mut after, event, now));
+    plan.effects.extend(conversations_owed(after.sync.unread.as_ref().unwrap_or(unread)));
+    conclude(state, &mut plan, now);
+    plan
+}
+
+/// What a pull request stands on may have landed too long ago to be listed; a train that began there is told of there.
+fn further_down(state: &RepoState, plan: &mut Plan) {
+    if !state.is_bootstrapping() {
+        return;
+    }
+    let below: BTreeSet<PrNumber> = plan
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::PredecessorDeclared { predecessor, .. } => Some(*predecessor),
+            _ => None,
+        })
+        .filter(|below| !state.prs.contains_key(below) && !state.wanted.contains_key(below))
+        .collect();
+    if !below.is_empty() {
+        plan.events.push(Event::ConversationsWanted { prs: below.iter().copied().collect() });
+        below.into_iter().for_each(|pr| want_pull(pr, WantReason::AbsentFromSync, None, plan));
+    }
+}
+
+/// The look is complete when everything is read that was listed. The first one also waits for what was found on the way.
+pub(super) fn conclude(state: &RepoState, plan: &mut Plan, now: Timestamp) {
+    if state.sync.wanted.is_none() {
+        return;
+    }
+    let mut after = state.clone();
+    plan.events.iter().for_each(|event| apply(&mut after, event, now));
+    let is_read = after.sync.unread.as_ref().is_some_and(BTreeSet::is_empty);
+    if is_read && (!state.is_bootstrapping() || after.wanted.is_empty()) {
+        plan.events.push(Event::SyncCompleted {});
+    }
 }
 
 pub(super) fn fetched(
@@ -179,6 +256,7 @@ pub(super) fn fetched(
         }
         Err(failure) => plan.events.push(failed(ReadKind::Pull(pr), failure, wanted.backoff.attempts, now)),
     }
+    conclude(state, &mut plan, now);
     plan
 }
 

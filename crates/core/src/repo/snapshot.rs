@@ -1,17 +1,17 @@
 //! The persisted form of the state. Its JSON is an interface: it is `snapshot.N.json` and the state that the API shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::event::{PrStateName, SyncReason};
+use super::event::{PrStateName, SyncReason, Trace};
 use super::outbox::Outbox;
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
-use crate::train::Trains;
 use crate::train::detail::Details;
+use crate::train::{Ended, Trains};
 
 /// The version of the schema.
 const VERSION: u32 = 1;
@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub default_branch: Option<BranchName>,
     pub prs: BTreeMap<PrNumber, PersistedPr>,
     pub active_trains: Trains,
+    #[serde(default, skip_serializing_if = "is_default")]
+    ended_trains: Ended,
     #[serde(default, skip_serializing_if = "is_default")]
     train_details: Details,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -141,6 +143,30 @@ pub struct PersistedSync {
     wanted: Option<SyncReason>,
     #[serde(default, skip_serializing_if = "is_default")]
     backoff: Backoff,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unread: Option<BTreeSet<PrNumber>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    traces: Vec<Trace>,
+}
+
+impl PersistedSync {
+    fn of(sync: &Sync) -> Self {
+        let (wanted, backoff) = sync.wanted.map_or((None, Backoff::default()), |(why, how)| (Some(why), how));
+        let (unread, error) = (sync.unread.clone(), sync.error.clone());
+        Self { last: sync.last, wanted, backoff, unread, error, traces: sync.traces.values().cloned().collect() }
+    }
+
+    fn restore(self) -> Sync {
+        Sync {
+            last: self.last,
+            wanted: self.wanted.map(|reason| (reason, self.backoff)),
+            unread: self.unread,
+            error: self.error,
+            traces: self.traces.into_iter().map(|trace| (trace.pr, trace)).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -155,8 +181,6 @@ struct PersistedWant {
 impl Snapshot {
     /// The state at the beginning of a generation.
     pub fn of(state: &RepoState, at: Position) -> Self {
-        let (wanted, backoff) =
-            state.sync.wanted.map_or((None, Backoff::default()), |(reason, backoff)| (Some(reason), backoff));
         let want = |wanted: &Wanted| PersistedWant {
             since: wanted.since,
             comments: wanted.comments.clone(),
@@ -171,6 +195,7 @@ impl Snapshot {
             default_branch: state.default_branch.clone(),
             prs: state.prs.iter().map(|(number, pr)| (*number, PersistedPr::of(pr))).collect(),
             active_trains: state.active_trains.clone(),
+            ended_trains: state.ended.clone(),
             train_details: state.details.clone(),
             starts: state.starts.clone(),
             rules: state.rules.clone(),
@@ -180,7 +205,7 @@ impl Snapshot {
             bot: state.bot,
             polled_at: state.polled_at,
             seen_dedupe_keys: state.seen_dedupe_keys.clone(),
-            sync: PersistedSync { last: state.sync.last, wanted, backoff },
+            sync: PersistedSync::of(&state.sync),
             wanted_prs: state.wanted.iter().map(|(number, wanted)| (*number, want(wanted))).collect(),
             merge_reads: state.merge_reads,
             outbox: state.outbox.clone(),
@@ -196,6 +221,7 @@ impl Snapshot {
             default_branch: self.default_branch,
             prs: self.prs.into_iter().map(|(number, pr)| (number, pr.restore())).collect(),
             active_trains: self.active_trains,
+            ended: self.ended_trains,
             details: self.train_details,
             starts: self.starts,
             rules: self.rules,
@@ -205,7 +231,7 @@ impl Snapshot {
             bot: self.bot,
             polled_at: self.polled_at,
             seen_dedupe_keys: self.seen_dedupe_keys,
-            sync: Sync { last: self.sync.last, wanted: self.sync.wanted.map(|reason| (reason, self.sync.backoff)) },
+            sync: self.sync.restore(),
             wanted: self.wanted_prs.into_iter().map(|(number, wanted)| (number, want(wanted))).collect(),
             merge_reads: self.merge_reads,
             outbox: self.outbox,

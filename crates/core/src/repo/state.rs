@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Effect;
-use super::event::{CommentRef, SyncReason};
+use super::event::{CommentRef, SyncReason, Trace};
 use super::outbox::Outbox;
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
 use crate::train::detail::{Details, is_live};
-use crate::train::{Policy, TrainRecord, Trains};
+use crate::train::{Ended, Policy, TrainRecord, Trains};
 
 /// The pull-request cache and the trains of one repository. Changed by `apply` alone.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -18,6 +18,8 @@ pub struct RepoState {
     pub(super) default_branch: Option<BranchName>,
     pub(super) prs: BTreeMap<PrNumber, CachedPr>,
     pub(super) active_trains: Trains,
+    /// Trains that are over, and how far each had come: of those nothing older is believed.
+    pub(super) ended: Ended,
     pub(super) details: Details,
     /// Trains that are to start once the rules are known and a plan is computed.
     pub(super) starts: BTreeMap<PrNumber, Asked>,
@@ -154,6 +156,12 @@ pub(super) struct Outlived {
 pub(super) struct Sync {
     pub last: Option<Timestamp>,
     pub wanted: Option<(SyncReason, Backoff)>,
+    /// Pull requests whose conversations are still to be read; none before it is known which there are.
+    pub unread: Option<BTreeSet<PrNumber>>,
+    /// Why the last reading did not succeed.
+    pub error: Option<String>,
+    /// What was found of trains, until all is read.
+    pub traces: BTreeMap<PrNumber, Trace>,
 }
 
 /// A pull request that is to be fetched.
@@ -183,13 +191,30 @@ impl Backoff {
 }
 
 /// How well a repository is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
     Unknown,
     Bootstrapping,
     Ready,
     Resync,
     Failed,
+}
+
+/// How far the full look at a repository is.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Progress {
+    pub lifecycle: Lifecycle,
+    /// Why it is looked at.
+    pub reason: Option<SyncReason>,
+    /// When the last full look was complete.
+    pub synced_at: Option<Timestamp>,
+    /// Of how many pull requests the conversation is still to be read; none before it is known which there are.
+    pub unread: Option<usize>,
+    /// How often in a row it failed, why, and when it is tried again.
+    pub attempts: u32,
+    pub error: Option<String>,
+    pub retry_at: Option<Timestamp>,
 }
 
 impl RepoState {
@@ -255,6 +280,8 @@ impl RepoState {
             Effect::FetchPull { pr } => self.train_of(*pr),
             Effect::Train { root, .. } => Some(*root),
             Effect::Survey
+            | Effect::ReadConversations { .. }
+            | Effect::ReadStatus { .. }
             | Effect::ReadMergeStates { .. }
             | Effect::Say { .. }
             | Effect::WriteStatus { .. }
@@ -277,6 +304,24 @@ impl RepoState {
             (Some(_), None) => Lifecycle::Ready,
             (Some(_), Some(_)) => Lifecycle::Resync,
         }
+    }
+
+    pub fn progress(&self) -> Progress {
+        let (reason, backoff) = self.sync.wanted.map_or((None, Backoff::default()), |(why, how)| (Some(why), how));
+        Progress {
+            lifecycle: self.lifecycle(),
+            reason,
+            synced_at: self.sync.last,
+            unread: self.sync.unread.as_ref().map(BTreeSet::len),
+            attempts: backoff.attempts,
+            error: self.sync.error.clone(),
+            retry_at: backoff.retry_at,
+        }
+    }
+
+    /// Whether it was never seen as a whole: what is known of it may be any part.
+    pub(super) fn is_bootstrapping(&self) -> bool {
+        self.sync.last.is_none()
     }
 
     /// Rebuilds what is derived from the pull requests.

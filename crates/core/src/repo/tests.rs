@@ -8,9 +8,12 @@ mod hub;
 mod notes;
 mod properties;
 mod reads;
+mod recovery;
 mod trains;
 mod trains_people;
 mod trains_unruly;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
@@ -72,6 +75,16 @@ pub(super) fn comment(on: u64, id: u64, body: &str) -> CommentFacts {
     }
 }
 
+pub(super) fn listing(pulls: &[PullFacts]) -> Listing {
+    Listing { default_branch: branch("main"), pulls: pulls.to_vec(), bot: UserId::new(900) }
+}
+
+/// What of these was said under one pull request.
+pub(super) fn conversation(number: u64, comments: &[CommentFacts]) -> Conversation {
+    let comments = comments.iter().filter(|comment| comment.pr == pr(number)).cloned().collect();
+    Conversation { pr: pr(number), merged_by: None, comments, acknowledged: BTreeSet::new() }
+}
+
 pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
     MergeFacts {
         number: pr(number),
@@ -99,14 +112,25 @@ impl Worker {
     pub fn ready(pulls: &[PullFacts]) -> Self {
         let mut worker = Self::default();
         worker.heard("ping", None, Happening::Other);
-        let facts = RepoFacts {
-            default_branch: branch("main"),
-            pulls: pulls.to_vec(),
-            comments: Vec::new(),
-            bot: UserId::new(900),
-        };
-        worker.feed(&Input::Surveyed { requested_at: at(0), result: Ok(facts) });
+        worker.surveyed(at(0), pulls, &[]);
         worker
+    }
+
+    /// GitHub answers in full: what there is, and what was said.
+    pub fn surveyed(&mut self, requested_at: Timestamp, pulls: &[PullFacts], comments: &[CommentFacts]) -> Plan {
+        let result = Ok(listing(pulls));
+        let mut all = self.feed(&Input::Surveyed { requested_at, result });
+        let batches = all.effects.iter().filter_map(|effect| match effect {
+            Effect::ReadConversations { prs } => Some(prs.clone()),
+            _ => None,
+        });
+        for prs in batches.collect::<Vec<_>>() {
+            let result = Ok(prs.iter().map(|pr| conversation(pr.get(), comments)).collect());
+            let plan = self.feed(&Input::ConversationsRead { prs, requested_at, result });
+            all.events.extend(plan.events);
+            all.effects.extend(plan.effects);
+        }
+        all
     }
 
     pub fn feed(&mut self, input: &Input) -> Plan {

@@ -9,6 +9,7 @@ mod halting;
 mod late;
 mod polls;
 mod readiness;
+mod recover;
 mod results;
 mod start;
 mod status;
@@ -27,6 +28,7 @@ use crate::train::work::Work;
 
 pub(super) use halting::{Stopping, stop};
 pub(super) use polls::wakes;
+pub(super) use recover::trace;
 pub(super) use start::ask as ask_for_start;
 
 /// What a train does next.
@@ -68,9 +70,13 @@ pub(super) fn need_a_worker(state: &RepoState) -> bool {
 /// What an input means for the trains, beyond what it told about pull requests: `before` is the state without it.
 pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
     match input {
-        Input::Resume => doubt_intents(draft),
+        Input::Resume => {
+            doubt_intents(draft);
+            recover::doubt_statuses(draft);
+        }
         Input::Worked { root, work, result } => results::settle(draft, *root, work, result),
         Input::StatusWritten { root, seq, result } => status::written(draft, *root, *seq, result),
+        Input::StatusRead { root, comment, result } => recover::status_read(draft, *root, *comment, result),
         Input::PolicyRead { result } => start::policy_read(draft, result),
         Input::BranchDeleted { pr, result } => chores::branch_deleted(draft, *pr, result),
         Input::Tick => polls::poll_if_due(draft),
@@ -78,10 +84,15 @@ pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
         _ => {}
     }
     turns::happened(draft, before, input);
+    recover::settle(draft, before);
 }
 
 /// Lets every train go on as far as it can by itself, and asks for what each needs done.
 pub(super) fn run(draft: &mut Draft<'_>, before: &RepoState) {
+    if draft.state.is_bootstrapping() {
+        // Whoever acts on a part of what there is leaves out the rest.
+        return;
+    }
     late::find(draft);
     start::automatically(draft, before);
     let starting: Vec<PrNumber> = draft.state.starts.keys().copied().collect();
@@ -99,6 +110,7 @@ pub(super) fn run(draft: &mut Draft<'_>, before: &RepoState) {
         if !done.contains(&root) {
             advance(draft, root);
         }
+        recover::read_if_due(draft, root);
         status::write_if_due(draft, root);
     }
     start::read_policy_if_wanted(draft);
@@ -119,7 +131,8 @@ fn advance(draft: &mut Draft<'_>, root: PrNumber) {
 /// What the train does next. A pure function of the state and the time.
 fn next(state: &RepoState, root: PrNumber, settings: &Settings, now: Timestamp) -> Next {
     let Some(detail) = state.details.get(&root) else { return Next::Rest };
-    if detail.retry_at.is_some_and(|at| at > now) {
+    // What the status comment shows may be ahead of all that follows from the state.
+    if detail.status.doubted || detail.retry_at.is_some_and(|at| at > now) {
         return Next::Rest;
     }
     let here = Standpoint { state, settings, now, root, detail };

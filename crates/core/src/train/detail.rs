@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::status::Why;
 use super::work::{Push, PushKind, Tidying};
-use super::{CascadePhase, TrainState, Trains};
-use crate::ids::{BranchName, PrNumber, Sha};
+use super::{CascadePhase, TrainRecord, TrainState, Trains};
+use crate::ids::{BranchName, CommentId, PrNumber, Sha};
 use crate::repo::{Event, PushDetail};
 
 /// Beside the record of one train; what outlives the record is what is left to do for it.
@@ -71,7 +71,7 @@ pub struct Detail {
 #[serde(default)]
 pub struct StatusDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub comment: Option<crate::ids::CommentId>,
+    pub comment: Option<CommentId>,
     /// The `recovery_seq` that it shows.
     pub shown: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,9 +79,14 @@ pub struct StatusDetail {
     pub attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
+    /// It may show more than is known here: it is read before anything else is done.
+    pub doubted: bool,
     /// The last word, which is still to be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closing: Option<String>,
+    /// The trains that go on in its place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub new_roots: Vec<PrNumber>,
 }
 
 /// What was begun.
@@ -121,10 +126,13 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
                 change(details, *root, |detail| detail.parted_from = Some(*old_root));
             }
         }
-        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr } => change(details, *root_pr, |detail| {
-            detail.tidying = Some(Tidying::Remove);
-            end(detail);
-        }),
+        Event::TrainRecovered { record, comment, landed } => recover(details, record, *comment, landed),
+        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr } | Event::TrainForgotten { root_pr, .. } => {
+            change(details, *root_pr, |detail| {
+                detail.tidying = Some(Tidying::Remove);
+                end(detail);
+            })
+        }
         Event::TrainAborted { root_pr, .. } | Event::TrainFrozen { root_pr, .. } => {
             change(details, *root_pr, |detail| {
                 detail.tidying = Some(Tidying::Clean);
@@ -280,8 +288,19 @@ fn status(details: &mut Details, event: &Event, ts: Timestamp) {
             detail.status.attempts += 1;
             detail.status.retry_at = Some(*retry_at);
         }),
-        Event::StatusClosing { train_root, text } => change(details, *train_root, |detail| {
+        Event::StatusClosing { train_root, text, new_roots } => change(details, *train_root, |detail| {
             detail.status.closing = Some(text.clone());
+            detail.status.new_roots.clone_from(new_roots);
+            detail.status.retry_at = None;
+        }),
+        Event::StatusDoubted { train_root } => change(details, *train_root, |detail| {
+            detail.status.doubted = true;
+            detail.status.attempts = 0;
+            detail.status.retry_at = None;
+        }),
+        Event::StatusTrusted { train_root } => change(details, *train_root, |detail| {
+            detail.status.doubted = false;
+            detail.status.attempts = 0;
             detail.status.retry_at = None;
         }),
         _ => {}
@@ -318,6 +337,15 @@ fn begin(details: &mut Details, root: PrNumber) {
     let before = details.remove(&root).unwrap_or_default();
     let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
     details.insert(root, Detail { status, ..Detail::default() });
+}
+
+/// Goes on from what the status comment shows. What was begun beyond that is not known: it is looked for.
+fn recover(details: &mut Details, record: &TrainRecord, comment: CommentId, landed: &[PrNumber]) {
+    let status = StatusDetail { comment: Some(comment), shown: record.recovery_seq, ..StatusDetail::default() };
+    let squash = Intended::Squash { pull: record.current_pr, head: record.predecessor_head_sha.clone() };
+    let is_squashing = is_live(record.state) && matches!(record.cascade_phase, CascadePhase::SquashPending { .. });
+    let intent = is_squashing.then_some(Intent { what: squash, doubted: true });
+    details.insert(record.original_root_pr, Detail { intent, landed: landed.to_vec(), status, ..Detail::default() });
 }
 
 /// Nothing of what it was about is done any more.

@@ -2,21 +2,30 @@
 
 use jiff::Timestamp;
 
-use super::{TrainRecord, TrainState, Trains};
+use super::{Ended, TrainRecord, TrainState, Trains};
 use crate::ids::PrNumber;
 use crate::repo::Event;
 
 /// Folds one event in. Events that are not about trains change nothing.
-pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
+pub fn apply(trains: &mut Trains, ended: &mut Ended, event: &Event, ts: Timestamp) {
     match event {
         Event::TrainStarted { root_pr, current_pr } => {
             // What halted with this pull request on board has its successor now.
             let status = trains.get(root_pr).and_then(|old| old.status_comment_id);
-            trains.retain(|_, old| !old.gives_way_to(*root_pr));
-            let mut train = TrainRecord::new(*root_pr, *current_pr, ts);
-            train.status_comment_id = status;
-            trains.insert(*root_pr, train);
+            let over: Vec<PrNumber> =
+                trains.iter().filter(|(_, old)| old.gives_way_to(*root_pr)).map(|(root, _)| *root).collect();
+            over.into_iter().for_each(|root| end(trains, ended, root));
+            begin(trains, ended, *root_pr, *current_pr, ts);
+            if let Some(train) = trains.get_mut(root_pr) {
+                train.status_comment_id = status;
+            }
         }
+        Event::TrainRecovered { record, comment, .. } => {
+            ended.remove(&record.original_root_pr);
+            let record = TrainRecord { status_comment_id: Some(*comment), ..record.clone() };
+            trains.insert(record.original_root_pr, record);
+        }
+        Event::TrainForgotten { root_pr, .. } => end(trains, ended, *root_pr),
         Event::TrainWaiting { train_root, .. } => {
             change(trains, *train_root, |train| train.state = TrainState::WaitingCi);
         }
@@ -34,9 +43,7 @@ pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
             train.state = TrainState::Stopped;
             train.stopped_at = Some(ts);
         }),
-        Event::TrainCompleted { root_pr } => {
-            trains.remove(root_pr);
-        }
+        Event::TrainCompleted { root_pr } => end(trains, ended, *root_pr),
         Event::TrainAborted { root_pr, error } => change(trains, *root_pr, |train| {
             train.state = TrainState::Aborted;
             train.error.clone_from(error);
@@ -66,12 +73,23 @@ pub fn apply(trains: &mut Trains, event: &Event, ts: Timestamp) {
             change(trains, *train_root, |train| train.last_squash_sha = Some(sha.clone()));
         }
         Event::FanOutCompleted { old_root, new_roots, .. } => {
-            trains.remove(old_root);
-            for root in new_roots {
-                trains.insert(*root, TrainRecord::new(*root, *root, ts));
-            }
+            end(trains, ended, *old_root);
+            new_roots.iter().for_each(|root| begin(trains, ended, *root, *root, ts));
         }
         _ => {}
+    }
+}
+
+/// A train begins. Of two records with one name the newer has the higher number, also where one has ended.
+fn begin(trains: &mut Trains, ended: &mut Ended, root: PrNumber, current: PrNumber, ts: Timestamp) {
+    let mut train = TrainRecord::new(root, current, ts);
+    train.recovery_seq += ended.remove(&root).unwrap_or_default();
+    trains.insert(root, train);
+}
+
+fn end(trains: &mut Trains, ended: &mut Ended, root: PrNumber) {
+    if let Some(train) = trains.remove(&root) {
+        ended.insert(root, train.recovery_seq);
     }
 }
 

@@ -206,6 +206,11 @@ pub struct TrainError {
     pub message: String,
 }
 
+impl TrainError {
+    /// Nobody knows how far the train had come.
+    pub const STATE_LOST: &'static str = "state_lost";
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,7 +20,7 @@ pub use human::{Row, Standing, View, Why, human};
 const OPENING: &str = "<!-- merge-train-state";
 const ENDING: &str = "-->";
 /// Says whose comment it is, and that it holds no state.
-const CLOSED: &str = "<!-- merge-train-closed -->";
+const CLOSED: &str = "<!-- merge-train-closed";
 const HEADING: &str = "**Merge Train Status**";
 
 /// GitHub takes comments of 65,536 characters. Counted in bytes here, which are never fewer.
@@ -66,11 +66,45 @@ pub fn body(record: &TrainRecord, human: &str) -> Result<String, TooLarge> {
     Ok(head + &fitted(human, room))
 }
 
-/// The last word on a train that is done. Without a record: nobody may resume it.
-pub fn closing(human: &str) -> String {
-    let head = format!("{CLOSED}\n{HEADING}\n\n");
+/// The last word on a train that is done. Without a record: nobody may resume it. Where it parted, the trains that go on in
+/// its place have comments of their own.
+pub fn closing(human: &str, new_roots: &[PrNumber]) -> String {
+    let parted = if new_roots.is_empty() { String::new() } else { format!(" {}", Closed::json(new_roots)) };
+    let head = format!("{CLOSED}{parted} {ENDING}\n{HEADING}\n\n");
     let room = LARGEST_BODY_BYTES - head.len();
     head + &fitted(human, room)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Closed {
+    new_roots: Vec<PrNumber>,
+}
+
+impl Closed {
+    fn json(new_roots: &[PrNumber]) -> String {
+        serde_json::to_string(&Self { new_roots: new_roots.to_vec() }).expect("a list of numbers is JSON")
+    }
+}
+
+/// Whether it looks like a status comment, whoever wrote it.
+pub fn looks_like_one(body: &str) -> bool {
+    after(body, OPENING).is_some() || after(body, CLOSED).is_some()
+}
+
+/// Where a comment is the last word on a train: the trains that go on in its place.
+pub fn closed_for(body: &str) -> Option<Vec<PrNumber>> {
+    let (parted, _) = after(body, CLOSED)?.split_once(ENDING)?;
+    let parted = parted.trim();
+    if parted.is_empty() {
+        return Some(Vec::new());
+    }
+    serde_json::from_str::<Closed>(parted).ok().map(|closed| closed.new_roots)
+}
+
+/// What follows a mark. Only at the very beginning: further down, the text may quote what others wrote.
+fn after<'a>(body: &'a str, mark: &str) -> Option<&'a str> {
+    let rest = body.trim_start_matches('\u{feff}').trim_start().strip_prefix(mark)?;
+    rest.starts_with(char::is_whitespace).then_some(rest)
 }
 
 /// The record in a comment of the bot. The id of the comment is left to whoever found it.
@@ -78,9 +112,7 @@ pub fn parse(body: &str, author: UserId, bot: UserId) -> Result<TrainRecord, Unr
     if author != bot {
         return Err(Unreadable::NotOurs);
     }
-    // Only at the very beginning: further down, the text may quote what others wrote.
-    let rest = body.trim_start_matches('\u{feff}').trim_start().strip_prefix(OPENING);
-    let rest = rest.filter(|rest| rest.starts_with(char::is_whitespace)).ok_or(Unreadable::NoState)?;
+    let rest = after(body, OPENING).ok_or(Unreadable::NoState)?;
     let (state, _) = rest.split_once(ENDING).ok_or_else(|| Unreadable::Broken("it has no end".to_owned()))?;
     read(state).map_err(Unreadable::Broken)
 }

@@ -100,8 +100,12 @@ impl Errand<'_> {
         match effect {
             Effect::Survey => {
                 let since = requested_at.checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
-                let result = self.repo.with_priority(Priority::Poll).survey(since).await.map_err(of_github);
+                let result = self.repo.with_priority(Priority::Poll).listing(since).await.map_err(of_github);
                 Input::Surveyed { requested_at, result }
+            }
+            Effect::ReadConversations { prs } => {
+                let result = self.repo.with_priority(Priority::Poll).conversations(&prs).await.map_err(of_github);
+                Input::ConversationsRead { prs, requested_at, result }
             }
             Effect::FetchPull { pr } => {
                 let result = match self.repo.pull(pr).await {
@@ -128,6 +132,9 @@ impl Errand<'_> {
             }
             Effect::WriteStatus { root, comment, body, seq } => {
                 Input::StatusWritten { root, seq, result: self.write_status(root, comment, &body).await }
+            }
+            Effect::ReadStatus { root, comment } => {
+                Input::StatusRead { root, comment, result: self.read_status(root, comment).await }
             }
             Effect::ReadPolicy { default } => Input::PolicyRead { result: self.read_policy(&default).await },
             Effect::ReadPermission { comment, login } => {
@@ -187,6 +194,8 @@ fn failure_of(input: &Input) -> Option<&Failure> {
         | Input::Said { result: Err(failure), .. }
         | Input::Worked { result: Err(failure), .. }
         | Input::StatusWritten { result: Err(failure), .. }
+        | Input::StatusRead { result: Err(failure), .. }
+        | Input::ConversationsRead { result: Err(failure), .. }
         | Input::PolicyRead { result: Err(failure), .. }
         | Input::PermissionRead { result: Err(failure), .. }
         | Input::BranchDeleted { result: Err(failure), .. } => Some(failure),

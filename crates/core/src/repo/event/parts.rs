@@ -1,9 +1,11 @@
 //! What events are made of.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Progress, Verdict};
 use crate::ids::{CheckSuiteId, CommentId, PrNumber, Sha};
+use crate::train::TrainRecord;
 
 /// What an intent to push holds beyond what the specification asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -53,6 +55,34 @@ pub enum PrStateName {
     Closed,
 }
 
+/// What the conversation of a pull request tells of trains that nobody remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    pub pr: PrNumber,
+    /// The last that the bot acknowledged there is a `start`, and not a `stop`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub started: bool,
+    /// The bot merged it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub merged_by_bot: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shown: Shown,
+}
+
+/// What of a status comment is there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    #[default]
+    Nothing,
+    /// Somebody else wrote what looks like one: an impostor, or the bot under another name.
+    ByAnother,
+    /// The record of a train, in this comment, which was last changed then.
+    Record { record: Box<TrainRecord>, comment: CommentId, updated_at: Timestamp },
+    /// The last word on a train; it went on as these, where it parted.
+    Closed { new_roots: Vec<PrNumber> },
+}
+
 /// Why a single pull request is to be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -75,6 +105,8 @@ pub enum SyncReason {
     TooManyMisses,
     /// Somebody asked for it.
     Operator,
+    /// GitHub knows more of a train than is remembered here.
+    Behind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -60,13 +60,11 @@ fn a_full_look_finds_declarations_made_and_taken_back_while_nobody_listened() {
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     worker.clock = 3600;
     worker.feed(&Input::Tick);
-    let facts = RepoFacts {
-        default_branch: branch("main"),
-        pulls: vec![pull(1), stacked(2, 1), stacked(3, 1)],
-        comments: vec![comment(3, 30, &declares(1)), comment(3, 31, &declares(2))],
-        bot: UserId::new(900),
-    };
-    worker.feed(&Input::Surveyed { requested_at: at(3600), result: Ok(facts) });
+    worker.surveyed(
+        at(3600),
+        &[pull(1), stacked(2, 1), stacked(3, 1)],
+        &[comment(3, 30, &declares(1)), comment(3, 31, &declares(2))],
+    );
     assert_eq!(worker.known(2).predecessor, None, "its comment is gone");
     assert_eq!(worker.known(3).predecessor, Some(pr(1)), "the first one counts");
 }
@@ -94,13 +92,7 @@ fn a_command_that_is_the_first_thing_ever_heard_waits_until_the_repository_is_kn
     // Fetched before the repository was looked at: still nobody knows what stands on it.
     worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
     assert!(worker.state.starts.is_empty());
-    let facts = RepoFacts {
-        default_branch: branch("main"),
-        pulls: vec![pull(1), stacked(2, 1)],
-        comments: vec![comment(2, 20, &declares(1))],
-        bot: UserId::new(900),
-    };
-    worker.feed(&Input::Surveyed { requested_at: at(1), result: Ok(facts) });
+    worker.surveyed(at(1), &[pull(1), stacked(2, 1)], &[comment(2, 20, &declares(1))]);
     assert!(worker.state.starts.contains_key(&pr(1)));
 }
 
@@ -110,13 +102,7 @@ fn commands_that_waited_for_the_first_look_are_each_answered() {
     for (number, id) in [(1, 10), (2, 20)] {
         worker.comment_event(CommentChange::Created, comment(number, id, "@merge-train dance"));
     }
-    let facts = RepoFacts {
-        default_branch: branch("main"),
-        pulls: vec![pull(1), pull(2)],
-        comments: Vec::new(),
-        bot: UserId::new(900),
-    };
-    let plan = worker.feed(&Input::Surveyed { requested_at: at(1), result: Ok(facts) });
+    let plan = worker.surveyed(at(1), &[pull(1), pull(2)], &[]);
     let said = plan.effects.iter().filter(|effect| matches!(effect, Effect::Say { .. })).count();
     assert_eq!((said, worker.state.outbox.owed.len()), (2, 2));
 }

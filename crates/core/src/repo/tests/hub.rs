@@ -28,6 +28,8 @@ pub(super) struct Hub {
     history: BTreeMap<Sha, BTreeSet<Sha>>,
     /// In the order in which they landed.
     pub squashes: Vec<u64>,
+    /// The status comments, by the pull request they are on.
+    pub statuses: BTreeMap<u64, String>,
     made: u64,
     seconds: i64,
 }
@@ -52,7 +54,7 @@ impl Hub {
             let comment = predecessor.map(|_| 100 + number);
             pulls.insert(number, HubPull { head, base, predecessor, landed: None, closed: false, comment });
         }
-        Self { pulls, main, history, squashes: Vec::new(), made: 2_000, seconds: 0 }
+        Self { pulls, main, history, squashes: Vec::new(), statuses: BTreeMap::new(), made: 2_000, seconds: 0 }
     }
 
     /// A worker that knows it all, and heard the declarations.
@@ -70,6 +72,18 @@ impl Hub {
         let HubPull { predecessor, comment: id, .. } = self.pulls[&number].clone();
         let below = predecessor?;
         Some(comment(number, id?, &format!("@merge-train predecessor #{below}")))
+    }
+
+    /// The status comment on a pull request.
+    pub fn status(&self, number: u64) -> Option<CommentFacts> {
+        let body = self.statuses.get(&number)?;
+        Some(CommentFacts { author: UserId::new(900), ..comment(number, 5_000 + number, body) })
+    }
+
+    fn conversation(&self, number: u64) -> Conversation {
+        let comments = self.declaration(number).into_iter().chain(self.status(number)).collect();
+        let merged_by = self.squashes.contains(&number).then_some(UserId::new(900));
+        Conversation { pr: pr(number), merged_by, comments, acknowledged: BTreeSet::new() }
     }
 
     pub fn facts(&self, number: u64) -> PullFacts {
@@ -115,10 +129,16 @@ impl Hub {
         match effect.clone() {
             Effect::Survey => {
                 let pulls = self.pulls.keys().map(|number| self.facts(*number)).collect();
-                let comments = self.pulls.keys().filter_map(|number| self.declaration(*number)).collect();
-                let bot = UserId::new(900);
-                let facts = RepoFacts { default_branch: branch("main"), pulls, comments, bot };
+                let facts = Listing { default_branch: branch("main"), pulls, bot: UserId::new(900) };
                 Input::Surveyed { requested_at, result: Ok(facts) }
+            }
+            Effect::ReadConversations { prs } => {
+                let result = Ok(prs.iter().map(|pr| self.conversation(pr.get())).collect());
+                Input::ConversationsRead { prs, requested_at, result }
+            }
+            Effect::ReadStatus { root, comment } => {
+                let status = self.status(root.get()).filter(|status| status.id == comment);
+                Input::StatusRead { root, comment, result: Ok(status) }
             }
             Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(self.facts(pr.get()))) },
             Effect::ReadMergeStates { prs } => {
@@ -135,7 +155,8 @@ impl Hub {
                 Input::MergeStates { prs, requested_at, result }
             }
             Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
-            Effect::WriteStatus { root, seq, .. } => {
+            Effect::WriteStatus { root, seq, body, .. } => {
+                self.statuses.insert(root.get(), body);
                 Input::StatusWritten { root, seq, result: Ok(CommentId::new(5_000 + root.get())) }
             }
             Effect::ReadPolicy { .. } => {

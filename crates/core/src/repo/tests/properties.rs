@@ -139,8 +139,7 @@ impl Compacted {
                 worker.feed(&Input::Unusable { id, event, received_at: now, reason });
             }
             What::Surveyed(pulls, comments) => {
-                let facts = RepoFacts { default_branch: branch("main"), pulls, comments, bot: UserId::new(900) };
-                worker.feed(&Input::Surveyed { requested_at: now, result: Ok(facts) });
+                worker.surveyed(now, &pulls, &comments);
             }
             What::SurveyFailed => drop(worker.feed(&Input::Surveyed { requested_at: now, result: Err(failure()) })),
             What::Fetched(number, pull) => {

@@ -4,10 +4,6 @@ fn transient(reason: &str) -> Failure {
     Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None }
 }
 
-fn survey(pulls: &[PullFacts]) -> RepoFacts {
-    RepoFacts { default_branch: branch("main"), pulls: pulls.to_vec(), comments: Vec::new(), bot: UserId::new(900) }
-}
-
 #[test]
 fn a_failed_bootstrap_is_tried_again_later_and_later() {
     let mut worker = Worker::default();
@@ -24,7 +20,7 @@ fn a_failed_bootstrap_is_tried_again_later_and_later() {
         assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Survey));
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
-    worker.feed(&Input::Surveyed { requested_at: at(worker.clock), result: Ok(survey(&[pull(1)])) });
+    worker.surveyed(at(worker.clock), &[pull(1)], &[]);
     assert_eq!(worker.state.lifecycle(), Lifecycle::Ready);
 }
 
@@ -73,12 +69,12 @@ fn an_answer_that_is_older_than_what_was_told_meanwhile_changes_nothing() {
     worker.clock = 3601;
     let pushed = PullFacts { head_sha: sha(11), updated_at: at(3601), ..pull(1) };
     worker.pull_event("synchronize", pushed);
-    worker.feed(&Input::Surveyed { requested_at: at(3600), result: Ok(survey(&[pull(1)])) });
+    worker.surveyed(at(3600), &[pull(1)], &[]);
     assert_eq!(worker.known(1).head_sha, sha(11));
     let same_second = PullFacts { head_sha: sha(12), updated_at: at(3601), ..pull(1) };
     worker.clock = 7300;
     worker.feed(&Input::Tick);
-    worker.feed(&Input::Surveyed { requested_at: at(7300), result: Ok(survey(&[same_second])) });
+    worker.surveyed(at(7300), &[same_second], &[]);
     assert_eq!(worker.known(1).head_sha, sha(12), "asked later, so it knows better");
 }
 
@@ -87,7 +83,7 @@ fn an_open_pull_request_that_a_full_look_does_not_find_is_fetched() {
     let mut worker = Worker::ready(&[pull(1), pull(2)]);
     worker.clock = 3600;
     worker.feed(&Input::Tick);
-    let plan = worker.feed(&Input::Surveyed { requested_at: at(3600), result: Ok(survey(&[pull(2)])) });
+    let plan = worker.surveyed(at(3600), &[pull(2)], &[]);
     assert!(plan.effects.contains(&Effect::FetchPull { pr: pr(1) }));
     worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(3600), result: Ok(None) });
     assert_eq!(worker.state.pr(pr(1)), None);

@@ -4,6 +4,7 @@ use super::{Change, Next, Standpoint};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, PrState};
+use crate::train::detail::is_live;
 use crate::train::texts::{halt, notice};
 use crate::train::work::{Landed, Step, Via, Work};
 use crate::train::{CascadePhase, TrainRecord};
@@ -191,12 +192,17 @@ impl Standpoint<'_> {
             landed.push(train.current_pr);
         }
         let mut change = Change::of(self.outlived(train.current_pr));
-        match descendants {
+        // One that goes on by itself already is not begun again.
+        let is_on_its_own = |number: &PrNumber| {
+            *number != root && self.state.active_trains.get(number).is_some_and(|own| is_live(own.state))
+        };
+        let descendants: Vec<PrNumber> = descendants.iter().copied().filter(|number| !is_on_its_own(number)).collect();
+        match descendants.as_slice() {
             [] => {
                 let default = self.state.default_branch.clone().unwrap_or_else(|| fallback(self, train.current_pr));
                 let commit = |number: &PrNumber| (*number, self.state.pr(*number).and_then(merge_commit));
                 let text = notice::completed(&landed.iter().map(commit).collect::<Vec<_>>(), &default);
-                change.events.push(Event::StatusClosing { train_root: root, text });
+                change.events.push(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
                 change.events.push(Event::TrainCompleted { root_pr: root });
             }
             [next] => {
@@ -213,8 +219,8 @@ impl Standpoint<'_> {
             }
             several => {
                 let text = notice::fan_out_completed(several);
-                change.events.push(Event::StatusClosing { train_root: root, text });
                 let new_roots = several.to_vec();
+                change.events.push(Event::StatusClosing { train_root: root, text, new_roots: new_roots.clone() });
                 change.events.push(Event::FanOutCompleted { old_root: root, new_roots, original_root_pr: root });
                 change.events.push(Event::MergeStateOutdated { prs: several.to_vec() });
             }

@@ -219,7 +219,7 @@ fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
     let old: Vec<PrNumber> =
         trains.filter(|old| old.gives_way_to(pr)).map(|old| old.original_root_pr).filter(|old| *old != pr).collect();
     for train_root in old {
-        draft.record(Event::StatusClosing { train_root, text: notice::succeeded(pr) });
+        draft.record(Event::StatusClosing { train_root, text: notice::succeeded(pr), new_roots: Vec::new() });
     }
     draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
     draft.record(Event::MergeStateOutdated { prs: vec![pr] });

@@ -23,7 +23,7 @@ pub(super) fn write_if_due(draft: &mut Draft<'_>, root: PrNumber) {
     }
     let comment = detail.status.comment;
     let (body, seq) = match (&detail.status.closing, draft.state.active_trains.get(&root)) {
-        (Some(text), _) => (status::closing(text), CLOSED),
+        (Some(text), _) => (status::closing(text, &detail.status.new_roots), CLOSED),
         (None, Some(train)) => match draft.state.status_body(train) {
             Ok(body) => (body, train.recovery_seq),
             Err(_) => return too_large(draft, root),
@@ -37,14 +37,16 @@ pub(super) fn write_if_due(draft: &mut Draft<'_>, root: PrNumber) {
 fn too_large(draft: &mut Draft<'_>, root: PrNumber) {
     halting::abort(draft, root, root, &halt::status_too_large());
     let told = halt::status_too_large().told_alone();
-    draft.record(Event::StatusClosing { train_root: root, text: told });
+    draft.record(Event::StatusClosing { train_root: root, text: told, new_roots: Vec::new() });
 }
 
 /// When the comment is to be written, if it is.
 fn due_at(state: &RepoState, root: PrNumber, detail: &Detail) -> Option<Timestamp> {
     let status = &detail.status;
     let is_owed = match state.active_trains.get(&root) {
-        _ if status.closing.is_some() => true,
+        _ if status.doubted => false,
+        // As long as the trains that go on in its place show nothing, it is all that GitHub knows of them.
+        _ if status.closing.is_some() => status.new_roots.iter().all(|root| is_shown(state, *root)),
         Some(train) => status.shown != CLOSED && train.recovery_seq > status.shown,
         None => false,
     };
@@ -52,8 +54,15 @@ fn due_at(state: &RepoState, root: PrNumber, detail: &Detail) -> Option<Timestam
     is_owed.then(|| status.retry_at.max(paced).unwrap_or(Timestamp::MIN))
 }
 
+/// Whether GitHub shows a train, or there is none any more.
+fn is_shown(state: &RepoState, root: PrNumber) -> bool {
+    !state.active_trains.contains_key(&root) || state.details.get(&root).is_none_or(|detail| detail.status.shown != 0)
+}
+
 pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
-    state.details.iter().filter_map(|(root, detail)| due_at(state, *root, detail))
+    let doubted = state.details.values().filter(|detail| detail.status.doubted);
+    let readings = doubted.filter_map(|detail| detail.status.retry_at);
+    readings.chain(state.details.iter().filter_map(|(root, detail)| due_at(state, *root, detail)))
 }
 
 pub(super) fn written(

@@ -136,7 +136,7 @@ fn only_what_the_bot_wrote_is_believed() {
 #[test]
 fn other_comments_hold_no_state() {
     let quoting = format!("As I said:\n\n{}", body(&record(), "").unwrap());
-    let last_word = closing("Train completed.");
+    let last_word = closing("Train completed.", &[]);
     assert_eq!(last_word, "<!-- merge-train-closed -->\n**Merge Train Status**\n\nTrain completed.");
     for text in ["", "Hello", "<!-- merge-train-statement\n{}\n-->", "<!-- something -->", &quoting, &last_word] {
         assert_eq!(parse(text, BOT, BOT), Err(Unreadable::NoState), "{text}");
@@ -204,7 +204,7 @@ fn what_people_read_is_cut_to_githubs_limit_and_the_state_is_not() {
     assert!(text.len() <= 65_536 && text.len() > 65_000, "{}", text.len());
     assert!(text.ends_with("a line of it, with an é\n\n... [truncated]"));
     assert_eq!(read_back(&text), failed("no"));
-    assert!(closing(&human).len() <= 65_536);
+    assert!(closing(&human, &[]).len() <= 65_536);
     assert!(body(&failed("no"), &"é".repeat(65_536)).unwrap().ends_with("é\n\n... [truncated]"));
 }
 

@@ -51,6 +51,16 @@ pub fn halted(pr: PrNumber, failed: PrNumber, root: PrNumber) -> String {
     )
 }
 
+/// Neither a record nor a status comment tells how far the train was.
+pub fn state_lost(descendants: &[PrNumber]) -> String {
+    let found = if descendants.is_empty() { "no descendants".to_owned() } else { list(descendants) };
+    format!(
+        "Train state was lost. Manual review required. The bot has identified {found} but cannot safely resume \
+         mid-operation. Options: (a) Issue `@merge-train stop` then `@merge-train start` to restart from current position, \
+         (b) Manually complete the cascade."
+    )
+}
+
 /// Somebody stopped the train; what had begun may have come to its end.
 pub fn stopped(root: PrNumber, current: PrNumber) -> String {
     format!(

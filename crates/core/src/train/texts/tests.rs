@@ -147,6 +147,8 @@ fn notice_texts() -> Vec<Named> {
         ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
         ("notice_orphaned", notice::orphaned(pr(124), pr(123))),
         ("notice_halted", notice::halted(pr(125), pr(124), pr(123))),
+        ("notice_state_lost", notice::state_lost(&prs(&[124, 125]))),
+        ("notice_state_lost_alone", notice::state_lost(&[])),
         ("notice_stopped", notice::stopped(pr(123), pr(124))),
         ("notice_forced_stop", notice::forced_stop(&[])),
         ("notice_forced_stop_closing", notice::forced_stop(&prs(&[124, 125]))),

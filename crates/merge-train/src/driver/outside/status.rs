@@ -35,6 +35,18 @@ impl Errand<'_> {
         Ok(self.repo.create_comment(root, body).await.map_err(of_github)?.id)
     }
 
+    /// What the comment shows, and by whom; none if it is gone.
+    pub(super) async fn read_status(
+        &self,
+        root: PrNumber,
+        comment: CommentId,
+    ) -> Result<Option<CommentFacts>, Failure> {
+        // As part of the conversation: only there GitHub tells who wrote what it shows now.
+        let conversations = self.urgent().conversations(&[root]).await.map_err(of_github)?;
+        let mut comments = conversations.into_iter().flat_map(|heard| heard.comments);
+        Ok(comments.find(|found| found.id == comment))
+    }
+
     async fn update(&self, comment: CommentId, body: &str) -> Result<Updated, Error> {
         match self.repo.update_comment(comment, body).await {
             Ok(_) => Ok(Updated::Yes),

@@ -1,7 +1,8 @@
 //! What an operator reads in the log of what happens to trains. The events hold all of it; this is the part for eyes.
 
 use merge_train_core::ids::RepoId;
-use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState};
+use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState, Shown};
+use merge_train_core::train::TrainError;
 
 /// What made the worker look at its trains.
 pub(super) fn trigger(input: &Input) -> &'static str {
@@ -28,6 +29,22 @@ pub(super) fn tell(repo: &RepoId, state: &RepoState, event: &Event, trigger: &'s
         Event::TrainAborted { root_pr, error } => {
             let error = error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
             tracing::warn!(%repo, train_root = %root_pr, error, "train aborted");
+        }
+        Event::TrainRecovered { record, .. } => {
+            let (train_root, current_pr, phase) = (record.original_root_pr, record.current_pr, &record.cascade_phase);
+            let (recovery_seq, state) = (record.recovery_seq, record.state);
+            tracing::warn!(%repo, %train_root, %current_pr, ?phase, ?state, recovery_seq, "the train goes on from its status comment");
+        }
+        Event::TrainForgotten { root_pr, reason } => {
+            tracing::info!(%repo, train_root = %root_pr, reason, "the train is forgotten");
+        }
+        Event::ConversationsHeard { traces, .. } => {
+            for trace in traces.iter().filter(|trace| trace.shown == Shown::ByAnother) {
+                tracing::warn!(%repo, pr = %trace.pr, "a status comment by another account is not believed");
+            }
+        }
+        Event::TrainFrozen { root_pr, error } if error.error_type == TrainError::STATE_LOST => {
+            tracing::error!(%repo, train_root = %root_pr, "the state of a train was lost: a person has to look at it");
         }
         Event::TrainFrozen { root_pr, error } => {
             let error = error.message.as_str();

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::facts::{CiFacts, HeadRepo, MergeFacts, MergeState, Permission, PullFacts, PullState, RepoFacts};
+use merge_train_core::facts::{CiFacts, HeadRepo, Listing, MergeFacts, MergeState, Permission, PullFacts, PullState};
 use merge_train_core::ids::{BranchName, CommentId, PrNumber, RepoId, Sha, UserId};
 use merge_train_core::plan::Plan;
 use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input};
@@ -131,9 +131,11 @@ impl Outside for Scripted {
 fn answer(effect: Effect, requested_at: Timestamp) -> Input {
     match effect {
         Effect::Survey => {
-            let facts = RepoFacts { default_branch: branch("main"), pulls: Vec::new(), comments: Vec::new(), bot: BOT };
+            let facts = Listing { default_branch: branch("main"), pulls: Vec::new(), bot: BOT };
             Input::Surveyed { requested_at, result: Ok(facts) }
         }
+        Effect::ReadConversations { prs } => Input::ConversationsRead { prs, requested_at, result: Ok(Vec::new()) },
+        Effect::ReadStatus { root, comment } => Input::StatusRead { root, comment, result: Ok(None) },
         Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(pull(pr))) },
         Effect::ReadMergeStates { prs } => {
             let clean = |pr: &PrNumber| MergeFacts {

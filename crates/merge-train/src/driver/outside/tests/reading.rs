@@ -63,7 +63,10 @@ async fn a_survey_tells_who_we_are_and_who_spoke() {
     let one = world.open_pull("one", "main").await;
     world.in_repo(Method::POST, &format!("/issues/{one}/comments"), json!({ "body": "@merge-train help" })).await;
     let Input::Surveyed { result: Ok(facts), .. } = world.perform(Effect::Survey).await else { panic!() };
-    assert_eq!(facts.comments[0].login, "octocat");
+    let heard = world.perform(Effect::ReadConversations { prs: vec![one, PrNumber::new(999)] }).await;
+    let Input::ConversationsRead { result: Ok(heard), .. } = heard else { panic!("{heard:?}") };
+    assert_eq!(heard.len(), 1, "there is no other pull request");
+    assert_eq!((heard[0].pr, heard[0].comments[0].login.as_str()), (one, "octocat"));
     let bot = world.call(Method::GET, "/users/merge-train[bot]", serde_json::Value::Null).await;
     assert_eq!(Some(facts.bot.get()), bot["id"].as_u64());
     world.finish().await;

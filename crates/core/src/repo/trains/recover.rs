@@ -1,0 +1,323 @@
+//! What GitHub remembers of trains: their status comments, and, where those are gone too, the traces that trains leave.
+//!
+//! Of two records of one train the one with the higher `recovery_seq` counts, wherever it is. A train of which nobody knows how
+//! far it had come is not resumed: a person has to look.
+
+use std::collections::BTreeMap;
+
+use super::{Draft, retry_at};
+use crate::command::{self, Command, Said};
+use crate::facts::{CommentFacts, Conversation};
+use crate::ids::{CommentId, PrNumber};
+use crate::repo::event::{Event, Shown, SyncReason, Trace};
+use crate::repo::state::{CachedPr, PrState, RepoState};
+use crate::repo::{Effect, Failure, FailureKind, reads};
+use crate::train::detail::{CLOSED, is_live};
+use crate::train::status::{self, Unreadable};
+use crate::train::texts::notice;
+use crate::train::{CascadePhase, TrainError, TrainRecord, TrainState};
+
+/// Whoever resumes a train cannot know whether the state it has is the newest: a backup is older than what it was made of.
+pub(super) fn doubt_statuses(draft: &mut Draft<'_>) {
+    let is_doubtful = |root: &PrNumber| {
+        let status = draft.state.details.get(root).map(|detail| &detail.status);
+        status.is_some_and(|status| status.comment.is_some() && !status.doubted && status.closing.is_none())
+    };
+    let roots: Vec<PrNumber> = draft.state.active_trains.keys().copied().filter(is_doubtful).collect();
+    for train_root in roots {
+        draft.record(Event::StatusDoubted { train_root });
+    }
+}
+
+/// Reads what is doubted.
+pub(super) fn read_if_due(draft: &mut Draft<'_>, root: PrNumber) {
+    let Some(status) = draft.state.details.get(&root).map(|detail| &detail.status) else { return };
+    let is_due = status.doubted && status.retry_at.is_none_or(|at| at <= draft.now);
+    if let (true, Some(comment)) = (is_due, status.comment) {
+        draft.effect(Effect::ReadStatus { root, comment });
+    }
+}
+
+/// The status comment was read back.
+pub(super) fn status_read(
+    draft: &mut Draft<'_>,
+    root: PrNumber,
+    comment: CommentId,
+    result: &Result<Option<CommentFacts>, Failure>,
+) {
+    let Some(status) = draft.state.details.get(&root).map(|detail| &detail.status) else { return };
+    if !status.doubted || status.comment != Some(comment) {
+        return;
+    }
+    let is_written = status.shown != 0 && status.shown != CLOSED;
+    match result {
+        Err(failure) if failure.kind == FailureKind::Transient => {
+            let retry_at = retry_at(failure, status.attempts, draft.now);
+            draft.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
+            return;
+        }
+        // Nobody can say that it shows more than is known.
+        Err(_) | Ok(None) => {}
+        Ok(Some(found)) => match shown(&draft.state, root, std::slice::from_ref(found)) {
+            Shown::Record { record, comment, updated_at } => {
+                adopt(draft, &Found { record: &record, comment, updated_at });
+            }
+            // A train that begins anew finds the last word on the one before in its comment.
+            Shown::Closed { .. } if is_written => return over(draft, root),
+            Shown::Closed { .. } | Shown::ByAnother | Shown::Nothing => {}
+        },
+    }
+    if draft.state.details.get(&root).is_some_and(|detail| detail.status.doubted) {
+        draft.record(Event::StatusTrusted { train_root: root });
+    }
+}
+
+/// Its comment has the last word on it already: what is remembered is older than its end.
+fn over(draft: &mut Draft<'_>, root: PrNumber) {
+    let reason = "its status comment says that it has ended".to_owned();
+    draft.plan.cancels.push(root);
+    draft.record(Event::TrainForgotten { root_pr: root, reason });
+    let mut looked = crate::repo::Plan::default();
+    reads::request_sync(&draft.state, SyncReason::Behind, &mut looked);
+    looked.events.into_iter().for_each(|event| draft.record(event));
+    draft.plan.effects.extend(looked.effects);
+}
+
+/// What a conversation tells of trains, if that is more than is known.
+pub(in crate::repo) fn trace(state: &RepoState, conversation: &Conversation) -> Option<Trace> {
+    let pr = conversation.pr;
+    let shown = match shown(state, pr, &conversation.comments) {
+        Shown::Record { record, .. } if !is_ahead(state, &record) => Shown::Nothing,
+        shown => shown,
+    };
+    if !state.is_bootstrapping() {
+        return matches!(shown, Shown::Record { .. }).then_some(Trace {
+            pr,
+            started: false,
+            merged_by_bot: false,
+            shown,
+        });
+    }
+    let acknowledged = conversation.comments.iter().filter(|comment| conversation.acknowledged.contains(&comment.id));
+    let mut orders = acknowledged.flat_map(|comment| command::parse_all(&comment.body)).filter_map(|said| match said {
+        Said::Command(Command::Start) => Some(true),
+        Said::Command(command) if command.is_stop() => Some(false),
+        _ => None,
+    });
+    let started = orders.next_back().unwrap_or_default();
+    let merged_by_bot = conversation.merged_by.is_some() && conversation.merged_by == state.bot;
+    let tells = started || merged_by_bot || shown != Shown::Nothing;
+    tells.then_some(Trace { pr, started, merged_by_bot, shown })
+}
+
+/// What the comments under a pull request show of the train that began there. Only the bot's own are believed.
+fn shown(state: &RepoState, pr: PrNumber, comments: &[CommentFacts]) -> Shown {
+    let Some(bot) = state.bot else { return Shown::Nothing };
+    let mut best = Shown::Nothing;
+    for comment in comments {
+        let found = match status::parse(&comment.body, comment.author, bot) {
+            Ok(record) if record.original_root_pr == pr => {
+                Shown::Record { record: Box::new(record), comment: comment.id, updated_at: comment.updated_at }
+            }
+            Err(Unreadable::NoState) => match status::closed_for(&comment.body) {
+                Some(new_roots) => Shown::Closed { new_roots },
+                None => Shown::Nothing,
+            },
+            Err(Unreadable::NotOurs) if status::looks_like_one(&comment.body) => Shown::ByAnother,
+            Ok(_) | Err(Unreadable::NotOurs | Unreadable::Broken(_)) => Shown::Nothing,
+        };
+        if weight(&found) >= weight(&best) {
+            best = found;
+        }
+    }
+    best
+}
+
+/// Of several the newest record counts.
+fn weight(shown: &Shown) -> (u8, u64) {
+    match shown {
+        Shown::Nothing => (0, 0),
+        Shown::ByAnother => (1, 0),
+        Shown::Closed { .. } => (2, 0),
+        Shown::Record { record, .. } => (3, record.recovery_seq),
+    }
+}
+
+/// Whether a record is newer than what is known of its train.
+fn is_ahead(state: &RepoState, record: &TrainRecord) -> bool {
+    let root = record.original_root_pr;
+    let known = state.active_trains.get(&root).map(|train| train.recovery_seq);
+    known.max(state.ended.get(&root).copied()).is_none_or(|known| record.recovery_seq > known)
+}
+
+struct Found<'a> {
+    record: &'a TrainRecord,
+    comment: CommentId,
+    updated_at: jiff::Timestamp,
+}
+
+/// Takes over what a status comment shows, where that is ahead.
+fn adopt(draft: &mut Draft<'_>, found: &Found<'_>) {
+    let root = found.record.original_root_pr;
+    if !is_ahead(&draft.state, found.record) {
+        return;
+    }
+    let local = draft.state.active_trains.get(&root);
+    // What somebody said after the comment was written still holds.
+    let is_stopped = local.is_some_and(|train| {
+        train.state == TrainState::Stopped && train.stopped_at.is_some_and(|at| at > found.updated_at)
+    });
+    if local.is_some() {
+        draft.plan.cancels.push(root);
+    }
+    let landed = landed(&draft.state, found.record);
+    let record = TrainRecord { status_comment_id: None, ..found.record.clone() };
+    draft.record(Event::TrainRecovered { record, comment: found.comment, landed });
+    if is_stopped {
+        draft.record(Event::TrainStopped { root_pr: root });
+    }
+}
+
+/// What the train has behind it, from where it began to where it is.
+fn landed(state: &RepoState, train: &TrainRecord) -> Vec<PrNumber> {
+    let mut path: Vec<PrNumber> = Vec::new();
+    let mut next = Some(train.current_pr);
+    while let Some(number) = next.filter(|number| !path.contains(number)) {
+        path.push(number);
+        next = state.pr(number).and_then(|pr| pr.predecessor).filter(|_| number != train.original_root_pr);
+    }
+    path.reverse();
+    path.retain(|number| state.pr(*number).is_some_and(has_landed));
+    path
+}
+
+fn has_landed(pr: &CachedPr) -> bool {
+    matches!(pr.state, PrState::Merged { .. })
+}
+
+/// The whole repository was looked at: takes over what was found of trains, and judges what was not.
+pub(super) fn settle(draft: &mut Draft<'_>, before: &RepoState) {
+    let completed = draft.plan.events.iter().any(|event| matches!(event, Event::SyncCompleted {}));
+    if !completed {
+        return;
+    }
+    let mut traces = before.sync.traces.clone();
+    for event in &draft.plan.events {
+        if let Event::ConversationsHeard { traces: heard, .. } = event {
+            traces.extend(heard.iter().map(|trace| (trace.pr, trace.clone())));
+        }
+    }
+    for trace in traces.values() {
+        if let Shown::Record { record, comment, updated_at } = &trace.shown {
+            adopt(draft, &Found { record, comment: *comment, updated_at: *updated_at });
+        }
+    }
+    if traces.values().any(|trace| matches!(trace.shown, Shown::Record { .. })) {
+        forget_succeeded(draft);
+        complete_fan_outs(draft);
+    }
+    if before.is_bootstrapping() {
+        for root in lost(&draft.state, &traces) {
+            hand_to_a_person(draft, root);
+        }
+    }
+}
+
+/// A train that halted, and was started again elsewhere: only the younger goes on.
+fn forget_succeeded(draft: &mut Draft<'_>) {
+    let trains = &draft.state.active_trains;
+    let successor = |old: &TrainRecord| {
+        let mut younger = trains.values().filter(|train| train.original_root_pr != old.original_root_pr);
+        younger.find(|train| train.started_at > old.started_at && old.gives_way_to(train.original_root_pr))
+    };
+    let pairs: Vec<(PrNumber, PrNumber)> = trains
+        .values()
+        .filter_map(|old| successor(old).map(|train| (old.original_root_pr, train.original_root_pr)))
+        .collect();
+    for (old, new) in pairs {
+        let (text, new_roots) = (notice::succeeded(new), Vec::new());
+        draft.record(Event::StatusClosing { train_root: old, text, new_roots });
+        draft.record(Event::TrainForgotten { root_pr: old, reason: format!("it goes on as the train of #{new}") });
+    }
+}
+
+/// A train that parted, as far as its own comment knows not completely: some of the new ones have comments of their own.
+fn complete_fan_outs(draft: &mut Draft<'_>) {
+    let trains = &draft.state.active_trains;
+    let has_parted = |train: &&TrainRecord| {
+        let frozen = train.cascade_phase.frozen_descendants();
+        let is_own = |root: &PrNumber| trains.get(root).is_some_and(|own| own.started_at >= train.started_at);
+        is_live(train.state) && frozen.iter().any(|number| *number != train.original_root_pr && is_own(number))
+    };
+    let parted: Vec<(PrNumber, CascadePhase)> =
+        trains.values().filter(has_parted).map(|train| (train.original_root_pr, train.cascade_phase.clone())).collect();
+    for (old_root, phase) in parted {
+        let is_left = |number: &&PrNumber| {
+            let is_ours = draft.state.pr(**number).is_some_and(CachedPr::is_ours);
+            is_ours && !phase.skipped().contains(number)
+        };
+        let all: Vec<PrNumber> = phase.frozen_descendants().iter().filter(is_left).copied().collect();
+        let is_missing = |number: &PrNumber| !draft.state.active_trains.contains_key(number);
+        let new_roots: Vec<PrNumber> = all.iter().copied().filter(is_missing).collect();
+        let text = notice::fan_out_completed(&all);
+        draft.record(Event::StatusClosing { train_root: old_root, text, new_roots: all.clone() });
+        draft.record(Event::FanOutCompleted { old_root, new_roots, original_root_pr: old_root });
+        draft.record(Event::MergeStateOutdated { prs: all });
+    }
+}
+
+/// The pull requests that a train was at, of which nothing else is known any more: the first of each stack that is not merged.
+fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> {
+    let nothing = |pr: PrNumber| Trace { pr, started: false, merged_by_bot: false, shown: Shown::Nothing };
+    let trace = |pr: PrNumber| traces.get(&pr).cloned().unwrap_or_else(|| nothing(pr));
+    let is_lost = |number: PrNumber| {
+        let below = landed_below(state, number);
+        let own = trace(number);
+        let is_told_here = matches!(own.shown, Shown::Record { .. } | Shown::Closed { .. });
+        if is_told_here || state.train_of(number).is_some() {
+            return false;
+        }
+        if own.started {
+            return true;
+        }
+        let Some(direct) = below.first() else { return false };
+        let below: Vec<Trace> = below.iter().map(|pr| trace(*pr)).collect();
+        let is_of_a_train = trace(*direct).merged_by_bot
+            || below.iter().any(|trace| trace.started)
+            || below.iter().chain([&own]).any(|trace| trace.shown == Shown::ByAnother);
+        let is_accounted_for = below.iter().any(|trace| match &trace.shown {
+            Shown::Record { .. } => true,
+            Shown::Closed { new_roots } => !new_roots.contains(&number),
+            Shown::Nothing | Shown::ByAnother => false,
+        });
+        is_of_a_train && !is_accounted_for
+    };
+    let is_first = |number: &PrNumber| {
+        let pr = state.pr(*number);
+        let below = pr.and_then(|pr| pr.predecessor).and_then(|below| state.pr(below));
+        pr.is_some_and(CachedPr::is_ours) && below.is_none_or(has_landed)
+    };
+    state.prs.keys().copied().filter(is_first).filter(|number| is_lost(*number)).collect()
+}
+
+/// What landed below a pull request, the nearest first.
+fn landed_below(state: &RepoState, number: PrNumber) -> Vec<PrNumber> {
+    let mut met = Vec::new();
+    let mut next = state.pr(number).and_then(|pr| pr.predecessor);
+    while let Some(below) = next.filter(|below| !met.contains(below)) {
+        let Some(pr) = state.pr(below).filter(|pr| has_landed(pr)) else { break };
+        met.push(below);
+        next = pr.predecessor;
+    }
+    met
+}
+
+/// Which phase was cut off cannot be inferred, and to guess could lose what somebody wrote.
+fn hand_to_a_person(draft: &mut Draft<'_>, root: PrNumber) {
+    let stack = draft.state.stack_above(root);
+    let descendants: Vec<PrNumber> = stack.iter().map(|member| member.pull).filter(|number| *number != root).collect();
+    let message = notice::state_lost(&descendants);
+    draft.record(Event::TrainStarted { root_pr: root, current_pr: root });
+    let error = TrainError { error_type: TrainError::STATE_LOST.to_owned(), message };
+    draft.record(Event::TrainFrozen { root_pr: root, error });
+}
