@@ -7,7 +7,7 @@ use sqlx::{Postgres, Sqlite, Transaction};
 use tokio::sync::broadcast;
 
 use crate::db::Conn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inbox::{Admission, Arrival};
 use crate::writer::Write;
 
@@ -19,6 +19,10 @@ pub trait Backend: Send + Sync + 'static {
     /// One view of the whole, however many statements are asked of it.
     async fn reader(&self) -> Result<Reader>;
     fn policy(&self) -> &Policy;
+    /// Says where the damage is, if that is known.
+    fn locate(&self, error: Error) -> Error;
+    /// Refuses a database that is not in order as a whole, whatever its rows say.
+    async fn examine(&self) -> Result<()>;
     fn wakes(&self) -> broadcast::Receiver<StreamId>;
     async fn close(&self);
 }

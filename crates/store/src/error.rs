@@ -60,6 +60,29 @@ pub enum Error {
     #[error("the database holds something unexpected: {reason}")]
     Corrupt { reason: String },
 
+    /// The same, where the file is known that holds it.
+    #[error(
+        "{file} is damaged: {reason}. Stop merge-train, keep the state directory for whoever is to look at it, and start \
+         with an empty one: `merge-train state import` brings the last export back, and without one the trains are \
+         recovered from GitHub",
+        file = file.display()
+    )]
+    Damaged { file: PathBuf, reason: String },
+
+    /// Nothing was changed in it.
+    #[error(
+        "the database was written by a newer merge-train: its schema is version {found}, and this program knows {known} at \
+         most. Run the newer program, or give this one an empty database and import an export that it can read"
+    )]
+    NewerSchema { found: i64, known: i64 },
+
+    /// It was opened to be looked at, and that changes nothing.
+    #[error(
+        "the database was written by an older merge-train: its schema is version {found}, and this program works with \
+         {known}. `merge-train serve` brings it up to date when it starts; until then look at it with the older program"
+    )]
+    OlderSchema { found: i64, known: i64 },
+
     #[error("the database's schema could not be brought up to date")]
     Migration(#[from] sqlx::migrate::MigrateError),
 
@@ -157,7 +180,9 @@ fn sqlite_code(code: u32, message: &str) -> Diagnosis {
         10 => Diagnosis::Outage(format!("the disk cannot be read or written: {message}")),
         8 => Diagnosis::Outage(format!("the disk is read-only: {message}")),
         14 => Diagnosis::Outage(format!("its file cannot be opened: {message}")),
-        5 | 6 => Diagnosis::Outage(format!("another program holds it: {message}")),
+        5 | 6 => Diagnosis::Outage(format!(
+            "another program holds it ({message}); end that program, or let it end its transaction"
+        )),
         7 => Diagnosis::Outage("no memory left".to_owned()),
         11 | 26 => Diagnosis::Damage(message.to_owned()),
         _ => Diagnosis::Mistake,

@@ -3,6 +3,7 @@
 //! When a call that writes has returned, what it wrote is durable. What a call could not write, it wrote nothing of.
 
 mod backend;
+mod checksum;
 mod db;
 mod error;
 mod inbox;
@@ -10,6 +11,7 @@ pub mod layout;
 pub mod postgres;
 mod room;
 pub mod rows;
+mod schema;
 pub mod sqlite;
 mod store;
 mod stream;
@@ -125,6 +127,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Proves that it can be written to.
     async fn check(&self, now: Timestamp) -> Result<()>;
+
+    /// Looks at all of it, however long that takes, and refuses a database that is not in order as a whole: pages, indices.
+    /// Whether a row says what was written shows when it is read. PostgreSQL looks after its pages itself.
+    async fn examine(&self) -> Result<()>;
 
     /// Ends what is under way and lets go of the files.
     async fn close(&self);

@@ -18,6 +18,7 @@ use crate::backend::{Backend, Reader};
 use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::inbox::{Admission, Arrival};
+use crate::schema;
 use crate::stream::Owner;
 use crate::writer::{Write, Writer};
 
@@ -74,7 +75,7 @@ impl Postgres {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(connect)
             .await?;
-        MIGRATIONS.run(&pool).await.map_err(migration)?;
+        schema::migrate_postgres(&mut *pool.acquire().await?, &MIGRATIONS).await?;
         let wakes = broadcast::channel(WAKES).0;
         let listener = wakes::listen(pool.clone(), owner.clone(), wakes.clone());
         let admits = Writer::start(Groups::new(pool.clone(), policy, owner), GROUP);
@@ -87,13 +88,6 @@ impl Postgres {
         let answer = write.run(&mut Conn::Postgres(&mut transaction)).await?;
         transaction.commit().await?;
         Ok(answer)
-    }
-}
-
-fn migration(error: sqlx::migrate::MigrateError) -> Error {
-    match error {
-        sqlx::migrate::MigrateError::Execute(error) => error.into(),
-        other => Error::Migration(other),
     }
 }
 
@@ -127,6 +121,14 @@ impl Backend for Postgres {
 
     fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    fn locate(&self, error: Error) -> Error {
+        error
+    }
+
+    async fn examine(&self) -> Result<()> {
+        Ok(())
     }
 
     fn wakes(&self) -> broadcast::Receiver<StreamId> {

@@ -3,6 +3,8 @@
 mod checkpoint;
 mod connection;
 mod lock;
+mod sound;
+mod wal;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,7 +63,8 @@ impl Sqlite {
         let Options { dir, group, policy, max_bytes, owner } = options;
         let lock = Lock::take(&dir, &owner)?;
         let file = dir.join(FILE);
-        let connection = Connection::open(&file, max_bytes, policy, lock).await?;
+        let opened = Connection::open(&file, max_bytes, policy, lock).await;
+        let connection = opened.map_err(|error| at_opening(error, &file))?;
         let checkpoints = Checkpoints::start(connection::writing(&file, max_bytes), &file);
         Ok(Self {
             writer: Some((Writer::start(connection, group), checkpoints)),
@@ -76,18 +79,38 @@ impl Sqlite {
     pub async fn open_read_only(dir: &Path) -> Result<Self> {
         let file = dir.join(FILE);
         std::fs::metadata(&file).map_err(|source| Error::File { path: file.clone(), source })?;
-        Ok(Self {
+        let store = Self {
             writer: None,
             readers: readers(&file),
             policy: Policy::default(),
             dir: dir.to_owned(),
             wakes: broadcast::channel(1).0,
-        })
+        };
+        store.look(Some(sound::AT_START)).await.map_err(|error| at_opening(error, &file))?;
+        Ok(store)
+    }
+
+    /// Whether it can be read, and says what was written.
+    async fn look(&self, patience: Option<Duration>) -> Result<()> {
+        let mut conn = self.readers.acquire().await?;
+        connection::expect_current(&mut conn).await?;
+        sound::examine(&mut conn, patience).await?;
+        sound::examine_streams(&mut conn).await
     }
 
     fn writer(&self) -> Result<&Writer> {
         let (writer, _) = self.writer.as_ref().ok_or_else(|| Error::ReadOnly { dir: self.dir.clone() })?;
         Ok(writer)
+    }
+}
+
+/// A file that cannot even be opened is damaged, whatever SQLite calls it.
+fn at_opening(error: Error, file: &Path) -> Error {
+    match error {
+        Error::Corrupt { reason } => Error::Damaged { file: file.to_owned(), reason },
+        Error::Database(cause) => Error::Damaged { file: file.to_owned(), reason: cause.to_string() },
+        Error::Migration(cause) => Error::Damaged { file: file.to_owned(), reason: cause.to_string() },
+        other => other,
     }
 }
 
@@ -104,19 +127,30 @@ fn readers(file: &Path) -> SqlitePool {
 #[async_trait]
 impl Backend for Sqlite {
     async fn admit(&self, arrival: Arrival) -> Result<Admission> {
-        self.writer()?.admit(arrival).await
+        self.writer()?.admit(arrival).await.map_err(|error| self.locate(error))
     }
 
     async fn write<W: Write>(&self, write: W) -> Result<W::Answer> {
-        self.writer()?.write(write).await
+        self.writer()?.write(write).await.map_err(|error| self.locate(error))
     }
 
     async fn reader(&self) -> Result<Reader> {
-        Ok(Reader::Sqlite(self.readers.begin().await?))
+        Ok(Reader::Sqlite(self.readers.begin().await.map_err(|error| self.locate(error.into()))?))
     }
 
     fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    fn locate(&self, error: Error) -> Error {
+        match error {
+            Error::Corrupt { reason } => Error::Damaged { file: self.dir.join(FILE), reason },
+            other => other,
+        }
+    }
+
+    async fn examine(&self) -> Result<()> {
+        self.look(None).await.map_err(|error| self.locate(error))
     }
 
     fn wakes(&self) -> broadcast::Receiver<StreamId> {

@@ -26,11 +26,11 @@ impl<B: Backend> Store for B {
     }
 
     async fn waiting(&self, now: Timestamp, limit: usize) -> Result<Vec<StreamId>> {
-        inbox::waiting::waiting(&mut self.reader().await?.conn(), now, limit).await
+        inbox::waiting::waiting(&mut self.reader().await?.conn(), now, limit).await.map_err(|error| self.locate(error))
     }
 
     async fn take(&self, lease: &Lease, limit: TakeLimit) -> Result<Vec<Entry>> {
-        inbox::take::take(&mut self.reader().await?.conn(), lease, limit).await
+        inbox::take::take(&mut self.reader().await?.conn(), lease, limit).await.map_err(|error| self.locate(error))
     }
 
     async fn finish(&self, claim: &Claim, outcome: Outcome, now: Timestamp) -> Result<()> {
@@ -38,11 +38,13 @@ impl<B: Backend> Store for B {
     }
 
     async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<Record>> {
-        inbox::record::find(&mut self.reader().await?.conn(), tenant, key).await
+        inbox::record::find(&mut self.reader().await?.conn(), tenant, key).await.map_err(|error| self.locate(error))
     }
 
     async fn unsettled(&self, stream: &StreamId, after: Option<EntryId>, limit: TakeLimit) -> Result<Vec<Entry>> {
-        inbox::take::unsettled(&mut self.reader().await?.conn(), stream, after, limit).await
+        inbox::take::unsettled(&mut self.reader().await?.conn(), stream, after, limit)
+            .await
+            .map_err(|error| self.locate(error))
     }
 
     fn wakes(&self) -> broadcast::Receiver<StreamId> {
@@ -62,7 +64,7 @@ impl<B: Backend> Store for B {
     }
 
     async fn load(&self, stream: &StreamId, since: Since) -> Result<Loaded> {
-        load::load(&mut self.reader().await?.conn(), stream, since).await
+        load::load(&mut self.reader().await?.conn(), stream, since).await.map_err(|error| self.locate(error))
     }
 
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
@@ -74,47 +76,55 @@ impl<B: Backend> Store for B {
     }
 
     async fn history(&self, stream: &StreamId, before: Option<u64>, limit: usize) -> Result<Vec<StoredEvent>> {
-        load::history(&mut self.reader().await?.conn(), stream, before, limit).await
+        load::history(&mut self.reader().await?.conn(), stream, before, limit).await.map_err(|error| self.locate(error))
     }
 
     async fn streams(&self, tenant: Option<&TenantId>) -> Result<Vec<StreamInfo>> {
-        load::streams(&mut self.reader().await?.conn(), tenant).await
+        load::streams(&mut self.reader().await?.conn(), tenant).await.map_err(|error| self.locate(error))
     }
 
     async fn run(&self, tenant: &TenantId, id: &RunId) -> Result<Option<Run>> {
-        rows::query::run(&mut self.reader().await?.conn(), tenant, id).await
+        rows::query::run(&mut self.reader().await?.conn(), tenant, id).await.map_err(|error| self.locate(error))
     }
 
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>> {
-        rows::query::runs(&mut self.reader().await?.conn(), query).await
+        rows::query::runs(&mut self.reader().await?.conn(), query).await.map_err(|error| self.locate(error))
     }
 
     async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>> {
-        rows::query::stale_runs(&mut self.reader().await?.conn(), before, limit).await
+        rows::query::stale_runs(&mut self.reader().await?.conn(), before, limit)
+            .await
+            .map_err(|error| self.locate(error))
     }
 
     async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
-        rows::query::steps(&mut self.reader().await?.conn(), tenant, run).await
+        rows::query::steps(&mut self.reader().await?.conn(), tenant, run).await.map_err(|error| self.locate(error))
     }
 
     async fn checkpoints(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Checkpoint>> {
-        rows::query::checkpoints(&mut self.reader().await?.conn(), tenant, run).await
+        rows::query::checkpoints(&mut self.reader().await?.conn(), tenant, run)
+            .await
+            .map_err(|error| self.locate(error))
     }
 
     async fn workspaces(&self, tenant: Option<&TenantId>) -> Result<Vec<Workspace>> {
-        rows::query::workspaces(&mut self.reader().await?.conn(), tenant).await
+        rows::query::workspaces(&mut self.reader().await?.conn(), tenant).await.map_err(|error| self.locate(error))
     }
 
     async fn workspace(&self, tenant: &TenantId, id: &str) -> Result<Option<Workspace>> {
-        rows::query::workspace(&mut self.reader().await?.conn(), tenant, id).await
+        rows::query::workspace(&mut self.reader().await?.conn(), tenant, id).await.map_err(|error| self.locate(error))
     }
 
     async fn sessions(&self, tenant: &TenantId, workspace: &str) -> Result<Vec<Session>> {
-        rows::query::sessions(&mut self.reader().await?.conn(), tenant, workspace).await
+        rows::query::sessions(&mut self.reader().await?.conn(), tenant, workspace)
+            .await
+            .map_err(|error| self.locate(error))
     }
 
     async fn transitions(&self, tenant: &TenantId, workspace: &str, limit: usize) -> Result<Vec<Transition>> {
-        rows::query::transitions(&mut self.reader().await?.conn(), tenant, workspace, limit).await
+        rows::query::transitions(&mut self.reader().await?.conn(), tenant, workspace, limit)
+            .await
+            .map_err(|error| self.locate(error))
     }
 
     async fn import(&self, streams: Vec<ImportedStream>) -> Result<()> {
@@ -127,6 +137,10 @@ impl<B: Backend> Store for B {
 
     async fn check(&self, now: Timestamp) -> Result<()> {
         self.write(Check { now }).await?.map_err(|reason| Error::Unavailable { reason, source: None })
+    }
+
+    async fn examine(&self) -> Result<()> {
+        Backend::examine(self).await
     }
 
     async fn close(&self) {

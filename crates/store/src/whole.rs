@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use merge_train_core::ids::{StreamId, TenantId};
 use merge_train_core::inbox::Policy;
 
+use crate::checksum;
 use crate::db::{Conn, int, micros, sql};
 use crate::error::{Error, Result};
 use crate::inbox::{Admission, Arrival, admit};
@@ -88,20 +89,23 @@ impl ImportedStream {
     }
 
     async fn write(&self, conn: &mut Conn<'_>, policy: &Policy) -> Result<()> {
+        let name = self.stream.to_string();
         let first = self.snapshot.as_ref().map_or(1, |snapshot| snapshot.next_seq);
+        let next_seq = first + self.events.len() as u64;
         sql(
             // What it had in mind is not in the files: it is to be looked at, once.
-            "INSERT INTO streams (stream, tenant, generation, oldest_generation, next_seq, wake_at) \
-             VALUES ($1, $2, $3, $3, $4, 0)",
+            "INSERT INTO streams (stream, tenant, generation, oldest_generation, next_seq, wake_at, checksum) \
+             VALUES ($1, $2, $3, $3, $4, 0, $5)",
         )
-        .text(self.stream.to_string())
+        .text(name.as_str())
         .text(self.tenant.as_str())
         .int(int(self.generation))
-        .int(int(first) + int(self.events.len()))
+        .int(int(next_seq))
+        .int(checksum::of_stream(&name, self.tenant.as_str(), self.generation, next_seq))
         .execute(conn)
         .await?;
         if let Some(snapshot) = &self.snapshot {
-            compact::insert(conn, &self.stream.to_string(), self.generation, snapshot).await?;
+            compact::insert(conn, &name, self.generation, snapshot).await?;
         }
         append::insert(conn, &self.stream, first, &self.events).await?;
         let entries: Vec<_> = self.entries.iter().collect();

@@ -7,6 +7,7 @@ use merge_train_core::inbox::{Policy, Record, Status, Verdict, judge};
 
 use super::record::{self, Found};
 use super::{Admission, Arrival, Claim, Priority, Route};
+use crate::checksum::{self, Said};
 use crate::db::{Conn, Query, chunks, corrupt, int, micros, sql};
 use crate::error::Result;
 
@@ -29,7 +30,7 @@ pub async fn admit(conn: &mut Conn<'_>, policy: &Policy, arrivals: &[&Arrival]) 
             // Of two arrivals of one key the first has the row, and the second finds it.
             if let Some(id) = made.remove(&row.name()) {
                 admissions[*index] = Some(row.admission(1));
-                bodies.extend(row.body.map(|body| (id, body)));
+                bodies.extend(row.body_of(id, row.arrival.received_at));
             }
         }
     }
@@ -54,6 +55,12 @@ struct NewRow<'a> {
     expires_at: Timestamp,
     lock_expires_at: Option<Timestamp>,
     attempts: u32,
+}
+
+struct Body<'a> {
+    entry: i64,
+    bytes: &'a [u8],
+    checksum: i64,
 }
 
 impl<'a> NewRow<'a> {
@@ -86,6 +93,22 @@ impl<'a> NewRow<'a> {
 
     fn size(&self) -> i64 {
         int(self.body.map_or(0, <[u8]>::len))
+    }
+
+    /// The body, as it would lie beside the entry of this number.
+    fn body_of(&self, entry: i64, received_at: Timestamp) -> Option<Body<'a>> {
+        let (bytes, stream) = (self.body?, self.stream.as_deref()?);
+        let said = Said {
+            tenant: self.arrival.tenant.as_str(),
+            key: self.arrival.key.as_str(),
+            source: self.arrival.source.as_str(),
+            hash: self.arrival.hash.as_str(),
+            priority: self.priority.rank(),
+            label: self.label,
+            received_at,
+            body: bytes,
+        };
+        Some(Body { entry, bytes, checksum: checksum::of_entry(stream, &said) })
     }
 
     fn admission(&self, fence: u64) -> Admission {
@@ -136,11 +159,12 @@ async fn insert(conn: &mut Conn<'_>, rows: &[NewRow<'_>]) -> Result<HashMap<(Str
     made.iter().map(|row| Ok(((row.text(1)?, row.text(2)?), row.int(0)?))).collect()
 }
 
-async fn insert_bodies(conn: &mut Conn<'_>, bodies: &[(i64, &[u8])]) -> Result<()> {
+async fn insert_bodies(conn: &mut Conn<'_>, bodies: &[Body<'_>]) -> Result<()> {
     for chunk in chunks(bodies) {
-        let values = conn.placeholders(chunk.len(), 2);
-        let query = sql(format!("INSERT INTO bodies (entry, body) VALUES {values}"));
-        chunk.iter().fold(query, |query, (id, body)| query.int(*id).blob(body.to_vec())).execute(conn).await?;
+        let values = conn.placeholders(chunk.len(), 3);
+        let query = sql(format!("INSERT INTO bodies (entry, body, checksum) VALUES {values}"));
+        let bind = |query: Query, body: &Body<'_>| query.int(body.entry).blob(body.bytes.to_vec()).int(body.checksum);
+        chunk.iter().fold(query, bind).execute(conn).await?;
     }
     Ok(())
 }
@@ -159,7 +183,7 @@ async fn admit_known(conn: &mut Conn<'_>, policy: &Policy, arrival: &Arrival) ->
                 }
                 // Another instance may have made it meanwhile: then it is looked at again.
                 if let Some(id) = insert(conn, std::slice::from_ref(&row)).await?.remove(&row.name()) {
-                    let bodies: Vec<_> = row.body.map(|body| (id, body)).into_iter().collect();
+                    let bodies: Vec<_> = row.body_of(id, arrival.received_at).into_iter().collect();
                     insert_bodies(conn, &bodies).await?;
                     return Ok(row.admission(1));
                 }
@@ -206,7 +230,8 @@ async fn retry(conn: &mut Conn<'_>, row: NewRow<'_>, found: &Found) -> Result<Ad
     .execute(conn)
     .await?;
     sql("DELETE FROM bodies WHERE entry = $1").int(found.id).execute(conn).await?;
-    let bodies: Vec<_> = row.body.map(|body| (found.id, body)).into_iter().collect();
+    // When it came first stays.
+    let bodies: Vec<_> = row.body_of(found.id, found.record.created_at).into_iter().collect();
     insert_bodies(conn, &bodies).await?;
     Ok(row.admission(fence))
 }

@@ -4,6 +4,7 @@ use merge_train_core::ids::StreamId;
 use merge_train_core::inbox::{Key, RequestHash};
 
 use super::{Entry, EntryId, Priority, TakeLimit, record};
+use crate::checksum::{self, Said};
 use crate::db::{Conn, Record, corrupt, int, sql, whole};
 use crate::error::Result;
 use crate::stream::{Lease, lease};
@@ -23,7 +24,7 @@ pub async fn take(conn: &mut Conn<'_>, lease: &Lease, limit: TakeLimit) -> Resul
     for entry in &mut entries {
         entry.attempts += 1;
     }
-    fetch_bodies(conn, &mut entries).await?;
+    fetch_bodies(conn, &lease.stream, &mut entries).await?;
     Ok(entries)
 }
 
@@ -40,19 +41,23 @@ fn ids(entries: &[Entry]) -> String {
     serde_json::Value::from_iter(entries.iter().map(|entry| [entry.id.0])).to_string()
 }
 
-async fn fetch_bodies(conn: &mut Conn<'_>, entries: &mut [Entry]) -> Result<()> {
+async fn fetch_bodies(conn: &mut Conn<'_>, stream: &StreamId, entries: &mut [Entry]) -> Result<()> {
     if entries.is_empty() {
         return Ok(());
     }
+    let name = stream.to_string();
     let (id, table) = (whole(0), conn.table_of(1));
-    let query = sql(format!("SELECT entry, body FROM bodies WHERE entry IN (SELECT {id} FROM {table})"));
+    let query = sql(format!("SELECT entry, body, checksum FROM bodies WHERE entry IN (SELECT {id} FROM {table})"));
     let mut bodies = std::collections::HashMap::with_capacity(entries.len());
     for row in query.text(ids(entries)).all(conn).await? {
-        bodies.insert(row.int(0)?, row.blob(1)?);
+        bodies.insert(row.int(0)?, row);
     }
     for entry in entries {
         let body = bodies.remove(&entry.id.0);
-        entry.body = body.ok_or_else(|| corrupt(format!("the body of {} is missing", entry.key)))?;
+        let body = body.ok_or_else(|| corrupt(format!("the body of {} for {name} is missing", entry.key)))?;
+        entry.body = body.blob(1)?;
+        let checksum = checksum::of_entry(&name, &Said::from(&*entry));
+        checksum::verify(&body, 2, checksum, || format!("what came in for {name} as {}", entry.key))?;
     }
     Ok(())
 }
@@ -98,6 +103,6 @@ pub async fn unsettled(
                  FROM inbox WHERE stream = $1 AND status = 'processing' AND id > $2 ORDER BY id LIMIT $3";
     let query = sql(query).text(stream.to_string()).int(after.map_or(0, |id| id.0)).int(int(limit.entries.max(1)));
     let mut entries = within(&query.all(conn).await?, limit.bytes)?;
-    fetch_bodies(conn, &mut entries).await?;
+    fetch_bodies(conn, stream, &mut entries).await?;
     Ok(entries)
 }

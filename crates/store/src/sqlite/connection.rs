@@ -1,5 +1,6 @@
 //! The one connection that writes.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection as _, SqliteConnection};
 
 use super::lock::Lock;
-use crate::db::Conn;
+use super::{sound, wal};
+use crate::db::{Conn, corrupt};
 use crate::error::{Error, Result};
 use crate::inbox::{Arrival, admit};
 use crate::room;
+use crate::schema;
 use crate::stream::lease;
 use crate::writer::{Admitted, Transactions};
 
@@ -58,6 +61,34 @@ pub fn writing(file: &Path, max_bytes: Option<u64>) -> SqliteConnectOptions {
     }
 }
 
+/// Refuses a database of another schema than ours.
+pub async fn expect_current(conn: &mut SqliteConnection) -> Result<()> {
+    schema::expect_current(conn, &MIGRATIONS).await
+}
+
+/// Makes a database under another name and gives it its own when it is whole. So one that is empty was cut short.
+async fn make_if_missing(file: &Path) -> Result<()> {
+    let failed = |source| Error::File { path: file.to_owned(), source };
+    match std::fs::metadata(file) {
+        Ok(metadata) if metadata.len() >= u64::from(PAGE_BYTES) => return Ok(()),
+        // SQLite would take it for a new one.
+        Ok(metadata) => return Err(corrupt(format!("it was cut short: {} bytes are left", metadata.len()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let new = file.with_extension("new");
+    for left in ["new", "new-wal", "new-shm"] {
+        // Of a start that was cut short: nothing was taken in yet.
+        let _ = std::fs::remove_file(file.with_extension(left));
+    }
+    let mut conn = SqliteConnection::connect_with(&writing(&new, None)).await?;
+    schema::migrate_sqlite(&mut conn, &MIGRATIONS).await?;
+    conn.close().await?;
+    std::fs::rename(&new, file).map_err(failed)?;
+    let dir = file.parent().unwrap_or(Path::new("."));
+    std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)
+}
+
 pub struct Connection {
     options: SqliteConnectOptions,
     policy: Policy,
@@ -69,9 +100,17 @@ pub struct Connection {
 
 impl Connection {
     pub async fn open(file: &Path, max_bytes: Option<u64>, policy: Policy, lock: Lock) -> Result<Self> {
+        let mut log = file.as_os_str().to_owned();
+        log.push("-wal");
+        wal::examine(Path::new(&log))?;
+        make_if_missing(file).await?;
         let options = writing(file, max_bytes);
         let mut conn = SqliteConnection::connect_with(&options).await?;
-        MIGRATIONS.run(&mut conn).await?;
+        if sound::examine(&mut conn, Some(sound::AT_START)).await? == sound::Extent::Part {
+            tracing::info!(file = %file.display(), "too large to be looked at in full; `merge-train state verify` does");
+        }
+        schema::migrate_sqlite(&mut conn, &MIGRATIONS).await?;
+        sound::examine_streams(&mut conn).await?;
         // Whoever had them is dead: the directory is ours.
         lease::clear(&mut Conn::Sqlite(&mut conn)).await?;
         Ok(Self { options, policy, conn: Some(conn), _lock: lock })

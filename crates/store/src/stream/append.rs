@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Batch, Lease, NewEvent, lease};
+use crate::checksum;
 use crate::db::{Conn, cell, corrupt, int, micros, sql, whole};
 use crate::error::{Error, Result};
 use crate::inbox::settle;
@@ -39,11 +40,13 @@ impl Write for Append {
         insert(conn, &lease.stream, standing.next_seq, &batch.events).await?;
         settle::close(conn, &batch.settled, policy, batch.now).await?;
         rows::write::write(conn, &batch.rows).await?;
-        sql("UPDATE streams SET next_seq = $2, lease_expires_at = $3, wake_at = $4 WHERE stream = $1")
+        let next_seq = standing.next_seq + batch.events.len() as u64;
+        sql("UPDATE streams SET next_seq = $2, lease_expires_at = $3, wake_at = $4, checksum = $5 WHERE stream = $1")
             .text(lease.stream.to_string())
-            .int(int(standing.next_seq) + int(batch.events.len()))
+            .int(int(next_seq))
             .int(micros(lease::expiry(batch.now, lease.ttl)))
             .opt_int(batch.wake_at.map(micros))
+            .int(standing.checksum_at(&lease.stream, standing.generation, next_seq))
             .execute(conn)
             .await?;
         Ok(())
@@ -52,19 +55,20 @@ impl Write for Append {
 
 /// Writes events under the numbers from `first` on.
 pub async fn insert(conn: &mut Conn<'_>, stream: &StreamId, first: u64, events: &[NewEvent]) -> Result<()> {
+    let name = stream.to_string();
     for (part, events) in events.chunks(MOST_AT_ONCE).enumerate() {
         let first = first + (part * MOST_AT_ONCE) as u64;
-        let row =
-            |(seq, event): (u64, &NewEvent)| Ok(json!([int(seq), micros(event.ts), type_of(&event.data)?, event.data]));
+        let row = |(seq, event): (u64, &NewEvent)| {
+            let checksum = checksum::of_event(&name, seq, event.ts, &event.data);
+            Ok(json!([int(seq), micros(event.ts), type_of(&event.data)?, event.data, checksum]))
+        };
         let rows = (first..).zip(events).map(row).collect::<Result<Value>>()?;
-        let (table, seq, ts, kind, data) = (conn.table_of(2), whole(0), whole(1), cell(2), cell(3));
-        sql(format!(
-            "INSERT INTO events (stream, seq, ts, type, data) SELECT $1, {seq}, {ts}, {kind}, {data} FROM {table}"
-        ))
-        .text(stream.to_string())
-        .text(rows.to_string())
-        .execute(conn)
-        .await?;
+        let (table, columns) = (conn.table_of(2), [whole(0), whole(1), cell(2), cell(3), whole(4)].join(", "));
+        sql(format!("INSERT INTO events (stream, seq, ts, type, data, checksum) SELECT $1, {columns} FROM {table}"))
+            .text(name.as_str())
+            .text(rows.to_string())
+            .execute(conn)
+            .await?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::{Lease, Snapshot, lease};
+use crate::checksum;
 use crate::db::{Conn, int, micros, sql};
 use crate::error::{Error, Result};
 use crate::writer::Write;
@@ -31,19 +32,25 @@ impl Write for Compact {
         }
         let generation = standing.generation + 1;
         insert(conn, &lease.stream.to_string(), generation, snapshot).await?;
-        let query = sql("UPDATE streams SET generation = $2 WHERE stream = $1");
-        query.text(lease.stream.to_string()).int(int(generation)).execute(conn).await?;
+        sql("UPDATE streams SET generation = $2, checksum = $3 WHERE stream = $1")
+            .text(lease.stream.to_string())
+            .int(int(generation))
+            .int(standing.checksum_at(&lease.stream, generation, standing.next_seq))
+            .execute(conn)
+            .await?;
         Ok(generation)
     }
 }
 
 pub async fn insert(conn: &mut Conn<'_>, stream: &str, generation: u64, snapshot: &Snapshot) -> Result<()> {
-    sql("INSERT INTO snapshots (stream, generation, next_seq, taken_at, data) VALUES ($1, $2, $3, $4, $5)")
+    let Snapshot { next_seq, taken_at, data } = snapshot;
+    sql("INSERT INTO snapshots (stream, generation, next_seq, taken_at, data, checksum) VALUES ($1, $2, $3, $4, $5, $6)")
         .text(stream)
         .int(int(generation))
-        .int(int(snapshot.next_seq))
-        .int(micros(snapshot.taken_at))
-        .text(snapshot.data.as_str())
+        .int(int(*next_seq))
+        .int(micros(*taken_at))
+        .text(data.as_str())
+        .int(checksum::of_snapshot(stream, generation, *next_seq, *taken_at, data))
         .execute(conn)
         .await?;
     Ok(())

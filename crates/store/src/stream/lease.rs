@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::StreamId;
 
-use super::{Lease, LeaseRequest};
+use super::{Lease, LeaseRequest, load};
+use crate::checksum;
 use crate::db::{Conn, corrupt, int, micros, sql};
 use crate::error::{Error, Result};
 use crate::inbox::take;
@@ -14,11 +15,19 @@ use crate::writer::Write;
 
 /// A stream, as its row says.
 pub struct Standing {
+    tenant: String,
     pub generation: u64,
     pub next_seq: u64,
     epoch: u64,
     owner: Option<String>,
     lease_expires_at: Option<Timestamp>,
+}
+
+impl Standing {
+    /// The checksum of its row, were it there.
+    pub fn checksum_at(&self, stream: &StreamId, generation: u64, next_seq: u64) -> i64 {
+        checksum::of_stream(&stream.to_string(), &self.tenant, generation, next_seq)
+    }
 }
 
 /// Looks at a stream and keeps others from changing it until the transaction is over.
@@ -28,16 +37,21 @@ async fn look(conn: &mut Conn<'_>, stream: &StreamId) -> Result<Option<Standing>
 }
 
 async fn glance(conn: &mut Conn<'_>, stream: &StreamId, lock: &str) -> Result<Option<Standing>> {
-    let query =
-        format!("SELECT generation, next_seq, epoch, owner, lease_expires_at FROM streams WHERE stream = $1{lock}");
+    let query = format!(
+        "SELECT generation, next_seq, epoch, owner, lease_expires_at, tenant, checksum FROM streams WHERE stream = $1{lock}"
+    );
     let Some(row) = sql(query).text(stream.to_string()).first(conn).await? else { return Ok(None) };
-    Ok(Some(Standing {
+    let standing = Standing {
+        tenant: row.text(5)?,
         generation: row.count(0)?,
         next_seq: row.count(1)?,
         epoch: row.count(2)?,
         owner: row.opt_text(3)?,
         lease_expires_at: row.opt_time(4)?,
-    }))
+    };
+    let checksum = standing.checksum_at(stream, standing.generation, standing.next_seq);
+    checksum::verify(&row, 6, checksum, || format!("the row of {stream}"))?;
+    Ok(Some(standing))
 }
 
 /// Refuses with `Fenced` unless this lease is the stream's newest and was not released. That its time has run out is no
@@ -74,11 +88,11 @@ impl Write for Acquire {
             Some(standing) => standing,
             None => {
                 // Another instance may be doing the same: then its row is the one.
-                sql("INSERT INTO streams (stream, tenant) VALUES ($1, $2) ON CONFLICT (stream) DO NOTHING")
-                    .text(stream.to_string())
-                    .text(tenant.as_str())
-                    .execute(conn)
-                    .await?;
+                let name = stream.to_string();
+                let checksum = checksum::of_stream(&name, tenant.as_str(), 0, load::FIRST_SEQ);
+                let query = "INSERT INTO streams (stream, tenant, checksum) VALUES ($1, $2, $3) \
+                             ON CONFLICT (stream) DO NOTHING";
+                sql(query).text(name).text(tenant.as_str()).int(checksum).execute(conn).await?;
                 let made = look(conn, stream).await?;
                 made.ok_or_else(|| corrupt(format!("stream {stream} vanished")))?
             }

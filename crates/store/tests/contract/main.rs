@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 mod concurrency;
+mod damage;
 mod idempotency;
 mod inbox;
 mod layout;
@@ -12,6 +13,7 @@ mod rows;
 mod streams;
 mod support;
 mod sweep;
+mod upgrade;
 
 /// Makes a test on each database of every function named.
 macro_rules! contract {
@@ -109,6 +111,14 @@ contract! {
         an_export_reads_back_into_an_empty_store,
         an_import_into_a_store_that_has_the_stream_is_refused,
         a_broken_export_imports_nothing,
+    ],
+    damage: [
+        an_event_that_changed_is_refused_and_other_streams_go_on,
+        a_snapshot_that_changed_is_refused,
+        a_missing_event_or_snapshot_is_noticed,
+        what_came_in_and_changed_is_refused,
+        a_retried_delivery_matches_its_checksum,
+        a_row_without_a_checksum_is_believed,
     ],
     outage: [
         a_healthy_store_passes_its_check,

@@ -15,12 +15,16 @@ use store::{
 };
 use tempfile::TempDir;
 
+/// The file in a state directory.
+pub const SQLITE: &str = "merge-train.sqlite";
 pub const TTL: Duration = Duration::from_secs(60);
 pub const ALL: TakeLimit = TakeLimit { entries: 1000, bytes: usize::MAX };
 
 /// A store with nothing in it.
 pub struct World {
     pub store: Arc<dyn Store>,
+    /// None: in the directory.
+    server: Option<String>,
     /// For what the store lies in, and for what a test writes.
     dir: TempDir,
 }
@@ -29,12 +33,27 @@ impl World {
     pub async fn sqlite() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Sqlite::open(options(&dir.path().join("state"))).await.unwrap();
-        Self { store: Arc::new(store), dir }
+        Self { store: Arc::new(store), server: None, dir }
     }
 
     pub async fn postgres() -> Self {
         let url = fresh_database().await;
-        Self { store: Arc::new(instance(&url, "one").await), dir: tempfile::tempdir().unwrap() }
+        let store = Arc::new(instance(&url, "one").await);
+        Self { store, server: Some(url), dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// Somebody changes the database past the store; how many rows.
+    pub async fn meddle(&self, statement: &'static str) -> u64 {
+        match &self.server {
+            Some(url) => {
+                let mut conn = sqlx::PgConnection::connect(url).await.unwrap();
+                sqlx::query(statement).execute(&mut conn).await.unwrap().rows_affected()
+            }
+            None => {
+                let mut conn = sqlite_file(&self.dir.path().join("state")).await;
+                sqlx::query(statement).execute(&mut conn).await.unwrap().rows_affected()
+            }
+        }
     }
 
     pub fn scratch(&self) -> PathBuf {
@@ -73,6 +92,12 @@ impl World {
     pub async fn load(&self, on: &str) -> Loaded {
         self.store.load(&stream(on), Since::Newest).await.unwrap()
     }
+}
+
+/// The database in a state directory, past the store.
+pub async fn sqlite_file(dir: &Path) -> sqlx::SqliteConnection {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(dir.join(SQLITE)).create_if_missing(true);
+    sqlx::SqliteConnection::connect_with(&options).await.unwrap()
 }
 
 pub fn options(dir: &Path) -> sqlite::Options {
