@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use merge_train_core::ids::{RepoId, UserId};
+use merge_train_core::ids::{InstallationId, RepoId, UserId};
 use reqwest::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -41,6 +41,16 @@ pub struct Repo {
     client: Client,
     id: RepoId,
     priority: Priority,
+}
+
+/// In whose name a list is asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Caller<'a> {
+    /// Whoever may speak about the repository.
+    About(&'a RepoId),
+    Installation(InstallationId),
+    /// The app, or the person whose token it is.
+    Ourselves,
 }
 
 /// The app that we are.
@@ -129,8 +139,38 @@ impl Client {
         &self.inner.wire
     }
 
+    pub(crate) fn keyring(&self) -> &Keyring {
+        &self.inner.keyring
+    }
+
     async fn send(&self, repo: &RepoId, call: &Call) -> Result<Answer, Error> {
         self.inner.keyring.send(&self.inner.wire, repo, call).await
+    }
+
+    /// Gives `take` page after page, until it has enough or there are no more.
+    pub(crate) async fn pages<P: DeserializeOwned>(
+        &self,
+        caller: Caller<'_>,
+        call: Call,
+        mut take: impl FnMut(P) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut call = call.query(&[("per_page", "100")]);
+        let name: CallName = call.name();
+        for _ in 0..MOST_PAGES {
+            let answer = match caller {
+                Caller::About(repo) => self.send(repo, &call).await?,
+                Caller::Ourselves => self.inner.keyring.send_as(self.wire(), None, &call).await?,
+                Caller::Installation(id) => self.inner.keyring.send_as(self.wire(), Some(id), &call).await?,
+            };
+            if take(answer.json()?).is_break() {
+                return Ok(());
+            }
+            let Some(next) = answer.next_page() else { return Ok(()) };
+            // Whoever writes the header `Link` could otherwise send the token anywhere.
+            self.wire().same_origin(&name, &next)?;
+            call.url = next;
+        }
+        Err(Error::permanent(&name, format!("the list has more than {MOST_PAGES} pages")))
     }
 }
 
@@ -199,20 +239,8 @@ impl Repo {
     pub(crate) async fn pages<P: DeserializeOwned>(
         &self,
         call: Call,
-        mut take: impl FnMut(P) -> ControlFlow<()>,
+        take: impl FnMut(P) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let mut call = call.query(&[("per_page", "100")]);
-        let name: CallName = call.name();
-        for _ in 0..MOST_PAGES {
-            let answer = self.send(&call).await?;
-            if take(answer.json()?).is_break() {
-                return Ok(());
-            }
-            let Some(next) = answer.next_page() else { return Ok(()) };
-            // Whoever writes the header `Link` could otherwise send the token anywhere.
-            self.client.wire().same_origin(&name, &next)?;
-            call.url = next;
-        }
-        Err(Error::permanent(&name, format!("the list has more than {MOST_PAGES} pages")))
+        self.client.pages(Caller::About(&self.id), call, take).await
     }
 }

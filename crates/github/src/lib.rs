@@ -24,6 +24,6 @@ pub use merge_train_core::secret::Secret;
 pub use rest::{
     Annotation, BranchDeletion, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckRun, CheckSuite,
     CombinedStatus, Commit, Enforcement, GivenReaction, LogTail, MergeOutcome, MergeProgress, MergeTicket, NativeStack,
-    Pull, Reaction, RepoSettings, RequiredChecks, RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status,
-    SuiteOf,
+    Pull, Reachable, Reaction, RepoSettings, RequiredChecks, RequiredReviews, Review, ReviewComment, Ruleset,
+    SquashMerge, Status, SuiteOf,
 };

@@ -5,6 +5,7 @@ mod clock;
 mod clones;
 mod config;
 mod demo;
+mod discovery;
 mod doctor;
 mod driver;
 mod failpoint;

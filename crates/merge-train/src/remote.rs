@@ -96,6 +96,11 @@ impl Daemon {
 
     /// Everything in a list of the API, whose pages have it under `name`.
     pub async fn list<T: DeserializeOwned>(&self, path: &str, name: &str) -> Result<Vec<T>, Error> {
+        Ok(self.list_and_rest(path, name).await?.0)
+    }
+
+    /// All items of a list, and what its last page says besides.
+    pub async fn list_and_rest<T: DeserializeOwned>(&self, path: &str, name: &str) -> Result<(Vec<T>, Value), Error> {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -106,7 +111,7 @@ impl Daemon {
             all.extend(serde_json::from_value::<Vec<T>>(items).map_err(|_| self.no_daemon())?);
             cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
             if cursor.is_none() {
-                return Ok(all);
+                return Ok((all, page));
             }
         }
     }

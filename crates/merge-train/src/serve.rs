@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clones::{self, Clones};
 use crate::config::{Config, Environment, ForServe};
+use crate::discovery::Discovery;
 use crate::driver::{self, Driver};
 use crate::server::{self, App, Budget, Health};
 use crate::upkeep::Upkeep;
@@ -60,7 +61,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         api_keys: config.api_keys.clone(),
         health: health.clone(),
         metrics: metrics.clone(),
-        github,
+        github: github.clone(),
         web_url: config.github.git_url.clone(),
     });
 
@@ -76,6 +77,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Upkeep { store: store.clone(), clones, worktree_max_age: worktree_max_age(&config) }.run(stopping.clone()),
     );
     let counting = tokio::spawn(telemetry::metrics::run_upkeep(metrics));
+    let discovery = Discovery { store: store.clone(), driver: driver.clone(), github };
+    let discovery = tokio::spawn(discovery.run(stopping.clone()));
     let drive = tokio::spawn({
         let driver = driver.clone();
         async move { driver.run().await }
@@ -94,7 +97,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     stopping.cancel();
     let _ = tokio::time::timeout_at(deadline, serving).await;
     driver.stop(deadline.saturating_duration_since(Instant::now())).await;
-    let _ = tokio::time::timeout(Duration::from_secs(1), async { (watch.await, drive.await, upkeep.await) }).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), async { (watch.await, drive.await, upkeep.await, discovery.await) }).await;
     counting.abort();
     store.close().await;
     tracing::info!("all is stored; goodbye");

@@ -6,8 +6,10 @@ mod target;
 use std::io;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::repo::Progress;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -47,23 +49,29 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.scope {
         Some(Scope { repo, pull: Some(pull) }) => one(&daemon, &repo, pull, args.json).await,
         Some(Scope { repo, pull: None }) => {
-            let trains = trains(&daemon, &repo).await?;
-            print(&[(repo, trains)], args.json)
+            let seen = look(&daemon, repo).await?;
+            print(&[seen], args.json)
         }
         None => {
             let repos: Vec<Listed> = daemon.list("/api/v1/repos", "repos").await?;
-            let asked = repos.into_iter().map(|Listed { repo }| async {
-                let trains = trains(&daemon, &repo).await?;
-                anyhow::Ok((repo, trains))
-            });
+            let asked = repos.into_iter().map(|Listed { repo }| look(&daemon, repo));
             let all: Vec<_> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
             print(&all, args.json)
         }
     }
 }
 
-async fn trains(daemon: &Daemon, repo: &RepoId) -> anyhow::Result<Vec<Value>> {
-    Ok(daemon.list(&format!("/api/v1/repos/{repo}/trains"), "trains").await?)
+/// A repository: its trains, and how well it is known.
+struct Seen {
+    repo: RepoId,
+    trains: Vec<Value>,
+    progress: Progress,
+}
+
+async fn look(daemon: &Daemon, repo: RepoId) -> anyhow::Result<Seen> {
+    let (trains, mut rest) = daemon.list_and_rest(&format!("/api/v1/repos/{repo}/trains"), "trains").await?;
+    let progress = serde_json::from_value(rest["sync"].take()).context("the daemon is of another version")?;
+    Ok(Seen { repo, trains, progress })
 }
 
 async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -80,18 +88,24 @@ async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> a
 }
 
 /// All trains of these repositories: for a program one list, for a person a table for each.
-fn print(all: &[(RepoId, Vec<Value>)], as_json: bool) -> anyhow::Result<ExitCode> {
-    let count: usize = all.iter().map(|(_, trains)| trains.len()).sum();
+fn print(all: &[Seen], as_json: bool) -> anyhow::Result<ExitCode> {
+    let count: usize = all.iter().map(|seen| seen.trains.len()).sum();
     if as_json {
-        let trains: Vec<&Value> = all.iter().flat_map(|(_, trains)| trains).collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "trains": trains }))?);
-    } else if let ([(repo, _)], 0) = (all, count) {
-        println!("No trains in {repo}.");
+        let trains: Vec<&Value> = all.iter().flat_map(|seen| &seen.trains).collect();
+        let repos: Vec<Value> = all.iter().map(|seen| json!({ "repo": seen.repo, "sync": seen.progress })).collect();
+        println!("{}", serde_json::to_string_pretty(&json!({ "trains": trains, "repos": repos }))?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for seen in all {
+        print!("{}", table::progress(&seen.repo, &seen.progress, clock::now()));
+    }
+    if let ([seen], 0) = (all, count) {
+        println!("No trains in {}.", seen.repo);
     } else if count == 0 {
         println!("No trains in any of {} repositories.", all.len());
     } else {
         let ink = Ink::of(&io::stdout());
-        for (repo, trains) in all.iter().filter(|(_, trains)| !trains.is_empty()) {
+        for Seen { repo, trains, .. } in all.iter().filter(|seen| !seen.trains.is_empty()) {
             let trains: Vec<Train> = trains.iter().map(Train::read).collect::<Result<_, _>>()?;
             print!("{}", table::overview(repo, &trains, ink, clock::now()));
         }

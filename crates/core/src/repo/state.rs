@@ -191,7 +191,7 @@ impl Backoff {
 }
 
 /// How well a repository is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
     Unknown,
@@ -202,7 +202,7 @@ pub enum Lifecycle {
 }
 
 /// How far the full look at a repository is.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     pub lifecycle: Lifecycle,
     /// Why it is looked at.

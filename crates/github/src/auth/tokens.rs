@@ -109,6 +109,31 @@ impl Keyring {
         }
     }
 
+    /// The installation that the configuration names, if it names one.
+    pub(crate) fn fixed_installation(&self) -> Option<InstallationId> {
+        match &self.identity {
+            Identity::App { installation, .. } => *installation,
+            Identity::Person(_) => None,
+        }
+    }
+
+    /// Makes a call in the name of an installation; for a person, in theirs.
+    pub(crate) async fn send_as(
+        &self,
+        wire: &Wire,
+        installation: Option<InstallationId>,
+        call: &Call,
+    ) -> Result<Answer, Error> {
+        let bearer = match (&self.identity, installation) {
+            (Identity::App { key, .. }, Some(installation)) => {
+                self.of(installation, self.installation_token(wire, key, installation).await?).0
+            }
+            (Identity::App { key, .. }, None) => return self.app_call(wire, key, call).await,
+            (Identity::Person(token), _) => self.named("token".to_owned(), token.clone()),
+        };
+        wire.send(&bearer, call).await
+    }
+
     /// So that the next call looks again where the app is installed.
     pub(crate) fn forget_installation(&self, forgotten: impl Fn(&RepoId) -> bool) {
         self.installations.forget(forgotten);

@@ -82,11 +82,12 @@ pub async fn state(
     let recent: Result<Vec<Recorded>, _> = history.iter().map(driver::recorded).collect();
     let recent = recent.map_err(|error| store::Error::Corrupt { reason: error.to_string() })?;
 
-    let lifecycle = format!("{:?}", state.lifecycle()).to_lowercase();
+    let progress = state.progress();
     let position = Position { generation, next_seq, taken_at: clock::now() };
     let mut shown = serde_json::to_value(Snapshot::of(&state, position)).expect("a snapshot is JSON");
     shown["snapshot_at"] = json!(snapshot_at);
-    shown["lifecycle"] = json!(lifecycle);
+    shown["lifecycle"] = json!(progress.lifecycle);
+    shown["sync"] = json!(progress);
     shown["recent_events"] = json!(recent);
     Ok(Json(shown))
 }

@@ -37,7 +37,7 @@ pub async fn list(
     let read = |text: &str| text.parse().ok().map(PrNumber::new);
     let page = wish.page(state.active_trains().values(), read, |train| train.original_root_pr)?;
     let trains: Vec<Value> = page.items.iter().map(|train| view::shown(&app.web_url, &repo, &state, train)).collect();
-    Ok(Json(json!({ "trains": trains, "next_cursor": page.next_cursor })))
+    Ok(Json(json!({ "trains": trains, "next_cursor": page.next_cursor, "sync": state.progress() })))
 }
 
 /// The train that has this pull request on board.

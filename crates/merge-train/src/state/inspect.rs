@@ -119,6 +119,9 @@ fn line(seen: &Seen) -> String {
         let closed = count(|state| matches!(state, PrState::Closed { .. }));
         let branch = state.default_branch().map_or("not known yet", |branch| branch.as_str());
         let _ = writeln!(text, "  {}, default branch {branch}", format!("{:?}", state.lifecycle()).to_lowercase());
+        if let Some(error) = state.progress().error {
+            let _ = writeln!(text, "  the last full look failed: {error}");
+        }
         let _ = writeln!(text, "  pull requests: {open} open, {merged} merged, {closed} closed");
         for train in state.active_trains().values() {
             let (root, current) = (train.original_root_pr, train.current_pr);
@@ -190,7 +193,8 @@ fn to_json(seen: &Seen) -> serde_json::Value {
         "waiting": seen.waiting,
         "owner": seen.owner,
         "default_branch": seen.state.as_ref().and_then(RepoState::default_branch),
-        "lifecycle": seen.state.as_ref().map(|state| format!("{:?}", state.lifecycle()).to_lowercase()),
+        "lifecycle": seen.state.as_ref().map(RepoState::lifecycle),
+        "sync": seen.state.as_ref().map(RepoState::progress),
         "active_trains": seen.state.as_ref().map(RepoState::active_trains),
         "why": seen.state.as_ref().map(why),
         "prs": prs,

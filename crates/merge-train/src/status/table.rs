@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use anyhow::Context;
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId};
+use merge_train_core::repo::{Lifecycle, Progress};
 use merge_train_core::train::status::Why;
 use merge_train_core::train::{TrainError, TrainState};
 use serde::Deserialize;
@@ -34,6 +35,27 @@ pub struct Member {
     pub predecessor: Option<PrNumber>,
     pub standing: String,
     pub merge_commit: Option<String>,
+}
+
+/// How well a repository is known, where that is not all there is to know.
+pub fn progress(repo: &RepoId, progress: &Progress, now: Timestamp) -> String {
+    let left = match progress.unread {
+        Some(0) | None => String::new(),
+        Some(unread) => format!(", {unread} conversations are still to be read"),
+    };
+    let failed = progress.error.as_ref().map(|error| {
+        let soon = progress.retry_at.map_or(0, |at| at.duration_since(now).as_secs().max(0));
+        format!("\n  It failed {} times in a row: {error}. It is tried again in {soon} s.", progress.attempts)
+    });
+    let failed = failed.unwrap_or_default();
+    let what = match progress.lifecycle {
+        Lifecycle::Ready => return String::new(),
+        Lifecycle::Unknown => "nothing is known of it yet",
+        Lifecycle::Bootstrapping => "it is being looked at for the first time",
+        Lifecycle::Failed => "it could not be looked at yet, and no train moves before it is",
+        Lifecycle::Resync => "it is being looked at anew",
+    };
+    format!("{repo}: {what}{left}.{failed}\n")
 }
 
 /// Whether there are colours.

@@ -34,14 +34,14 @@ fn parse(entry: &Entry) -> Result<Input, String> {
             let delivery = delivery.map_err(|error| error.to_string())?;
             Ok(Input::Delivery { delivery, hash: entry.hash.clone(), received_at: entry.received_at })
         }
-        Source::Api => {
+        Source::Api | Source::Scheduler => {
             // A name alone, or JSON where there is more to say.
             let label = serde_json::from_str(&entry.label).unwrap_or_else(|_| Value::from(entry.label.clone()));
             let request = serde_json::from_value::<Request>(label);
             let request = request.map_err(|error| format!("no such request: {error}"))?;
             Ok(Input::Asked { key: entry.key.clone(), request })
         }
-        Source::Slack | Source::Scheduler => Err(format!("nobody works on {} here", entry.source.as_str())),
+        Source::Slack => Err(format!("nobody works on {} here", entry.source.as_str())),
     }
 }
 
