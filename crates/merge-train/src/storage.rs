@@ -22,7 +22,8 @@ pub async fn open(config: &Config, storage: &Storage, owner: &Owner) -> anyhow::
                 max_bytes: config.state.max_size_mb.map(|size| size.saturating_mul(1 << 20)),
                 owner: owner.clone(),
             };
-            Ok(Arc::new(Sqlite::open(options).await.context("the state cannot be opened")?))
+            let opened = Sqlite::open(options).await;
+            Ok(Arc::new(opened.with_context(|| format!("the state in {} cannot be used", dir.display()))?))
         }
         Storage::Postgres(url) => connect(url.expose(), owner).await,
     }
@@ -31,7 +32,10 @@ pub async fn open(config: &Config, storage: &Storage, owner: &Owner) -> anyhow::
 /// To look at it, beside a daemon that may be at work on it.
 pub async fn open_to_read(storage: &Storage, owner: &Owner) -> anyhow::Result<Arc<dyn Store>> {
     match storage {
-        Storage::Directory(dir) => Ok(Arc::new(Sqlite::open_read_only(dir).await.context("the state cannot be read")?)),
+        Storage::Directory(dir) => {
+            let opened = Sqlite::open_read_only(dir).await;
+            Ok(Arc::new(opened.with_context(|| format!("the state in {} cannot be read", dir.display()))?))
+        }
         Storage::Postgres(url) => connect(url.expose(), owner).await,
     }
 }

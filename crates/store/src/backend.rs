@@ -1,5 +1,7 @@
 //! What differs between the databases. All that a store does is written once, on top of this.
 
+use std::path::PathBuf;
+
 use async_trait::async_trait;
 use merge_train_core::ids::StreamId;
 use merge_train_core::inbox::Policy;
@@ -7,7 +9,7 @@ use sqlx::{Postgres, Sqlite, Transaction};
 use tokio::sync::broadcast;
 
 use crate::db::Conn;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::inbox::{Admission, Arrival};
 use crate::writer::Write;
 
@@ -19,8 +21,8 @@ pub trait Backend: Send + Sync + 'static {
     /// One view of the whole, however many statements are asked of it.
     async fn reader(&self) -> Result<Reader>;
     fn policy(&self) -> &Policy;
-    /// Says where the damage is, if that is known.
-    fn locate(&self, error: Error) -> Error;
+    /// The file that is damaged if anything is, where it is one.
+    fn file(&self) -> Option<PathBuf>;
     /// Refuses a database that is not in order as a whole, whatever its rows say.
     async fn examine(&self) -> Result<()>;
     fn wakes(&self) -> broadcast::Receiver<StreamId>;

@@ -1,6 +1,6 @@
 //! What a caller can do about a failure of the store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId};
@@ -123,6 +123,14 @@ impl Error {
     pub(crate) fn is_collision(&self) -> bool {
         let Self::Unavailable { source: Some(sqlx::Error::Database(refusal)), .. } = self else { return false };
         refusal.code().is_some_and(|code| code.starts_with("40"))
+    }
+
+    /// Damage, with where it is.
+    pub(crate) fn in_file(self, file: Option<&Path>) -> Self {
+        match (self, file) {
+            (Self::Corrupt { reason }, Some(file)) => Self::Damaged { file: file.to_owned(), reason },
+            (other, _) => other,
+        }
     }
 
     /// For another caller that suffers from the same.

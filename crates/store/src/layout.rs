@@ -6,12 +6,14 @@
 //! DIR/owner/repo/events.N.log          the events since, one JSON object a line
 //! DIR/owner/repo/spool/ID.json         what came in and is not settled
 //! DIR/.runs/ID/…                       the same for a run, and its tenant
+//! DIR/SHA256SUMS                       what each of these files holds
 //! ```
 
 mod log;
 mod read;
 mod snapshot;
 mod spool;
+mod sums;
 mod write;
 
 use std::fmt;

@@ -16,6 +16,7 @@ pub mod sqlite;
 mod store;
 mod stream;
 mod sweep;
+mod view;
 mod whole;
 mod writer;
 
@@ -33,6 +34,7 @@ pub use rows::{Row, RunCursor, RunQuery, RunStatus};
 pub use sqlite::Sqlite;
 pub use stream::{Batch, Lease, LeaseRequest, Loaded, NewEvent, Owner, Since, Snapshot, StoredEvent, StreamInfo};
 pub use sweep::{Retention, Swept};
+pub use view::View;
 pub use whole::ImportedStream;
 
 #[async_trait]
@@ -121,6 +123,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Brings in streams from elsewhere, all or none. Refused with `Error::Exists` where one is there already.
     async fn import(&self, streams: Vec<ImportedStream>) -> Result<()>;
+
+    /// The whole as it is now, to be read at leisure.
+    async fn view(&self) -> Result<View>;
 
     /// Forgets what is over for long enough, a little at a time. What is not settled is never forgotten.
     async fn sweep(&self, now: Timestamp, retention: &Retention) -> Result<Swept>;

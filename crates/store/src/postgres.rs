@@ -3,6 +3,7 @@
 mod group;
 mod wakes;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,7 +17,7 @@ use tokio::task::AbortHandle;
 
 use crate::backend::{Backend, Reader};
 use crate::db::Conn;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::inbox::{Admission, Arrival};
 use crate::schema;
 use crate::stream::Owner;
@@ -123,8 +124,8 @@ impl Backend for Postgres {
         &self.policy
     }
 
-    fn locate(&self, error: Error) -> Error {
-        error
+    fn file(&self) -> Option<PathBuf> {
+        None
     }
 
     async fn examine(&self) -> Result<()> {

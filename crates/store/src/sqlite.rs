@@ -107,10 +107,9 @@ impl Sqlite {
 /// A file that cannot even be opened is damaged, whatever SQLite calls it.
 fn at_opening(error: Error, file: &Path) -> Error {
     match error {
-        Error::Corrupt { reason } => Error::Damaged { file: file.to_owned(), reason },
         Error::Database(cause) => Error::Damaged { file: file.to_owned(), reason: cause.to_string() },
         Error::Migration(cause) => Error::Damaged { file: file.to_owned(), reason: cause.to_string() },
-        other => other,
+        other => other.in_file(Some(file)),
     }
 }
 
@@ -127,30 +126,28 @@ fn readers(file: &Path) -> SqlitePool {
 #[async_trait]
 impl Backend for Sqlite {
     async fn admit(&self, arrival: Arrival) -> Result<Admission> {
-        self.writer()?.admit(arrival).await.map_err(|error| self.locate(error))
+        self.writer()?.admit(arrival).await.map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn write<W: Write>(&self, write: W) -> Result<W::Answer> {
-        self.writer()?.write(write).await.map_err(|error| self.locate(error))
+        self.writer()?.write(write).await.map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn reader(&self) -> Result<Reader> {
-        Ok(Reader::Sqlite(self.readers.begin().await.map_err(|error| self.locate(error.into()))?))
+        let begun = self.readers.begin().await;
+        Ok(Reader::Sqlite(begun.map_err(|error| Error::from(error).in_file(self.file().as_deref()))?))
     }
 
     fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    fn locate(&self, error: Error) -> Error {
-        match error {
-            Error::Corrupt { reason } => Error::Damaged { file: self.dir.join(FILE), reason },
-            other => other,
-        }
+    fn file(&self) -> Option<PathBuf> {
+        Some(self.dir.join(FILE))
     }
 
     async fn examine(&self) -> Result<()> {
-        self.look(None).await.map_err(|error| self.locate(error))
+        self.look(None).await.map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     fn wakes(&self) -> broadcast::Receiver<StreamId> {

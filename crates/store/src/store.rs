@@ -17,6 +17,7 @@ use crate::stream::compact::Compact;
 use crate::stream::lease::{Acquire, Release, Renew};
 use crate::stream::{Batch, Lease, LeaseRequest, Loaded, Since, Snapshot, StoredEvent, StreamInfo, load};
 use crate::sweep::{self, Retention, Swept};
+use crate::view::View;
 use crate::whole::{Check, Import, ImportedStream};
 
 #[async_trait]
@@ -26,11 +27,15 @@ impl<B: Backend> Store for B {
     }
 
     async fn waiting(&self, now: Timestamp, limit: usize) -> Result<Vec<StreamId>> {
-        inbox::waiting::waiting(&mut self.reader().await?.conn(), now, limit).await.map_err(|error| self.locate(error))
+        inbox::waiting::waiting(&mut self.reader().await?.conn(), now, limit)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn take(&self, lease: &Lease, limit: TakeLimit) -> Result<Vec<Entry>> {
-        inbox::take::take(&mut self.reader().await?.conn(), lease, limit).await.map_err(|error| self.locate(error))
+        inbox::take::take(&mut self.reader().await?.conn(), lease, limit)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn finish(&self, claim: &Claim, outcome: Outcome, now: Timestamp) -> Result<()> {
@@ -38,13 +43,15 @@ impl<B: Backend> Store for B {
     }
 
     async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<Record>> {
-        inbox::record::find(&mut self.reader().await?.conn(), tenant, key).await.map_err(|error| self.locate(error))
+        inbox::record::find(&mut self.reader().await?.conn(), tenant, key)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn unsettled(&self, stream: &StreamId, after: Option<EntryId>, limit: TakeLimit) -> Result<Vec<Entry>> {
         inbox::take::unsettled(&mut self.reader().await?.conn(), stream, after, limit)
             .await
-            .map_err(|error| self.locate(error))
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     fn wakes(&self) -> broadcast::Receiver<StreamId> {
@@ -64,7 +71,9 @@ impl<B: Backend> Store for B {
     }
 
     async fn load(&self, stream: &StreamId, since: Since) -> Result<Loaded> {
-        load::load(&mut self.reader().await?.conn(), stream, since).await.map_err(|error| self.locate(error))
+        load::load(&mut self.reader().await?.conn(), stream, since)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
@@ -76,59 +85,77 @@ impl<B: Backend> Store for B {
     }
 
     async fn history(&self, stream: &StreamId, before: Option<u64>, limit: usize) -> Result<Vec<StoredEvent>> {
-        load::history(&mut self.reader().await?.conn(), stream, before, limit).await.map_err(|error| self.locate(error))
+        load::history(&mut self.reader().await?.conn(), stream, before, limit)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn streams(&self, tenant: Option<&TenantId>) -> Result<Vec<StreamInfo>> {
-        load::streams(&mut self.reader().await?.conn(), tenant).await.map_err(|error| self.locate(error))
+        load::streams(&mut self.reader().await?.conn(), tenant)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn run(&self, tenant: &TenantId, id: &RunId) -> Result<Option<Run>> {
-        rows::query::run(&mut self.reader().await?.conn(), tenant, id).await.map_err(|error| self.locate(error))
+        rows::query::run(&mut self.reader().await?.conn(), tenant, id)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>> {
-        rows::query::runs(&mut self.reader().await?.conn(), query).await.map_err(|error| self.locate(error))
+        rows::query::runs(&mut self.reader().await?.conn(), query)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>> {
         rows::query::stale_runs(&mut self.reader().await?.conn(), before, limit)
             .await
-            .map_err(|error| self.locate(error))
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
-        rows::query::steps(&mut self.reader().await?.conn(), tenant, run).await.map_err(|error| self.locate(error))
+        rows::query::steps(&mut self.reader().await?.conn(), tenant, run)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn checkpoints(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Checkpoint>> {
         rows::query::checkpoints(&mut self.reader().await?.conn(), tenant, run)
             .await
-            .map_err(|error| self.locate(error))
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn workspaces(&self, tenant: Option<&TenantId>) -> Result<Vec<Workspace>> {
-        rows::query::workspaces(&mut self.reader().await?.conn(), tenant).await.map_err(|error| self.locate(error))
+        rows::query::workspaces(&mut self.reader().await?.conn(), tenant)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn workspace(&self, tenant: &TenantId, id: &str) -> Result<Option<Workspace>> {
-        rows::query::workspace(&mut self.reader().await?.conn(), tenant, id).await.map_err(|error| self.locate(error))
+        rows::query::workspace(&mut self.reader().await?.conn(), tenant, id)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn sessions(&self, tenant: &TenantId, workspace: &str) -> Result<Vec<Session>> {
         rows::query::sessions(&mut self.reader().await?.conn(), tenant, workspace)
             .await
-            .map_err(|error| self.locate(error))
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn transitions(&self, tenant: &TenantId, workspace: &str, limit: usize) -> Result<Vec<Transition>> {
         rows::query::transitions(&mut self.reader().await?.conn(), tenant, workspace, limit)
             .await
-            .map_err(|error| self.locate(error))
+            .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
     async fn import(&self, streams: Vec<ImportedStream>) -> Result<()> {
         self.write(Import { streams, policy: *self.policy() }).await
+    }
+
+    async fn view(&self) -> Result<View> {
+        Ok(View { reader: self.reader().await?, file: self.file() })
     }
 
     async fn sweep(&self, now: Timestamp, retention: &Retention) -> Result<Swept> {

@@ -56,8 +56,10 @@ async fn embedded(directory: &Path) -> Finding {
 async fn look(storage: &Storage) -> anyhow::Result<String> {
     let owner = Owner(format!("merge-train doctor, process {}", std::process::id()));
     let store = storage::open_to_read(storage, &owner).await?;
+    let examined = store.examine().await;
     let streams = store.streams(None).await;
     store.close().await;
+    examined?;
     let count = streams?.len();
     Ok(format!("{count} {}", if count == 1 { "stream" } else { "streams" }))
 }

@@ -107,7 +107,7 @@ async fn verify_replays_everything_and_notices_what_does_not_fit() {
     let url = format!("sqlite://{}", file.display());
     let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url).await.expect("the database opens");
     let meddled =
-        "UPDATE snapshots SET data = replace(data, '\"feature-7\"', '\"feature-8\"') WHERE stream = 'repo:acme/widgets'
+        "UPDATE snapshots SET data = replace(data, '\"feature-7\"', '\"feature-8\"'), checksum = NULL WHERE stream = 'repo:acme/widgets'
                    AND generation = (SELECT max(generation) FROM snapshots WHERE stream = 'repo:acme/widgets')";
     let changed = sqlx::query(meddled).execute(&mut connection).await.expect("an update").rows_affected();
     assert_eq!(changed, 1);
@@ -117,6 +117,13 @@ async fn verify_replays_everything_and_notices_what_does_not_fit() {
     let difference = r#"/prs/7/head_ref: the events say "feature-7", the state says "feature-8""#;
     assert!(told.contains("WRONG repo:acme/widgets") && told.contains(difference), "{told}");
     assert!(told.contains("ok    repo:globex/gadgets"), "{told}");
+
+    // A snapshot that does not match its checksum is not even compared.
+    let flipped = "UPDATE snapshots SET checksum = 1 WHERE stream = 'repo:acme/widgets'";
+    sqlx::query(flipped).execute(&mut connection).await.expect("an update");
+    let told = String::from_utf8_lossy(&run(&setup, &["state", "verify"]).await.stdout).into_owned();
+    assert!(told.contains("WRONG repo:acme/widgets") && told.contains("does not match its checksum"), "{told}");
+    assert!(told.contains(text(&file)) && told.contains("ok    repo:globex/gadgets"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,6 +150,11 @@ async fn a_torn_last_line_is_cut_and_any_other_damage_stops_the_import() {
     };
 
     std::fs::write(&log, &good[..good.len() - 9]).expect("written");
+    let (succeeded, told, streams) = import().await;
+    assert!(!succeeded && told.contains("not what was exported") && told.contains(text(&log)), "{told}");
+    assert_eq!(streams, 0);
+    // Without the sums it could be anything that stopped in the middle of a line.
+    std::fs::remove_file(export.join("SHA256SUMS")).expect("it is there");
     let (succeeded, told, streams) = import().await;
     assert!(succeeded && told.contains("warning") && told.contains("events."), "{told}");
     assert_eq!(streams, 2);

@@ -9,7 +9,7 @@ use merge_train_core::ids::{RepoId, RunId, StreamId, TenantId};
 use super::log::Log;
 use super::{
     Error, GENERATION, Parsed, RUNS, SPOOL, TENANT, Warning, file_error, log_file, malformed, snapshot, snapshot_file,
-    spool,
+    spool, sums,
 };
 use crate::inbox::Arrival;
 use crate::whole::ImportedStream;
@@ -17,6 +17,7 @@ use crate::whole::ImportedStream;
 /// Reads an export and checks all of it. A last line that is not whole is left out with a warning; anything else that is
 /// not as it should be is an error.
 pub fn read(dir: &Path) -> Result<Parsed, Error> {
+    sums::verify(dir)?;
     let mut streams = Vec::new();
     let mut warnings = Vec::new();
     let mut seen = BTreeSet::new();

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use merge_train_core::ids::StreamId;
 
 use super::{
-    Error, GENERATION, SPOOL, Summary, TENANT, file_error, folder, log, log_file, snapshot, snapshot_file, spool,
+    Error, GENERATION, SPOOL, Summary, TENANT, file_error, folder, log, log_file, snapshot, snapshot_file, spool, sums,
 };
-use crate::{Entry, Loaded, Since, Store, StreamInfo, TakeLimit};
+use crate::{Entry, Loaded, Since, Store, StreamInfo, TakeLimit, View};
 
 /// What is held in memory of a stream's entries at a time.
 const PAGE: TakeLimit = TakeLimit { entries: 500, bytes: 32 * 1024 * 1024 };
@@ -21,16 +21,18 @@ pub async fn export(store: &dyn Store, dir: &Path) -> Result<Summary, Error> {
     }
     let partial = Partial::beside(dir)?;
     let mut summary = Summary::default();
-    for info in store.streams(None).await? {
+    // One moment for all: an entry is either waiting or in the events, and never both or neither.
+    let mut view = store.view().await?;
+    for info in view.streams(None).await? {
         let folder = partial.path.join(folder(&info.stream));
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
-        // Entries before events: what is settled in between is in both, and an event that is heard twice is recognised.
-        summary.entries += write_spool(store, &info, &folder).await?;
-        let loaded = store.load(&info.stream, Since::Newest).await?;
+        summary.entries += write_spool(&mut view, &info, &folder).await?;
+        let loaded = view.load(&info.stream, Since::Newest).await?;
         write_stream(&info, &loaded, &folder)?;
         summary.streams += 1;
         summary.events += loaded.events.len();
     }
+    write(&partial.path.join(sums::FILE), sums::of(&partial.path)?.as_bytes())?;
     partial.become_whole(dir)?;
     Ok(summary)
 }
@@ -51,12 +53,12 @@ fn write_stream(info: &StreamInfo, loaded: &Loaded, folder: &Path) -> Result<(),
     sync_dir(folder)
 }
 
-async fn write_spool(store: &dyn Store, info: &StreamInfo, folder: &Path) -> Result<usize, Error> {
+async fn write_spool(view: &mut View, info: &StreamInfo, folder: &Path) -> Result<usize, Error> {
     let dir = folder.join(SPOOL);
     let mut written = 0;
     let mut after = None;
     loop {
-        let entries: Vec<Entry> = store.unsettled(&info.stream, after, PAGE).await?;
+        let entries: Vec<Entry> = view.unsettled(&info.stream, after, PAGE).await?;
         let Some(last) = entries.last() else { break };
         after = Some(last.id);
         fs::create_dir_all(&dir).map_err(file_error(&dir))?;

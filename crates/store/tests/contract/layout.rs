@@ -83,6 +83,7 @@ pub async fn an_export_reads_back_into_an_empty_store(world: World) {
             ".runs/r-1/events.0.log",
             ".runs/r-1/generation",
             ".runs/r-1/tenant",
+            "SHA256SUMS",
             "acme/widgets/events.1.log",
             "acme/widgets/generation",
             "acme/widgets/snapshot.1.json",
@@ -279,6 +280,34 @@ fn a_crash_in_compaction_leaves_the_generation_before() {
         fs::write(repo.join("events.1.log"), line(2, STARTED)).unwrap();
     });
     assert_eq!(read, "3 events from Some(2), 0 warnings", "its log, and what followed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_that_changed_since_is_refused_and_the_file_named() {
+    let world = World::sqlite().await;
+    fill(&world).await;
+    let dir = world.scratch();
+    layout::export(&*world.store, &dir).await.unwrap();
+    let good = tree(&dir);
+    let log = dir.join("acme/widgets/events.1.log");
+    let told = |name: &str| {
+        let error = layout::read(&dir).expect_err(name).to_string();
+        assert!(error.contains(name), "{error}");
+        error
+    };
+    // Still JSON, still an event: nobody would notice.
+    fs::write(&log, good["acme/widgets/events.1.log"].replace("\"root_pr\":123", "\"root_pr\":122")).unwrap();
+    assert!(told("acme/widgets/events.1.log").contains("not what was exported"));
+    fs::remove_file(&log).unwrap();
+    assert!(told("SHA256SUMS, line").contains("events.1.log is missing"));
+    fs::write(&log, &good["acme/widgets/events.1.log"]).unwrap();
+    layout::read(&dir).unwrap();
+    fs::write(dir.join("acme/widgets/spool/new.json"), "{}").unwrap();
+    assert!(told("spool/new.json").contains("remove SHA256SUMS"));
+    fs::remove_file(dir.join("acme/widgets/spool/new.json")).unwrap();
+    fs::remove_file(dir.join("SHA256SUMS")).unwrap();
+    fs::write(&log, good["acme/widgets/events.1.log"].replace("\"root_pr\":123", "\"root_pr\":122")).unwrap();
+    layout::read(&dir).expect("who changes it by hand says so");
 }
 
 #[tokio::test(flavor = "multi_thread")]
