@@ -75,18 +75,42 @@ pub struct Git {
     program: PathBuf,
     version: Version,
     started: Arc<AtomicU64>,
+    dates: Option<Dates>,
+}
+
+/// Where commits get their time from, in seconds since 1970.
+#[derive(Clone)]
+struct Dates(Arc<dyn Fn() -> i64 + Send + Sync>);
+
+impl std::fmt::Debug for Dates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Dates({})", (self.0)())
+    }
 }
 
 impl Git {
     /// Looks at the git that `program` names, and refuses one that is too old.
     pub async fn find(program: impl Into<PathBuf>) -> Result<Self, Error> {
-        let mut git = Self { program: program.into(), version: Version::default(), started: Arc::default() };
+        let mut git =
+            Self { program: program.into(), version: Version::default(), started: Arc::default(), dates: None };
         let output = git.anywhere(["version"]).run().await?;
         git.version = Version::parse(&output.text()).ok_or_else(|| output.unexpected())?;
         if git.version < Version::OLDEST {
             return Err(Error::TooOld { found: git.version.to_string(), needed: "2.39" });
         }
         Ok(git)
+    }
+
+    /// Gives commits the time that `now` tells, in seconds since 1970, and not the machine's.
+    #[must_use]
+    pub fn dating_commits(mut self, now: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        self.dates = Some(Dates(Arc::new(now)));
+        self
+    }
+
+    /// What git is to be told of the time, if it is to be told.
+    pub(crate) fn date(&self) -> Option<String> {
+        self.dates.as_ref().map(|dates| format!("@{} +0000", (dates.0)()))
     }
 
     pub fn version(&self) -> &Version {

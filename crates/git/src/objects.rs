@@ -122,6 +122,9 @@ impl Objects {
         for (key, value) in [("NAME", &self.committer.name), ("EMAIL", &self.committer.email)] {
             command = command.env(format!("GIT_AUTHOR_{key}"), value).env(format!("GIT_COMMITTER_{key}"), value);
         }
+        if let Some(date) = self.git.date() {
+            command = command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
+        }
         let written = command.arg(tree.as_str()).stdin(message).run().await;
         match written {
             Ok(output) => output.oid(),

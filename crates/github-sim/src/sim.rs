@@ -187,7 +187,8 @@ impl Sim {
 impl World {
     fn clock(&self) -> Timestamp {
         let ahead = self.meta.get(0, 0).map_or(0, |meta| meta.clock_offset_ms);
-        Timestamp::now().checked_add(SignedDuration::from_millis(ahead)).unwrap_or_else(|_| Timestamp::now())
+        let machine = self.stopped_at.unwrap_or_else(Timestamp::now);
+        machine.checked_add(SignedDuration::from_millis(ahead)).unwrap_or(machine)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -34,6 +35,9 @@ pub struct Options {
     pub app_key: Option<PathBuf>,
     /// Append every exchange to this file, a JSON object a line.
     pub record: Option<PathBuf>,
+    /// The clock stands at this time and moves only when it is told to (`POST /_sim/clock`), so that with a seed a whole
+    /// run can be repeated.
+    pub stopped_at: Option<Timestamp>,
 }
 
 impl Options {
@@ -47,6 +51,7 @@ impl Options {
             webhook_url: None,
             app_key: None,
             record: None,
+            stopped_at: None,
         }
     }
 }
@@ -117,7 +122,8 @@ pub async fn start(options: Options) -> Result<Running, StartError> {
         web: options.public_url.clone().unwrap_or_else(|| format!("http://{address}")).trim_end_matches('/').to_owned(),
     };
     let disk = Disk::open(&folder.join("sim.sqlite"))?;
-    let world = World::load(&disk, urls.clone())?;
+    let mut world = World::load(&disk, urls.clone())?;
+    world.stopped_at = options.stopped_at;
     let recorder = options.record.as_deref().map(Recorder::create).transpose().map_err(data)?;
     let stopping = CancellationToken::new();
     let sim = Sim::new(Inner {

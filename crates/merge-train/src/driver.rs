@@ -18,7 +18,7 @@ use store::{Owner, Store};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock;
+use crate::clock::Clock;
 use workers::Workers;
 
 pub use outside::{Github, Messages, Outside};
@@ -42,6 +42,7 @@ pub struct Options {
     /// A snapshot is taken after so long, if anything happened.
     pub compact_interval: SignedDuration,
     pub retention: store::Retention,
+    pub clock: Clock,
 }
 
 /// A handle on the running driver.
@@ -50,15 +51,16 @@ pub struct Driver {
     store: Arc<dyn Store>,
     workers: Arc<Workers>,
     retention: store::Retention,
+    clock: Clock,
     stopping: CancellationToken,
 }
 
 impl Driver {
     pub fn new(store: Arc<dyn Store>, outside: Arc<dyn Outside>, options: Options) -> Self {
         let stopping = CancellationToken::new();
-        let retention = options.retention;
+        let (retention, clock) = (options.retention, options.clock.clone());
         let workers = Arc::new(Workers::new(store.clone(), outside, options, stopping.clone()));
-        Self { store, workers, retention, stopping }
+        Self { store, workers, retention, clock, stopping }
     }
 
     /// Something waits for this repository's worker.
@@ -93,14 +95,14 @@ impl Driver {
     }
 
     async fn look_over(&self) {
-        match self.store.waiting(clock::now(), LOOK_OVER_LIMIT).await {
+        match self.store.waiting(self.clock.now(), LOOK_OVER_LIMIT).await {
             Ok(streams) => streams.iter().for_each(|stream| self.wake_stream(stream)),
             Err(error) => tracing::warn!(%error, "the inbox could not be looked over"),
         }
     }
 
     async fn sweep(&self) {
-        match self.store.sweep(clock::now(), &self.retention).await {
+        match self.store.sweep(self.clock.now(), &self.retention).await {
             Ok(swept) if swept == store::Swept::default() => {}
             Ok(swept) => tracing::info!(?swept, "removed what had expired"),
             Err(error) => tracing::warn!(%error, "what has expired could not be removed"),

@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Clock;
 use crate::clones::{self, Clones};
 use crate::config::{Config, Environment, ForServe};
 use crate::discovery::Discovery;
@@ -144,6 +145,7 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
             history: hours(keeping.history_retention_days.saturating_mul(24)),
             body_grace: keeping.spool_grace_mins.signed(),
         },
+        clock: Clock::default(),
     }
 }
 

@@ -36,13 +36,13 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     telemetry::init_plain();
     let description = args.data.join("sim.json");
     let running = github_sim::start(github_sim::Options {
-        data: args.data,
         listen: args.listen,
         public_url: args.public_url,
         seed: args.seed,
         webhook_url: args.webhook_url,
         app_key: args.app_key,
         record: args.record,
+        ..github_sim::Options::new(args.data)
     })
     .await
     .context("the simulator did not start")?;

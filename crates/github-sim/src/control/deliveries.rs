@@ -9,11 +9,14 @@ use serde_json::{Value, json};
 use crate::Sim;
 use crate::http::{self, ApiError, ApiResult, Path, Query};
 use crate::present;
-use crate::webhooks::redeliver;
+use crate::webhooks::{self, redeliver};
 use crate::world::{Delivery, DeliveryTarget, Id, World};
 
 pub fn routes() -> Router<Sim> {
-    Router::new().route("/deliveries", get(list)).route("/deliveries/{id}/redeliver", post(again))
+    Router::new()
+        .route("/deliveries", get(list))
+        .route("/deliveries/{id}/redeliver", post(again))
+        .route("/deliveries/take", post(take_all))
 }
 
 #[derive(Deserialize)]
@@ -74,4 +77,15 @@ async fn again(State(sim): State<Sim>, Path(id): Path<Id>) -> ApiResult {
         Ok(redeliver(world, &delivery))
     })?;
     Ok(http::json(202, &json!({ "id": again })))
+}
+
+/// What waits to be sent, in the order it came about; from now on it counts as delivered.
+async fn take_all(State(sim): State<Sim>) -> ApiResult {
+    if !sim.read(|world| world.settings().hold_webhooks) {
+        let reason = "Webhooks are being sent; PATCH /_sim/settings {\"hold_webhooks\": true} first";
+        return Err(ApiError::unprocessable(reason));
+    }
+    let taken = webhooks::take(&sim).await?;
+    let all: Vec<Value> = sim.read(|world| taken.iter().map(|delivery| shown(world, delivery)).collect());
+    Ok(http::json(200, &all.into()))
 }

@@ -37,6 +37,7 @@ const INDEX: &[(&str, &str)] = &[
     ("POST /_sim/rate_limit/reset", "give everyone their whole rate limit again"),
     ("GET /_sim/deliveries", "every webhook with its payload; ?event=push or ?event=pull_request.opened"),
     ("POST /_sim/deliveries/{id}/redeliver", "send a webhook again"),
+    ("POST /_sim/deliveries/take", "the webhooks that wait where settings say hold_webhooks; they count as delivered"),
     ("PATCH /_sim/repos/{owner}/{repo}", "{has_pre_receive_hook}"),
     ("GET, PUT, DELETE /_sim/repos/{owner}/{repo}/ci", "the checks that run for every pushed commit"),
     ("POST /_sim/repos/{owner}/{repo}/checks", "set a check by hand"),

@@ -52,6 +52,9 @@ async fn distribute(sim: Sim, clients: Clients) {
 /// What is to be sent and was not seen yet, oldest first. Ids only grow.
 fn waiting(sim: &Sim, last_seen: Id) -> Vec<(Id, DeliveryTarget)> {
     sim.read(|world| {
+        if world.settings().hold_webhooks {
+            return Vec::new();
+        }
         let new = world.deliveries.within(0).rev().take_while(|delivery| delivery.id > last_seen);
         let mut new: Vec<_> =
             new.filter(|delivery| delivery.outcome.is_none()).map(|delivery| (delivery.id, delivery.target)).collect();
@@ -144,6 +147,27 @@ async fn deliver(sim: &Sim, clients: &Clients, id: Id) {
         _ => post(sim, clients, &delivery, &prepared, now).await,
     };
     record(sim, delivery, outcome);
+}
+
+/// What is to be sent, oldest first and whole, for whoever carries it there himself. It counts as delivered.
+pub async fn take(sim: &Sim) -> Result<Vec<Delivery>, ApiError> {
+    let mut taken: Vec<Delivery> =
+        sim.read(|world| world.deliveries.within(0).filter(|delivery| delivery.outcome.is_none()).cloned().collect());
+    for delivery in &mut taken {
+        if let Err(error) = payload::complete(sim, delivery).await {
+            tracing::error!(%error, delivery = delivery.id, "a payload could not be completed");
+        }
+    }
+    sim.write(|world| {
+        for delivery in &mut taken {
+            delivery.outcome = prepare(world, delivery).map(|prepared| prepared.taken(world.now));
+            if let Some(found) = world.deliveries.edit(0, delivery.id) {
+                found.clone_from(delivery);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(taken)
 }
 
 async fn post(

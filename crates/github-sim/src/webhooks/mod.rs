@@ -9,4 +9,4 @@ mod request;
 
 pub use audience::redeliver;
 pub use config::{Config, EVENTS};
-pub use deliver::start_delivering;
+pub use deliver::{start_delivering, take};

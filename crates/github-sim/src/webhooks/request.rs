@@ -89,6 +89,11 @@ impl Prepared {
         self.outcome(now, Duration::ZERO, "dropped by a fault".to_owned())
     }
 
+    /// What is noted for a delivery that somebody took by hand.
+    pub fn taken(&self, now: Timestamp) -> DeliveryOutcome {
+        DeliveryOutcome { status_code: 200, ..self.outcome(now, Duration::ZERO, "taken by hand".to_owned()) }
+    }
+
     pub async fn send(&self, clients: &Clients, now: Timestamp) -> DeliveryOutcome {
         let client = if self.insecure_ssl { &clients.trusting } else { &clients.checking };
         let mut request = client.post(&self.url).timeout(self.timeout);

@@ -12,7 +12,7 @@ pub struct Meta {
     /// Faults are counted apart, so that what a fault draws depends on nothing but the seed and the faults before it.
     #[serde(default)]
     pub last_fault_id: u64,
-    /// How far the simulator's clock runs ahead of the machine's.
+    /// How far the simulator's clock runs ahead of the machine's, or of where it was stopped.
     pub clock_offset_ms: i64,
     pub settings: Settings,
 }
@@ -48,6 +48,8 @@ pub struct Settings {
     pub auto_install: bool,
     /// How long a webhook receiver may take to answer.
     pub webhook_timeout_ms: u64,
+    /// Whether webhooks wait until they are taken by hand (`POST /_sim/deliveries/take`) instead of being sent.
+    pub hold_webhooks: bool,
 }
 
 impl Default for Settings {
@@ -64,6 +66,7 @@ impl Default for Settings {
             installation_token_ttl_s: 3600,
             auto_install: true,
             webhook_timeout_ms: 10_000,
+            hold_webhooks: false,
         }
     }
 }

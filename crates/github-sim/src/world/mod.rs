@@ -59,6 +59,8 @@ macro_rules! world {
         pub struct World {
             /// The simulator's clock, read once per transaction.
             pub now: Timestamp,
+            /// Where the clock begins if it does not run with the machine's.
+            pub stopped_at: Option<Timestamp>,
             /// Where links in answers point.
             pub urls: Urls,
             /// What git says about a pull request, by (repository, base commit, head commit). A cache.
@@ -70,6 +72,7 @@ macro_rules! world {
             pub(crate) fn load(disk: &Disk, urls: Urls) -> Result<Self, DiskError> {
                 Ok(Self {
                     now: Timestamp::now(),
+                    stopped_at: None,
                     urls,
                     facts: HashMap::new(),
                     $($field: disk.load::<$doc>()?,)*

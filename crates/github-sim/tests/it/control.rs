@@ -117,6 +117,48 @@ async fn the_clock_goes_forward_only_and_stays_ahead_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_stopped_moves_only_when_it_is_told_to() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let stopped_at: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let options = github_sim::Options { stopped_at: Some(stopped_at), ..github_sim::Options::new(dir.path()) };
+    let running = github_sim::start(options).await.expect("the simulator starts");
+    let (http, clock) = (reqwest::Client::new(), format!("{}/_sim/clock", running.urls().web("")));
+    let now = async |request: reqwest::RequestBuilder| {
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        answer["now"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap()
+    };
+    assert_eq!(now(http.get(&clock)).await, stopped_at);
+    let later = stopped_at + jiff::SignedDuration::from_millis(1_500);
+    assert_eq!(now(http.post(&clock).json(&json!({ "advance_seconds": 1.5 }))).await, later);
+    assert_eq!(now(http.get(&clock)).await, later);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn webhooks_that_are_held_wait_to_be_taken_once_and_whole() {
+    let world = World::new().await;
+    world.control("POST", "/deliveries/take", Value::Null).await.expect(422);
+    world.control("PATCH", "/settings", json!({ "hold_webhooks": true })).await.expect(200);
+    world.control("PATCH", "/app", json!({ "webhook_url": "http://127.0.0.1:9/nobody" })).await.expect(200);
+    world.repo("one").await;
+    let head = world.octocat.get("/repos/octocat/one/git/ref/heads/main").await.expect(200).json;
+    let sha = head["object"]["sha"].as_str().expect("a commit");
+    let status = json!({ "state": "success", "context": "ci" });
+    world.octocat.post(&format!("/repos/octocat/one/statuses/{sha}"), status).await.expect(201);
+    let taken = world.control("POST", "/deliveries/take", Value::Null).await.expect(200).json;
+    let taken = taken.as_array().expect("a list");
+    let names: Vec<&str> = taken.iter().filter_map(|delivery| delivery["event"].as_str()).collect();
+    assert!(names.contains(&"push") && names.last() == Some(&"status"), "{names:?}");
+    let last = taken.last().expect("some");
+    assert_eq!((&last["state"], &last["status"]), (&json!("done"), &json!("taken by hand")));
+    assert_eq!(last["payload"]["branches"][0]["name"], "main");
+    assert!(last["request_headers"]["X-Hub-Signature-256"].is_string());
+    let again = world.control("POST", "/deliveries/take", Value::Null).await.expect(200).json;
+    assert_eq!(again, json!([]));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn calls_are_counted_by_endpoint_and_repository() {
     let world = World::new().await;
     world.repo("one").await;

@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::super::workers::Shared;
-use crate::{clock, failpoint};
+use crate::failpoint;
 
 #[derive(Default)]
 pub(super) struct UnderWay {
@@ -32,7 +32,7 @@ impl UnderWay {
             None => shared.abandon.child_token(),
         };
         let (outside, repo, key) = (shared.outside.clone(), repo.clone(), effect.key());
-        let requested_at = clock::now();
+        let requested_at = shared.options.clock.now();
         self.tasks.spawn(async move {
             let name = effect.name();
             let performed =

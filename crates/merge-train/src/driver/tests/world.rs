@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::super::{Driver, Options, recorded};
 use super::outside::{Scripted, branch, pull};
 use super::webhook::Webhook;
-use crate::clock;
+use crate::clock::{self, Clock};
 
 /// Whatever is waited for happens long before; a machine under load gets its time.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -37,6 +37,7 @@ pub fn options() -> Options {
         compact_after_events: 10_000,
         compact_interval: SignedDuration::from_hours(24),
         retention: Retention::default(),
+        clock: Clock::default(),
     }
 }
 
