@@ -6,6 +6,8 @@
 mod effects;
 mod entries;
 mod log;
+#[cfg(test)]
+mod storm;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +20,7 @@ use store::{Batch, Lease, LeaseRequest, NewEvent, Settlement, Since, TakeLimit};
 use tokio::time::Instant;
 
 use super::workers::{Bell, Shared};
-use crate::{clock, failpoint};
+use crate::failpoint;
 use effects::UnderWay;
 
 /// For how long a stream is leased; renewed at a third of it.
@@ -67,7 +69,7 @@ impl<'a> Session<'a> {
     /// Takes the stream over and loads it.
     pub async fn open(shared: &'a Shared, repo: &RepoId) -> store::Result<Self> {
         let stream = StreamId::Repo(repo.clone());
-        let now = clock::now();
+        let now = shared.options.clock.now();
         let request = LeaseRequest {
             stream: stream.clone(),
             tenant: repo.tenant(),
@@ -126,13 +128,13 @@ impl<'a> Session<'a> {
                 () = bell.wait() => look_at = look_at.or(Some(may_look_at)),
                 () = tokio::time::sleep_until(look_at.unwrap_or(busy_at)), if look_at.is_some() => {}
                 _ = renew.tick() => {
-                    self.shared.store.renew(&self.lease, clock::now()).await?;
+                    self.shared.store.renew(&self.lease, self.now()).await?;
                     // Another instance's bell may not have been heard.
                     look_at = Some(Instant::now());
                 }
                 () = tokio::time::sleep_until(wake_at) => {
                     // Before it is decided on: what falls due in between is looked at twice, not never.
-                    self.last_tick = clock::now();
+                    self.last_tick = self.now();
                     self.feed(vec![Input::Tick.into()]).await?;
                 }
                 () = tokio::time::sleep_until(busy_at + self.shared.options.idle), if self.under_way.is_empty() => {
@@ -171,7 +173,7 @@ impl<'a> Session<'a> {
 
     /// Decides, appends, and only then acts.
     async fn feed(&mut self, fed: Vec<Fed>) -> store::Result<()> {
-        let now = clock::now();
+        let now = self.now();
         let mut events = Vec::new();
         let mut settled = Vec::new();
         let mut acts = Plan::default();
@@ -217,12 +219,16 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    fn now(&self) -> Timestamp {
+        self.shared.options.clock.now()
+    }
+
     /// When to look again although nothing comes in.
     fn wake_at(&self) -> Instant {
         /// Nothing is due: the idle time ends the worker long before.
         const NEVER: Duration = Duration::from_secs(86_400);
         let wake = repo::next_wake(&self.state, &self.settings, self.last_tick);
-        let wait = wake.map_or(NEVER, |at| Duration::try_from(at.duration_since(clock::now())).unwrap_or_default());
+        let wait = wake.map_or(NEVER, |at| Duration::try_from(at.duration_since(self.now())).unwrap_or_default());
         Instant::now() + wait.min(NEVER)
     }
 
@@ -231,7 +237,7 @@ impl<'a> Session<'a> {
     async fn tidy_up_if_due(&mut self) -> store::Result<()> {
         let options = &self.shared.options;
         let is_long = self.log_length >= options.compact_after_events.max(self.state.weight() as u64 / 2);
-        let is_late = clock::now().duration_since(self.compacted_at) >= options.compact_interval;
+        let is_late = self.now().duration_since(self.compacted_at) >= options.compact_interval;
         if is_long || (is_late && self.log_length > 0) { self.tidy_up().await } else { Ok(()) }
     }
 
@@ -246,7 +252,7 @@ impl<'a> Session<'a> {
         if remaining < before {
             tracing::info!(repo = %self.repo, pruned_prs = before - remaining, remaining_prs = remaining, "state pruned");
         }
-        let taken_at = clock::now();
+        let taken_at = self.now();
         let position = Position { generation: self.generation + 1, next_seq: self.next_seq, taken_at };
         let data = serde_json::to_string(&Snapshot::of(&self.state, position)).expect("a snapshot is JSON");
         let snapshot = store::Snapshot { next_seq: self.next_seq, taken_at, data };
@@ -266,7 +272,7 @@ impl<'a> Session<'a> {
         while !self.under_way.is_empty() {
             tokio::select! {
                 result = self.under_way.next() => self.feed(vec![result.into()]).await?,
-                _ = renew.tick() => self.shared.store.renew(&self.lease, clock::now()).await?,
+                _ = renew.tick() => self.shared.store.renew(&self.lease, self.now()).await?,
             }
         }
         self.shared.store.release(&self.lease, repo::attention(&self.state)).await?;

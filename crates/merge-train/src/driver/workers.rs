@@ -88,16 +88,8 @@ impl Workers {
         options: Options,
         stopping: CancellationToken,
     ) -> Self {
-        let abandon = CancellationToken::new();
-        let shared = Shared {
-            store,
-            outside,
-            options,
-            stopping,
-            abandon: abandon.clone(),
-            loading: Semaphore::new(LOADING_AT_ONCE),
-            bells: Mutex::default(),
-        };
+        let shared = Shared::new(store, outside, options, stopping);
+        let abandon = shared.abandon.clone();
         Self { shared: Arc::new(shared), tracker: TaskTracker::new(), abandon }
     }
 
@@ -175,6 +167,23 @@ async fn work(shared: Arc<Shared>, repo: RepoId, bell: Arc<Bell>) {
 }
 
 impl Shared {
+    pub fn new(
+        store: Arc<dyn Store>,
+        outside: Arc<dyn Outside>,
+        options: Options,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            store,
+            outside,
+            options,
+            stopping,
+            abandon: CancellationToken::new(),
+            loading: Semaphore::new(LOADING_AT_ONCE),
+            bells: Mutex::default(),
+        }
+    }
+
     /// Takes the worker off the list, unless the bell rang in the last moment.
     fn retire(&self, repo: &RepoId, bell: &Bell) -> bool {
         let mut bells = self.bells.lock();
