@@ -181,13 +181,16 @@ fn diagnose(error: &sqlx::Error) -> Diagnosis {
     }
 }
 
+/// What to do where something cannot be written.
+pub const OWNED: &str = "the user who runs merge-train must be able to write to the state directory and all in it";
+
 /// <https://www.sqlite.org/rescode.html>: the low byte is the kind, the rest says more.
 fn sqlite_code(code: u32, message: &str) -> Diagnosis {
     match code & 0xff {
         13 => Diagnosis::Outage("no space left for the database: the disk is full, or its quota is used up".to_owned()),
         10 => Diagnosis::Outage(format!("the disk cannot be read or written: {message}")),
-        8 => Diagnosis::Outage(format!("the disk is read-only: {message}")),
-        14 => Diagnosis::Outage(format!("its file cannot be opened: {message}")),
+        8 => Diagnosis::Outage(format!("it is read-only, or its disk is ({message}); {OWNED}")),
+        14 => Diagnosis::Outage(format!("its file cannot be opened, or none made beside it ({message}); {OWNED}")),
         5 | 6 => Diagnosis::Outage(format!(
             "another program holds it ({message}); end that program, or let it end its transaction"
         )),

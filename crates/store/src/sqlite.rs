@@ -78,7 +78,9 @@ impl Sqlite {
     /// To look at, even while a daemon works on it.
     pub async fn open_read_only(dir: &Path) -> Result<Self> {
         let file = dir.join(FILE);
-        std::fs::metadata(&file).map_err(|source| Error::File { path: file.clone(), source })?;
+        if !connection::is_there(&file).map_err(|error| at_opening(error, &file))? {
+            return Err(Error::File { path: file, source: std::io::ErrorKind::NotFound.into() });
+        }
         let store = Self {
             writer: None,
             readers: readers(&file),

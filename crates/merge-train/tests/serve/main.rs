@@ -1,6 +1,8 @@
 //! The program as a process: what the daemon takes in, survives and says, and what the commands beside it do.
 
 mod answers;
+mod backup;
+mod disk;
 mod doctor;
 mod idempotency;
 mod kill;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use merge_train_core::inbox::Policy;
+use rustix::fs::{Access, access};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection as _, SqliteConnection};
@@ -13,7 +14,7 @@ use sqlx::{ConnectOptions, Connection as _, SqliteConnection};
 use super::lock::Lock;
 use super::{sound, wal};
 use crate::db::{Conn, corrupt};
-use crate::error::{Error, Result};
+use crate::error::{Error, OWNED, Result};
 use crate::inbox::{Arrival, admit};
 use crate::room;
 use crate::schema;
@@ -30,8 +31,9 @@ const LONGEST_LOG_PAGES: u32 = 160 * 1024;
 /// What is left of the log's file when it begins anew.
 const SHORT_LOG_BYTES: u32 = 16 * 1024 * 1024;
 
-/// Only a tool that looks at the file could hold it, and not for long.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Only a tool that looks at the file could hold it, and not for long. Shorter than a sender or a probe waits: they are to
+/// hear the reason.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The settings that every connection has.
 pub fn options(file: &Path) -> SqliteConnectOptions {
@@ -66,16 +68,30 @@ pub async fn expect_current(conn: &mut SqliteConnection) -> Result<()> {
     schema::expect_current(conn, &MIGRATIONS).await
 }
 
-/// Makes a database under another name and gives it its own when it is whole. So one that is empty was cut short.
-async fn make_if_missing(file: &Path) -> Result<()> {
-    let failed = |source| Error::File { path: file.to_owned(), source };
+/// Whether there is a database. One that was cut short is none, and SQLite would take it for a new one.
+pub fn is_there(file: &Path) -> Result<bool> {
     match std::fs::metadata(file) {
-        Ok(metadata) if metadata.len() >= u64::from(PAGE_BYTES) => return Ok(()),
-        // SQLite would take it for a new one.
-        Ok(metadata) => return Err(corrupt(format!("it was cut short: {} bytes are left", metadata.len()))),
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(error)),
+        Ok(metadata) if metadata.len() >= u64::from(PAGE_BYTES) => Ok(true),
+        Ok(metadata) => Err(corrupt(format!("it was cut short: {} bytes are left", metadata.len()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(Error::File { path: file.to_owned(), source }),
     }
+}
+
+/// SQLite would begin with a file that can only be read, and leave others beside it that can only be read as well.
+fn expect_writable(file: &Path) -> Result<()> {
+    access(file, Access::WRITE_OK).map_err(|errno| {
+        let (file, error) = (file.display(), std::io::Error::from(errno));
+        Error::Unavailable { reason: format!("{file} cannot be written ({error}); {OWNED}"), source: None }
+    })
+}
+
+/// Makes a database under another name and gives it its own when it is whole: what has the name is never still empty.
+async fn make_if_missing(file: &Path) -> Result<()> {
+    if is_there(file)? {
+        return Ok(());
+    }
+    let failed = |source| Error::File { path: file.to_owned(), source };
     let new = file.with_extension("new");
     for left in ["new", "new-wal", "new-shm"] {
         // Of a start that was cut short: nothing was taken in yet.
@@ -104,6 +120,7 @@ impl Connection {
         log.push("-wal");
         wal::examine(Path::new(&log))?;
         make_if_missing(file).await?;
+        expect_writable(file)?;
         let options = writing(file, max_bytes);
         let mut conn = SqliteConnection::connect_with(&options).await?;
         if sound::examine(&mut conn, Some(sound::AT_START)).await? == sound::Extent::Part {
