@@ -1,0 +1,21 @@
+//! The crash matrix: the daemon is killed at every failpoint of every scenario, once, and once more while it recovers.
+//!
+//! A case has a name, `effect.push.end#2/fan-out/twice`: the second time that a push has ended and that is not recorded, in a
+//! fan-out, and then again in the midst of the recovery. `MERGE_TRAIN_TEST_CASE=…` tries that one alone. The table of all is
+//! in `target/crash-matrix.md`.
+
+mod case;
+mod daemon;
+mod life;
+mod matrix;
+mod person;
+mod place;
+mod released;
+mod scenario;
+#[path = "../serve"]
+mod serve {
+    #[allow(dead_code, unused_imports, reason = "the other suite needs more of it")]
+    pub mod support;
+}
+mod table;
+mod verify;
