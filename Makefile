@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint fmt demo bench
+.PHONY: help setup test storm lint fmt demo bench
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,12 @@ test: setup ## Run every test, with a PostgreSQL that is started for it and gone
 	else \
 	  set -x; scripts/with-postgres $(CARGO) test --workspace --no-fail-fast; \
 	fi
+
+SEEDS ?= 1000
+storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1000, or SEEDS=200..400.
+	@scripts/setup build
+	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --bin merge-train storm:: -- --nocapture
+	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --test storms -- --nocapture
 
 lint: ## Check format and lints.
 	@scripts/setup build

@@ -1,4 +1,4 @@
-//! Fifty stacks, each with its own shape, its own people and its own weather.
+//! Stacks, each with its own shape, its own people and its own weather.
 
 mod forecast;
 mod storm;
@@ -17,7 +17,8 @@ use storm::Seen;
 
 /// So many are out at once: most of the time each waits for something.
 const SIDE_BY_SIDE: usize = 8;
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=50;
+const SEEDS: u64 = 16;
+const SEEDS_WITH_TIME: u64 = 50;
 
 /// What came of one seed.
 struct Row {
@@ -28,9 +29,10 @@ struct Row {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn fifty_random_stacks_land_exactly_once_in_every_weather_or_say_why_not() {
+async fn random_stacks_land_exactly_once_in_every_weather_or_say_why_not() {
     let room = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-    let tasks: Vec<_> = seeds(SEEDS).into_iter().map(|seed| tokio::spawn(one(room.clone(), seed))).collect();
+    let tasks: Vec<_> =
+        seeds(SEEDS, SEEDS_WITH_TIME).into_iter().map(|seed| tokio::spawn(one(room.clone(), seed))).collect();
     let mut rows = Vec::new();
     for task in tasks {
         rows.push(task.await.expect("what panics in it is caught"));
@@ -41,7 +43,7 @@ async fn fifty_random_stacks_land_exactly_once_in_every_weather_or_say_why_not()
     let failed: Vec<String> =
         rows.iter().filter_map(|row| row.seen.as_ref().err().map(|why| format!("seed {}: {why}", row.seed))).collect();
     assert!(failed.is_empty(), "MERGE_TRAIN_TEST_SEED=… tries one of them alone:\n{}", failed.join("\n\n"));
-    if rows.len() == SEEDS.count() {
+    if rows.len() as u64 >= SEEDS {
         let spared: Vec<&String> = faults.iter().filter(|(_, struck)| **struck == 0).map(|(kind, _)| kind).collect();
         assert!(spared.is_empty(), "these never struck: {spared:?}");
     }

@@ -138,10 +138,12 @@ pub async fn within<T, F: Future<Output = Option<T>>>(
     tokio::time::timeout(limit, waiting).await.map_err(|_| format!("in vain: {what}"))
 }
 
-/// The seeds to try: those of the test, or those that the environment names, with commas between them.
-pub fn seeds(usual: impl Iterator<Item = u64>) -> Vec<u64> {
+/// The seeds to try: those that the environment names, with commas between them, or from the first on as many as there is
+/// time for. `make storm` has more of it.
+pub fn seeds(usual: u64, with_time: u64) -> Vec<u64> {
     match std::env::var("MERGE_TRAIN_TEST_SEED") {
         Ok(named) => named.split(',').map(|seed| seed.parse().expect("MERGE_TRAIN_TEST_SEED is a number")).collect(),
-        Err(_) => usual.collect(),
+        Err(_) if std::env::var_os("MERGE_TRAIN_STORMS").is_some() => (1..=with_time).collect(),
+        Err(_) => (1..=usual).collect(),
     }
 }

@@ -40,7 +40,8 @@ impl Storm {
                 "bad weather alone halts no train: {left:?}\n{}",
                 shown(&session)
             );
-            if starts == MOST_STARTS || (self.forecast.conflict.is_some() && !left.is_empty() && starts > 1) {
+            let most = if self.forecast.conflict.is_some() { 2 } else { MOST_STARTS };
+            if starts == most {
                 break;
             }
             starts += 1;

@@ -1,7 +1,8 @@
 //! The daemon's parts, put together as `serve` does, around the storm's clock and gate.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use git::repository::{Extent, Settings as CloneSettings};
 use git::{Committer, Git, Signing};
@@ -40,14 +41,7 @@ impl Daemon {
     /// On what the one before left on the disk.
     pub async fn start(hub: &Hub, git: &Git, life: usize) -> Self {
         let owner = Owner(format!("life {life}"));
-        let store = Sqlite::open(sqlite::Options {
-            dir: hub.dir.path().join("state"),
-            group: 64,
-            policy: Policy::default(),
-            max_bytes: None,
-            owner: owner.clone(),
-        });
-        let store: Arc<dyn Store> = Arc::new(store.await.expect("the store opens"));
+        let store: Arc<dyn Store> = Arc::new(open(&state(hub), &owner).await);
         let time = hub.time.clone();
         let options = Options {
             owner,
@@ -68,6 +62,31 @@ impl Daemon {
         let store = self.shared.store.clone();
         drop(self);
         store.close().await;
+    }
+}
+
+/// Where the state lies.
+pub fn state(hub: &Hub) -> PathBuf {
+    hub.dir.path().join("state")
+}
+
+/// A process that another storm of this test is just starting may share its files for a moment, and with them the lock.
+async fn open(dir: &Path, owner: &Owner) -> Sqlite {
+    let mut look = tokio::time::interval(Duration::from_millis(2));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        look.tick().await;
+        let options = sqlite::Options {
+            dir: dir.to_owned(),
+            group: 64,
+            policy: Policy::default(),
+            max_bytes: None,
+            owner: owner.clone(),
+        };
+        match Sqlite::open(options).await {
+            Err(store::Error::InUse { .. }) if Instant::now() < deadline => {}
+            opened => return opened.expect("the store opens"),
+        }
     }
 }
 
@@ -109,4 +128,19 @@ pub fn arrival(hub: &Hub, delivery: &Value) -> Option<Arrival> {
         received_at: hub.time.now(),
         route: Route::Stream { stream: StreamId::Repo(repo), priority, label: event.to_owned(), body },
     })
+}
+
+/// What the daemon asks itself for where it knows no repository.
+pub fn first_look(hub: &Hub) -> Arrival {
+    let repo = repo();
+    let key = Key::scheduler("discovery", hub.time.now(), SignedDuration::from_secs(1)).expect("a key");
+    let (label, body) = ("sync".to_owned(), Vec::new());
+    Arrival {
+        tenant: repo.tenant(),
+        hash: RequestHash::of(key.as_str().as_bytes()),
+        key,
+        source: Source::Scheduler,
+        received_at: hub.time.now(),
+        route: Route::Stream { stream: StreamId::Repo(repo), priority: Priority::Normal, label, body },
+    }
 }

@@ -12,6 +12,8 @@ use super::hub::{Edit, Hub, MAIN, text};
 
 /// Where pull requests are sent astray.
 const ELSEWHERE: &str = "elsewhere";
+/// No stack grows larger.
+const MOST: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
@@ -31,6 +33,8 @@ pub enum Deed {
     Declare(usize),
     Dismiss(usize),
     Approve(usize),
+    /// A pull request more, upon this one: it may come too late to be prepared.
+    Join(usize),
     /// CI says something of a pull request's head.
     Ci(usize, Verdict),
 }
@@ -121,8 +125,8 @@ impl Crew {
         }
         let kinds = match temper {
             Temper::Calm => 2,
-            Temper::Busy => 6,
-            Temper::Unruly => 13,
+            Temper::Busy => 7,
+            Temper::Unruly => 14,
         };
         match rng.u8(0..kinds) {
             0 if self.conflict.is_some() => Deed::Fight,
@@ -130,12 +134,13 @@ impl Crew {
             2 => Deed::Push(at),
             3 => Deed::Stop(at),
             4 | 5 => Deed::Start(at),
-            6 => Deed::Close(at),
-            7 => Deed::Reopen(at),
-            8 => Deed::Retarget(at, Whereto::Elsewhere),
-            9 => Deed::Retarget(at, if rng.bool() { Whereto::Default } else { Whereto::Predecessor }),
-            10 => Deed::Undeclare(at),
-            11 => Deed::Declare(at),
+            6 => Deed::Join(at),
+            7 => Deed::Close(at),
+            8 => Deed::Reopen(at),
+            9 => Deed::Retarget(at, Whereto::Elsewhere),
+            10 => Deed::Retarget(at, if rng.bool() { Whereto::Default } else { Whereto::Predecessor }),
+            11 => Deed::Undeclare(at),
+            12 => Deed::Declare(at),
             _ if rng.bool() => Deed::Dismiss(at),
             _ => Deed::Approve(at),
         }
@@ -182,12 +187,31 @@ impl Crew {
             }
             Deed::Declare(at) => self.declare(hub, at).await,
             Deed::Dismiss(at) => self.dismiss(hub, at).await,
+            Deed::Join(at) => {
+                let is_open = !history.landed().contains(&self.numbers[at]);
+                if is_open && self.numbers.len() < MOST {
+                    self.join(hub, history, at).await;
+                }
+            }
             Deed::Approve(at) => {
                 if self.rules.approval && !history.landed().contains(&self.numbers[at]) {
                     hub.approve(self.numbers[at]).await;
                 }
             }
             Deed::Ci(at, verdict) => self.ci(hub, history, at, verdict).await,
+        }
+    }
+
+    async fn join(&mut self, hub: &mut Hub, history: &mut History, below: usize) {
+        let at = self.numbers.len();
+        let edits = [Edit::File(format!("{}.txt", branch(at)))];
+        let number = hub.open(&branch(at), &branch(below), &edits).await;
+        self.numbers.push(number);
+        self.below.push(Some(below));
+        history.opened(number, branch(at));
+        self.declare(hub, at).await;
+        if self.rules.approval {
+            hub.approve(number).await;
         }
     }
 

@@ -4,8 +4,8 @@ use fastrand::Rng;
 
 use super::hub::Edit;
 
-/// The most pull requests in a stack.
-const LARGEST: usize = 4;
+/// How many pull requests a stack has. Large ones take their time, and show little that small ones do not.
+const SIZES: [usize; 6] = [1, 2, 2, 3, 3, 4];
 /// So far apart that the lines of two pull requests do not conflict.
 const LINES_APART: usize = 4;
 /// The line that is fought for where there is a conflict.
@@ -61,7 +61,7 @@ impl Forecast {
             edits[at].push(Edit::Line(FOUGHT_FOR, format!("wanted by {}", branch(at))));
             Edit::Line(FOUGHT_FOR, "wanted by somebody else".to_owned())
         });
-        Self { steps: rng.usize(40..120), below, edits, rules, conflict, temper }
+        Self { steps: rng.usize(30..100), below, edits, rules, conflict, temper }
     }
 
     pub fn shape_name(&self) -> String {
@@ -82,7 +82,7 @@ pub fn branch(at: usize) -> String {
 }
 
 fn shape(rng: &mut Rng) -> Vec<Option<usize>> {
-    let count = rng.usize(1..=LARGEST);
+    let count = rng.choice(SIZES).expect("there are some");
     let kind = rng.u8(0..3);
     (0..count)
         .map(|at| match kind {

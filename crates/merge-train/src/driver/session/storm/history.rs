@@ -54,6 +54,11 @@ impl History {
         }
     }
 
+    /// There is a pull request more.
+    pub fn opened(&mut self, number: u64, branch: String) {
+        self.branches.insert(number, branch);
+    }
+
     pub fn landed(&self) -> &BTreeSet<u64> {
         &self.landed
     }
@@ -144,6 +149,11 @@ impl History {
                 assert_eq!(before, None, "#{number} has two status comments");
             }
         }
+    }
+
+    /// Nobody has them any more; what is recovered may be older.
+    pub fn forget_records(&mut self) {
+        self.trains.clear();
     }
 
     /// Records only go forward, and who was frozen stays so until the phase is over, whoever dies meanwhile.

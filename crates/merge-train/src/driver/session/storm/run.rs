@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::super::Outside;
 use super::super::super::workers::Bell;
 use super::super::Session;
-use super::daemon::{Daemon, arrival, repo};
+use super::daemon::{Daemon, arrival, first_look, repo, state};
 use super::deeds::{Crew, Deed};
 use super::forecast::Forecast;
 use super::gate::Stage;
@@ -43,6 +43,8 @@ enum Step {
     ClearSky,
     Compact,
     Kill,
+    /// The process dies, and its disk with it.
+    LoseEverything,
     /// The process dies in the middle of this, after so many exchanges with GitHub.
     KillDuring(EffectKey, u64),
 }
@@ -58,6 +60,7 @@ enum Fate {
 #[derive(PartialEq)]
 enum End {
     Killed,
+    Lost,
     StormIsOver,
 }
 
@@ -85,6 +88,8 @@ pub struct Storm {
     /// Those that the daemon has acknowledged.
     pub(super) admitted: BTreeSet<String>,
     inbox_waits: bool,
+    /// Nothing is known any more.
+    is_lost: bool,
     trace: Trace,
     lives: usize,
     steps: usize,
@@ -116,6 +121,7 @@ impl Storm {
             mail,
             admitted: BTreeSet::new(),
             inbox_waits: false,
+            is_lost: false,
             trace,
             lives: 0,
             steps: 0,
@@ -130,6 +136,9 @@ impl Storm {
             self.lives += 1;
             let end = self.live(&daemon).await;
             daemon.die().await;
+            if end == End::Lost {
+                self.lose_everything();
+            }
             if end == End::StormIsOver {
                 let daemon = Daemon::start(&self.hub, &self.git, self.lives).await;
                 let seen = self.aftermath(&daemon).await;
@@ -144,8 +153,9 @@ impl Storm {
         while self.steps < self.forecast.steps {
             self.steps += 1;
             let step = self.draw(&session, daemon);
-            if self.take(&mut session, daemon, step).await == End::Killed {
-                return End::Killed;
+            match self.take(&mut session, daemon, step).await {
+                End::StormIsOver => {}
+                end => return end,
             }
         }
         End::StormIsOver
@@ -153,12 +163,27 @@ impl Storm {
 
     /// Begins where the one before left off.
     pub(super) async fn open<'a>(&mut self, daemon: &'a Daemon) -> Session<'a> {
+        if std::mem::take(&mut self.is_lost) {
+            daemon.shared.store.admit(first_look(&self.hub)).await.expect("the store works");
+        }
         let mut session = Session::open(&daemon.shared, &repo()).await.expect("nobody else holds it");
         self.history.compare(&session.state);
         session.feed(vec![Input::Resume.into()]).await.expect("the store works");
         self.inbox_waits = true;
         self.look(&session).await;
         session
+    }
+
+    /// What is left is what GitHub remembers.
+    fn lose_everything(&mut self) {
+        for folder in [state(&self.hub), self.hub.dir.path().join("clones")] {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+        self.admitted.clear();
+        self.history.forget_records();
+        // A train that nothing is known of any more may have to be looked at by somebody.
+        self.crew.meddled = true;
+        self.is_lost = true;
     }
 
     fn draw(&mut self, session: &Session<'_>, daemon: &Daemon) -> Step {
@@ -189,7 +214,7 @@ impl Storm {
         choices.push((20, Step::Wait(GRAIN_MS * self.rng.i64(1..40))));
         choices.push((50, Step::Deed(self.crew.draw(&mut self.rng, self.forecast.temper))));
         choices.push((15, Step::Weather(self.rng.usize(..WEATHER.len()))));
-        choices.extend([(15, Step::ClearSky), (8, Step::Compact), (15, Step::Kill)]);
+        choices.extend([(15, Step::ClearSky), (8, Step::Compact), (15, Step::Kill), (2, Step::LoseEverything)]);
         let all: u32 = choices.iter().map(|(weight, _)| weight).sum();
         let mut drawn = self.rng.u32(..all);
         for (weight, step) in choices {
@@ -226,6 +251,7 @@ impl Storm {
             Step::ClearSky => drop(self.hub.control(Method::DELETE, "/faults", Value::Null).await),
             Step::Compact => session.tidy_up().await.expect("the store works"),
             Step::Kill => return End::Killed,
+            Step::LoseEverything => return End::Lost,
             Step::KillDuring(key, nth) => {
                 self.begin_and_break_off(daemon, key, nth).await;
                 self.look(session).await;
