@@ -15,4 +15,5 @@ mod state;
 mod support;
 mod surface;
 mod trains_api;
+mod upgrade;
 mod upkeep;
