@@ -5,6 +5,7 @@ mod deliveries;
 mod format;
 mod housekeeping;
 mod hub;
+mod model;
 mod notes;
 mod properties;
 mod reads;

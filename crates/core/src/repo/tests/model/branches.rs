@@ -1,0 +1,90 @@
+//! Branches: what is merged into them, and what is pushed.
+
+use super::github::GitHub;
+use super::objects::Objects;
+use crate::ids::Sha;
+use crate::train::work::{Landed, Merged, Probed, Push, Pushed, Step};
+
+impl GitHub {
+    pub(super) fn merge(&mut self, git: &Objects, step: &Step, number: u64, attempt: u8) -> Merged {
+        let head = self.pulls[&number].head.clone();
+        let main = self.main.clone();
+        let with = |ours: &Sha, theirs: &Sha| git.commit(&[ours, theirs], git.merged(ours, theirs), attempt);
+        let contains: Vec<Sha> = match step {
+            Step::Prepare { predecessor } => vec![self.pulls[&predecessor.get()].head.clone()],
+            Step::Reconcile { landed } => vec![landed.commit.clone()],
+            Step::CatchUp | Step::UpdateRoot => vec![main.clone()],
+            Step::AddLate { landed } => {
+                vec![self.pulls[&landed.pull.get()].head.clone(), landed.commit.clone(), main.clone()]
+            }
+        };
+        if contains.iter().all(|theirs| git.contains(&head, theirs)) {
+            return Merged::Unchanged { head };
+        }
+        let to = match step {
+            Step::Prepare { .. } | Step::CatchUp | Step::UpdateRoot => with(&head, &contains[0]),
+            Step::Reconcile { landed } => {
+                if !git.contains(&head, &self.landed_head(landed)) {
+                    self.flaw = Some("a descendant was to be reconciled that was not prepared");
+                    return Merged::NotPrepared;
+                }
+                self.reconciled(git, &head, landed, attempt)
+            }
+            Step::AddLate { landed } => {
+                let prepared = with(&head, &contains[0]);
+                with(&self.reconciled(git, &prepared, landed, attempt), &main)
+            }
+        };
+        if git.changes(&head) & !git.changes(&to) != 0 {
+            self.flaw = Some("a merge took back what was in the branch");
+        }
+        self.computed.insert(number, to.clone());
+        Merged::Advance { from: head, tree: git.tree(&to), to, contains }
+    }
+
+    /// The branch gets what was on the default branch before the squash, and of the squash only the name.
+    fn reconciled(&self, git: &Objects, head: &Sha, landed: &Landed, attempt: u8) -> Sha {
+        let before = git.below(&landed.commit);
+        let merged = git.commit(&[head, &before], git.merged(head, &before), attempt);
+        git.commit(&[&merged, &landed.commit], git.changes(&merged), attempt)
+    }
+
+    pub(super) fn landed_head(&self, landed: &Landed) -> Sha {
+        let on_github = self.pulls[&landed.pull.get()].landed.as_ref().map(|(head, _)| head.clone());
+        on_github.expect("what is reconciled with has landed")
+    }
+
+    /// Moves a branch from the commit that was read, or does nothing.
+    pub fn push(&mut self, git: &Objects, push: &Push) -> Pushed {
+        let number = push.pull.get();
+        let head = self.pulls[&number].head.clone();
+        if head == push.to {
+            return Pushed::Landed;
+        }
+        if head != push.from {
+            return Pushed::Foreign { tree: Some(git.tree(&head)), head };
+        }
+        if !self.is_open(number) {
+            self.flaw = Some("something was pushed to the branch of what has landed");
+        }
+        if !git.contains(&push.to, &head) {
+            self.flaw = Some("a push took something out of a branch");
+        }
+        self.pulls.get_mut(&number).expect("there").head = push.to.clone();
+        self.computed.remove(&number);
+        self.touch(Some(number));
+        Pushed::Landed
+    }
+
+    pub(super) fn probe(&self, git: &Objects, push: &Push) -> Probed {
+        let head = self.pulls[&push.pull.get()].head.clone();
+        let tree = git.tree(&head);
+        let is_there = tree == push.tree && push.contains.iter().all(|commit| git.contains(&head, commit));
+        match head {
+            head if head == push.from => Probed::NotYet,
+            head if !git.contains(&head, &push.from) => Probed::Rewound,
+            head if is_there => Probed::Landed { head },
+            head => Probed::Foreign { head, tree: Some(tree) },
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! One state of the exploration, and what can happen next in it: the decider's own state, GitHub, and all that is between them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::super::*;
+use super::github::{GitHub, Ways, failure, irreversible};
+use super::moves::{Bounds, Move};
+use super::objects::Objects;
+use super::time;
+use crate::facts::Permission;
+use crate::train::detail::is_live;
+use crate::train::work::{Outcome, Seen, Work};
+use crate::train::{MergeMethods, Policy, StaleApprovals};
+
+/// An effect under way, and what came of it if that has not been heard of.
+#[derive(Debug, Clone)]
+pub struct UnderWay {
+    pub effect: Effect,
+    pub done: Option<Outcome>,
+    /// Whether time has passed since it began. It does so once: then the answer comes, or is lost.
+    pub is_slow: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    pub action: &'static str,
+    pub facts: PullFacts,
+}
+
+#[derive(Clone)]
+pub struct World {
+    pub state: RepoState,
+    pub github: GitHub,
+    pub under_way: BTreeMap<EffectKey, UnderWay>,
+    pub webhooks: Vec<Webhook>,
+    /// What may still be done although nobody waits for it.
+    pub late: Vec<Work>,
+    /// Of what is it not known whether it was done? To begin it again without a look is a flaw.
+    pub unsure: BTreeSet<(&'static str, PrNumber)>,
+    pub left: Bounds,
+    /// Whether somebody pushed to a branch that a train deals with: that may end it.
+    pub is_meddled_with: bool,
+    pub flaw: Option<String>,
+}
+
+/// The worker's clock stands still unless time passes, and is set back to this then.
+pub const NOW: i64 = 0;
+pub fn settings() -> Settings {
+    let never = SignedDuration::from_hours(1_000_000);
+    Settings { resync_interval: never, staleness_threshold: never, policy_ttl: never, ..Settings::default() }
+}
+
+impl World {
+    /// The stack is declared, and the train has been started.
+    pub fn new(git: &Objects, on: &[u64], ways: Ways, bounds: Bounds) -> Self {
+        let github = GitHub::new(git, on, ways);
+        let facts: Vec<PullFacts> = github.pulls.keys().map(|number| github.facts(*number)).collect();
+        let mut worker = Worker::ready(&facts);
+        for (number, below) in (1..).zip(on).filter(|(_, below)| **below != 0) {
+            let declared = comment(number, 100 + number, &format!("@merge-train predecessor #{below}"));
+            worker.comment_event(CommentChange::Created, declared);
+        }
+        let mut world = Self {
+            state: worker.state,
+            github,
+            under_way: BTreeMap::new(),
+            webhooks: Vec::new(),
+            late: Vec::new(),
+            unsure: BTreeSet::new(),
+            left: bounds,
+            is_meddled_with: false,
+            flaw: None,
+        };
+        // What the declarations owed is said before.
+        world.feed(git, Input::Tick, at(NOW));
+        let start = Happening::Comment(CommentChange::Created, comment(1, 500, "@merge-train start"));
+        world.feed(git, delivery("issue_comment", "created", start), at(NOW));
+        world
+    }
+
+    /// Whether a train, or the start of one, is under way.
+    pub fn runs(&self) -> bool {
+        !self.state.starts.is_empty() || self.state.active_trains.values().any(|train| is_live(train.state))
+    }
+
+    /// The trains that have halted.
+    pub fn halted(&self) -> impl Iterator<Item = PrNumber> + '_ {
+        self.state.active_trains.values().filter(|train| !is_live(train.state)).map(|train| train.original_root_pr)
+    }
+
+    /// What comes of a move.
+    pub fn after(&self, git: &Objects, happens: Move) -> Self {
+        let mut next = self.clone();
+        let now = at(NOW);
+        match happens {
+            Move::Done(key) => next.done(git, key),
+            Move::Answered(key) => next.answered(git, key, now),
+            Move::Lost(key) => {
+                next.left.lost -= 1;
+                let under_way = next.under_way.remove(&key).expect("under way");
+                let effect = under_way.effect.clone();
+                next.give_up(under_way);
+                next.feed(git, effect.failed(now, failure("502")), now);
+            }
+            Move::Vague(key) => {
+                next.left.lost -= 1;
+                let Some(UnderWay { effect: Effect::Train { root, work }, .. }) = next.under_way.remove(&key) else {
+                    unreachable!("only a train looks")
+                };
+                let result = Ok(Outcome::Seen(Seen::Merged { commit: None }));
+                next.feed(git, Input::Worked { root, work, result }, now);
+            }
+            Move::DoneLate(which) => {
+                let work = next.late.remove(which);
+                next.done_late(git, &work);
+            }
+            Move::Delivered(which) => {
+                let Webhook { action, facts } = next.webhooks.remove(which);
+                next.feed(git, delivery("pull_request", action, Happening::Pull(facts)), now);
+            }
+            Move::Dropped(which) => {
+                next.left.dropped -= 1;
+                next.webhooks.remove(which);
+            }
+            Move::Crash => next.crash(git),
+            Move::Foreign(to) => {
+                next.left.foreign -= 1;
+                next.is_meddled_with |= to.is_some();
+                next.github.push_of_another(git, to);
+                if let Some(number) = to {
+                    next.tell(number, "synchronize");
+                }
+            }
+            Move::Restarted(root) => {
+                next.left.restarts -= 1;
+                // Nothing explains another halt from here on, unless one is left of those before.
+                next.is_meddled_with = next.halted().count() > 1;
+                let id = 600 + u64::from(next.left.restarts);
+                let start = Happening::Comment(CommentChange::Created, comment(root.get(), id, "@merge-train start"));
+                next.feed(git, delivery("issue_comment", "created", start), now);
+            }
+            Move::TimePasses => {
+                let wake = next.wake().expect("something is due");
+                next.under_way.values_mut().for_each(|under_way| under_way.is_slow = true);
+                next.feed(git, Input::Tick, wake);
+                next.state = time::set_back(&next.state, wake, now);
+            }
+        }
+        next.forget_what_is_settled();
+        next
+    }
+
+    /// What can have no effect any more, and questions whose answer is known.
+    fn forget_what_is_settled(&mut self) {
+        self.late.sort();
+        self.late.dedup();
+        let github = &self.github;
+        self.late.retain(|work| github.would_change_by(work));
+        let state = &self.state;
+        let has_landed = |pr: &PrNumber| state.pr(*pr).is_some_and(|pr| matches!(pr.state, PrState::Merged { .. }));
+        self.unsure.retain(|(_, pr)| !has_landed(pr));
+    }
+
+    fn done(&mut self, git: &Objects, key: EffectKey) {
+        let Some(UnderWay { effect: Effect::Train { work, .. }, .. }) = self.under_way.get(&key).cloned() else {
+            unreachable!("only trains do what cannot be undone")
+        };
+        let before = self.github.clone();
+        match self.github.work(git, &work, &self.late) {
+            Ok(outcome) => {
+                self.tell_of(&work, &before);
+                self.under_way.get_mut(&key).expect("just found").done = Some(outcome);
+            }
+            Err(failure) => {
+                let UnderWay { effect, .. } = self.under_way.remove(&key).expect("just found");
+                self.feed(git, effect.failed(at(NOW), failure), at(NOW));
+            }
+        }
+    }
+
+    fn done_late(&mut self, git: &Objects, work: &Work) {
+        let before = self.github.clone();
+        match work {
+            Work::Push(push) => {
+                self.github.push(git, push);
+            }
+            Work::Squash { pull, head, .. } => {
+                self.github.squash(git, pull.get(), head);
+            }
+            Work::Retarget { pull, base } => {
+                self.github.retarget(pull.get(), base);
+            }
+            _ => unreachable!("nothing else leaves a trace"),
+        }
+        self.tell_of(work, &before);
+    }
+
+    /// GitHub sends a webhook for what has changed.
+    fn tell_of(&mut self, work: &Work, before: &GitHub) {
+        let Some(pull) = irreversible(work) else { return };
+        if self.github.pulls[&pull.get()] != before.pulls[&pull.get()] {
+            let action = match work {
+                Work::Push(_) => "synchronize",
+                Work::Squash { .. } => "closed",
+                _ => "edited",
+            };
+            self.tell(pull.get(), action);
+        }
+    }
+
+    fn tell(&mut self, number: u64, action: &'static str) {
+        self.webhooks.push(Webhook { action, facts: self.github.facts(number) });
+    }
+
+    fn answered(&mut self, git: &Objects, key: EffectKey, now: Timestamp) {
+        let UnderWay { effect, done, .. } = self.under_way.remove(&key).expect("under way");
+        let input = match (effect, done) {
+            (Effect::Train { root, work }, Some(outcome)) => Input::Worked { root, work, result: Ok(outcome) },
+            (effect, _) => self.perform(git, effect, now),
+        };
+        self.feed(git, input, now);
+    }
+
+    /// Nobody hears of it any more.
+    fn give_up(&mut self, under_way: UnderWay) {
+        let Effect::Train { work, .. } = under_way.effect else { return };
+        if let Some(pull) = irreversible(&work) {
+            // To set a base twice does no harm.
+            if !matches!(work, Work::Retarget { .. }) {
+                self.unsure.insert((work.name(), pull));
+            }
+            if under_way.done.is_none() {
+                self.late.push(work);
+            }
+        }
+    }
+
+    fn crash(&mut self, git: &Objects) {
+        self.left.crashes -= 1;
+        for (_, under_way) in std::mem::take(&mut self.under_way) {
+            self.give_up(under_way);
+        }
+        self.github.lose_clone();
+        let now = at(NOW);
+        let position = Position { generation: 1, next_seq: 1, taken_at: now };
+        let json = serde_json::to_string(&Snapshot::of(&self.state, position)).expect("a snapshot is JSON");
+        let restored = serde_json::from_str::<Snapshot>(&json).expect("what was written is read").restore();
+        if restored != self.state {
+            self.flaw = Some("what is read back is not what was there".to_owned());
+        }
+        self.state = restored;
+        self.feed(git, Input::Resume, now);
+        // A new worker looks at once at whatever fell due before it came.
+        self.feed(git, Input::Tick, now);
+    }
+
+    /// Does what an effect asks for that leaves no trace, or whose trace nobody minds, and answers.
+    fn perform(&mut self, git: &Objects, effect: Effect, requested_at: Timestamp) -> Input {
+        match effect {
+            Effect::FetchPull { pr } => {
+                Input::Fetched { pr, requested_at, result: Ok(Some(self.github.facts(pr.get()))) }
+            }
+            Effect::ReadMergeStates { prs } => {
+                let result = Ok(self.github.merge_facts(git, &prs));
+                Input::MergeStates { prs, requested_at, result }
+            }
+            Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
+            Effect::WriteStatus { root, seq, body, .. } => {
+                let comment = self.github.write_status(root, seq, body);
+                Input::StatusWritten { root, seq, result: Ok(comment) }
+            }
+            Effect::ReadStatus { root, comment } => {
+                Input::StatusRead { root, comment, result: Ok(self.github.status(root, comment)) }
+            }
+            Effect::ReadPolicy { .. } => Input::PolicyRead { result: Ok(policy()) },
+            Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Read) },
+            Effect::Train { root, work } => {
+                self.looked(&work);
+                let result = self.github.work(git, &work, &self.late);
+                Input::Worked { root, work, result }
+            }
+            Effect::Survey | Effect::ReadConversations { .. } | Effect::DeleteBranch { .. } => {
+                unreachable!("{effect:?} is not asked for where everything is known and stays")
+            }
+        }
+    }
+
+    /// Whoever has looked is sure again.
+    fn looked(&mut self, work: &Work) {
+        match work {
+            Work::Probe(push) => self.unsure.remove(&("push", push.pull)),
+            Work::Look { pull } => self.unsure.remove(&("squash", *pull)),
+            _ => false,
+        };
+    }
+
+    /// Decides, records, and begins what is asked for, as the driver does.
+    fn feed(&mut self, git: &Objects, input: Input, now: Timestamp) {
+        let settings = settings();
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let plan = decide(&self.state, &input, &settings, now);
+            let seqs: BTreeMap<PrNumber, u64> = self.seqs();
+            plan.events.iter().for_each(|event| apply(&mut self.state, event, now));
+            if self.seqs().iter().any(|(root, seq)| seqs.get(root).is_some_and(|before| before > seq)) {
+                self.flaw = Some("a record went back in its sequence".to_owned());
+            }
+            self.forget_trifles();
+            for root in plan.cancels {
+                if let Some(under_way) = self.under_way.remove(&EffectKey::Train(root)) {
+                    inputs.push_back(under_way.effect.clone().failed(now, failure("called off")));
+                    self.give_up(under_way);
+                }
+            }
+            let effects: BTreeMap<EffectKey, Effect> =
+                plan.effects.into_iter().map(|effect| (effect.key(), effect)).collect();
+            for (key, effect) in effects {
+                if is_trifling(&effect) {
+                    inputs.push_back(self.perform(git, effect, now));
+                } else if !self.under_way.contains_key(&key) {
+                    self.begin(key, effect);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, key: EffectKey, effect: Effect) {
+        if let Effect::Train { work, .. } = &effect
+            && let Some(pull) = irreversible(work)
+            && self.unsure.contains(&(work.name(), pull))
+        {
+            self.flaw =
+                Some(format!("a {} of #{pull} that may have been done was begun again without a look", work.name()));
+        }
+        self.under_way.insert(key, UnderWay { effect, done: None, is_slow: false });
+    }
+
+    fn seqs(&self) -> BTreeMap<PrNumber, u64> {
+        self.state.active_trains.iter().map(|(root, train)| (*root, train.recovery_seq)).collect()
+    }
+
+    /// What would tell states apart that are alike: which webhooks were heard (none comes twice here), and when the status comment was
+    /// written last (here it is written as often as it changes).
+    fn forget_trifles(&mut self) {
+        self.state.seen_dedupe_keys.clear();
+        for detail in self.state.details.values_mut() {
+            detail.status.written_at = None;
+        }
+    }
+}
+
+/// What is done at once: it is asked for again until it is done, and nothing depends on when that is.
+fn is_trifling(effect: &Effect) -> bool {
+    match effect {
+        Effect::Say { .. } | Effect::WriteStatus { .. } | Effect::ReadPolicy { .. } | Effect::ReadPermission { .. } => {
+            true
+        }
+        Effect::Train { work, .. } => matches!(work, Work::Plan { .. } | Work::Worktrees(_)),
+        Effect::Survey
+        | Effect::ReadConversations { .. }
+        | Effect::FetchPull { .. }
+        | Effect::ReadMergeStates { .. }
+        | Effect::ReadStatus { .. }
+        | Effect::DeleteBranch { .. } => false,
+    }
+}
+
+fn policy() -> Policy {
+    let methods = MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
+    Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks: Some(BTreeSet::new()) }
+}
+
+fn delivery(event: &str, action: &str, happening: Happening) -> Input {
+    let delivery = Delivery {
+        id: DeliveryId::parse("delivery").expect("an id"),
+        event: event.to_owned(),
+        action: Some(action.to_owned()),
+        repo: None,
+        default_branch: None,
+        happening,
+    };
+    Input::Delivery { delivery, hash: RequestHash::of(b""), received_at: at(NOW) }
+}
