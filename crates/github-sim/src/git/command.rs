@@ -1,8 +1,9 @@
 //! How git is started: pinned locale, no configuration but the repository's own, no hooks, no prompt, a deadline.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -136,9 +137,17 @@ impl GitCommand {
     }
 }
 
+/// Where git is. Found once: to start a program that has yet to be looked for in a PATH of its own, the whole of this process
+/// is copied first, which takes longer than most of what git does.
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|program| program.is_file());
+    found.unwrap_or_else(|| "git".into())
+});
+
 /// The `git` program with an environment that nothing outside the simulator decides.
 pub(super) fn base_command() -> Command {
-    let mut command = Command::new("git");
+    let mut command = Command::new(&*PROGRAM);
     command.env_clear();
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
