@@ -1,6 +1,6 @@
 //! What people and CI do meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use reqwest::Method;
@@ -60,6 +60,8 @@ pub struct Crew {
     rules: Rules,
     conflict: Option<Edit>,
     declarations: BTreeMap<usize, u64>,
+    /// Whose approval was taken away.
+    dismissed: BTreeSet<usize>,
     commits: usize,
     /// Whether anybody did something that can end a train, or keep it from its end.
     pub meddled: bool,
@@ -78,6 +80,7 @@ impl Crew {
             rules,
             conflict: forecast.conflict.clone(),
             declarations: BTreeMap::new(),
+            dismissed: BTreeSet::new(),
             commits: 0,
             meddled: false,
         };
@@ -220,11 +223,12 @@ impl Crew {
         let _ = hub.try_call(Method::PATCH, &format!("/pulls/{}", self.numbers[at]), change).await;
     }
 
-    async fn dismiss(&self, hub: &Hub, at: usize) {
+    async fn dismiss(&mut self, hub: &Hub, at: usize) {
         let path = format!("/pulls/{}/reviews", self.numbers[at]);
         let reviews = hub.get(&path).await;
         let approved = reviews.as_array().expect("a list").iter().find(|review| review["state"] == "APPROVED");
         if let Some(review) = approved {
+            self.dismissed.insert(at);
             let path = format!("{path}/{}/dismissals", review["id"]);
             let _ = hub.try_call(Method::PUT, &path, json!({ "message": "Not yet." })).await;
         }
@@ -245,13 +249,16 @@ impl Crew {
         history.verdicts.insert(sha.to_owned(), name.to_owned());
     }
 
-    /// CI passes on every head that it has not passed on, and who must approve does.
+    /// CI passes on every head that it has not passed on, and who was dismissed is approved again.
     pub async fn content(&mut self, hub: &mut Hub, history: &mut History) {
         let open = hub.get("/pulls?state=open&per_page=100").await;
         for pull in open.as_array().expect("a list") {
             let number = pull["number"].as_u64().expect("a number");
             let at = self.numbers.iter().position(|known| *known == number).expect("one of the stack");
             let head = text(&pull["head"]["sha"]);
+            if self.dismissed.remove(&at) {
+                hub.approve(number).await;
+            }
             if self.rules.ci && history.verdicts.get(head).map(String::as_str) != Some("success") {
                 self.ci(hub, history, at, Verdict::Success).await;
             }
