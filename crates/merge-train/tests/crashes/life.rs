@@ -10,9 +10,9 @@ use crate::verify::{Records, Seen};
 
 /// Long enough for a machine under load.
 const PATIENCE: Duration = Duration::from_secs(120);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Every so many looks, what GitHub could not deliver is sent again.
-const REDELIVER_EVERY: u32 = 6;
+const REDELIVER_EVERY: u32 = 10;
 
 /// A crash that is to be: a case, and where in the run without a crash it would be.
 #[derive(Clone)]
@@ -175,7 +175,7 @@ impl<'a> Life<'a> {
     async fn content(&mut self) -> bool {
         let mut looks = 0;
         while self.place.is_daemon_alive() {
-            if looks % REDELIVER_EVERY == 0 {
+            if looks % REDELIVER_EVERY == 3 {
                 self.place.redeliver().await;
             }
             looks += 1;

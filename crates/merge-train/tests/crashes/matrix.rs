@@ -144,8 +144,8 @@ impl Matrix {
     /// Several deaths in one life. Whatever goes wrong, and whatever was not reached, is tried again alone.
     async fn attempt(self: Arc<Self>, scenario: Scenario, deaths: Vec<Death>) {
         let cases: Vec<Case> = deaths.iter().map(|death| death.case.clone()).collect();
-        let lived = self.guarded(Box::pin(live(&self.references[&scenario], scenario, &deaths))).await;
-        match lived {
+        let life = Box::pin(live(&self.references[&scenario], scenario, &deaths));
+        match self.guarded(&names(&cases), life).await {
             Ok(Lived { missed, recovery }) => {
                 self.learn(recovery);
                 for case in cases.iter().filter(|case| !missed.contains(case)) {
@@ -156,8 +156,7 @@ impl Matrix {
                 }
             }
             Err(why) => {
-                let together = cases.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                self.failures.lock().push(format!("together: {together}: {why}"));
+                self.failures.lock().push(format!("together: {}: {why}", names(&cases)));
                 for case in cases {
                     self.alone(case).await;
                 }
@@ -169,7 +168,9 @@ impl Matrix {
         let reference = &self.references[&case.scenario];
         // Not every run reaches a point as often as another.
         while let Some(death) = reference.death(case.clone()) {
-            match self.guarded(Box::pin(live(reference, case.scenario, &[death]))).await {
+            let deaths = [death];
+            let life = Box::pin(live(reference, case.scenario, &deaths));
+            match self.guarded(&case.to_string(), life).await {
                 Ok(Lived { missed, recovery }) => {
                     self.learn(recovery);
                     if missed.is_empty() {
@@ -215,7 +216,7 @@ impl Matrix {
                 lives.spawn(async move {
                     let reference = &matrix.references[&scenario];
                     let life = Box::pin(live_through_recovery(reference, &first, &point));
-                    let outcome = match matrix.guarded(life).await {
+                    let outcome = match matrix.guarded(&format!("{first}, and then {point}"), life).await {
                         Ok(lived) if lived.missed.is_empty() => Outcome::Ok,
                         Ok(_) => Outcome::Missed,
                         Err(why) => {
@@ -232,11 +233,24 @@ impl Matrix {
         }
     }
 
-    async fn guarded(&self, life: impl Future<Output = Lived>) -> Result<Lived, String> {
+    /// Waits for its turn, and says what came of it. A life that goes wrong panics.
+    async fn guarded(&self, name: &str, life: impl Future<Output = Lived>) -> Result<Lived, String> {
         let _room = self.room.acquire().await.expect("it is never closed");
-        std::panic::AssertUnwindSafe(life).catch_unwind().await.map_err(|panic| {
+        let begun = Instant::now();
+        let lived = std::panic::AssertUnwindSafe(life).catch_unwind().await.map_err(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
             text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
-        })
+        });
+        let outcome = match &lived {
+            Ok(lived) if lived.missed.is_empty() => "ok".to_owned(),
+            Ok(lived) => format!("ok but for {}", names(&lived.missed)),
+            Err(why) => format!("FAILED: {}", why.lines().next().unwrap_or_default()),
+        };
+        eprintln!("{:.1} s  {name}: {outcome}", begun.elapsed().as_secs_f64());
+        lived
     }
+}
+
+fn names(cases: &[Case]) -> String {
+    cases.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,13 +1,15 @@
 //! Where a case happens: a GitHub of its own, begun from a copy, and the daemon that lives and dies on it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, Started};
 use crate::serve::support::{KEY, REPO, Setup, http};
+use crate::verify::trees;
 
 /// Nothing waits for long, and snapshots are taken now and then in so short a life.
 const CONFIG: &str =
@@ -32,6 +34,8 @@ pub struct Place {
     setup: Setup,
     http: reqwest::Client,
     daemon: Option<Daemon>,
+    /// The tree of each branch in the beginning.
+    pub first_trees: BTreeMap<String, String>,
     /// What daemons logged that are gone.
     logs: String,
     redelivered: BTreeSet<u64>,
@@ -51,12 +55,14 @@ impl Place {
         );
         let secret = app["webhook_secret"].as_str().expect("text").to_owned();
         let setup = Setup::new(dir.path()).github(github).secrets(&[&secret]).more(CONFIG);
+        let first_trees = trees(&git_dir(dir.path())).await;
         let (logs, redelivered) = (String::new(), BTreeSet::new());
-        Self { dir, sim, described, setup, http: http(), daemon: None, logs, redelivered }
+        Self { dir, sim, described, setup, http: http(), daemon: None, first_trees, logs, redelivered }
     }
 
     /// A daemon on whatever the last one left, armed like this. None where it is dead already.
     pub async fn start_daemon(&mut self, armed: &str) -> Option<()> {
+        self.let_worktrees_age();
         match Daemon::start(&self.setup, armed, &self.reached()).await {
             Started::Running(daemon) => {
                 let url = format!("{}/webhook", daemon.url);
@@ -69,6 +75,15 @@ impl Place {
                 assert!(!self.deaths().is_empty(), "it ended at once:\n{log}");
                 None
             }
+        }
+    }
+
+    /// As if the last daemon had died long ago: what it left behind is old enough to be swept.
+    fn let_worktrees_age(&self) {
+        let long_ago = SystemTime::now() - Duration::from_secs(7 * 24 * 60 * 60);
+        for entry in std::fs::read_dir(self.worktrees()).into_iter().flatten() {
+            let folder = std::fs::File::open(entry.expect("an entry").path()).expect("a folder");
+            folder.set_modified(long_ago).expect("a date");
         }
     }
 
@@ -122,8 +137,7 @@ impl Place {
 
     /// The repository as GitHub has it.
     pub fn git_dir(&self) -> PathBuf {
-        let all = std::fs::read_dir(self.dir.path().join("sim/repositories")).expect("repositories");
-        all.map(|entry| entry.expect("an entry").path()).find(|path| path.is_dir()).expect("a repository")
+        git_dir(self.dir.path())
     }
 
     pub async fn stop_sim(self) {
@@ -198,6 +212,11 @@ impl Place {
 }
 
 const DIED: &str = "killed at ";
+
+fn git_dir(dir: &Path) -> PathBuf {
+    let all = std::fs::read_dir(dir.join("sim/repositories")).expect("repositories");
+    all.map(|entry| entry.expect("an entry").path()).find(|path| path.is_dir()).expect("a repository")
+}
 
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");

@@ -95,12 +95,13 @@ fn issue_of(comment: &Value) -> String {
 /// What there is in the end, to be compared with the run that had no crash.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The tree of each branch.
+    /// The tree of each branch before any daemon came, and in the end.
+    pub first_trees: BTreeMap<String, String>,
     pub trees: BTreeMap<String, String>,
     /// What the bot said on each pull request, without what differs from run to run.
     pub notes: BTreeSet<(String, String)>,
-    /// What it gave the comments of people, in their order.
-    pub reactions: Vec<Vec<String>>,
+    /// What it gave the comments of people: the pull request, the comment, the reaction.
+    pub reactions: BTreeSet<(String, String, String)>,
 }
 
 impl Seen {
@@ -116,17 +117,24 @@ impl Seen {
         let log = place.log();
         let errors: Vec<&str> = log.lines().filter(|line| line.contains(r#""level":"ERROR""#)).collect();
         assert!(errors.is_empty(), "{}", errors.join("\n"));
-        Self { trees: trees(place).await, notes: notes(place).await, reactions: reactions(place).await }
+        Self {
+            first_trees: place.first_trees.clone(),
+            trees: trees(&place.git_dir()).await,
+            notes: notes(place).await,
+            reactions: reactions(place).await,
+        }
     }
 }
 
 impl Seen {
-    /// All is as without a crash. Only who comes late may come before or after another that has landed meanwhile.
+    /// All is as without a crash. Only who comes late may come before or after another that lands meanwhile: then its branch
+    /// has what it had, or also what has landed.
     pub fn expect_like(&self, reference: &Self, scenario: Scenario) {
         for (branch, tree) in &reference.trees {
             let found = &self.trees[branch];
-            let is_last = scenario == Scenario::Late && branch == "late" && *found == self.trees["main"];
-            assert!(found == tree || is_last, "{branch} has the tree {found} instead of {tree}");
+            let others = [&self.trees["main"], &self.first_trees[branch]];
+            let is_late = scenario == Scenario::Late && branch == "late" && others.contains(&found);
+            assert!(found == tree || is_late, "{branch} has the tree {found} instead of {tree}");
         }
         assert_eq!(self.trees.len(), reference.trees.len(), "the branches: {:?}", self.trees);
         assert_eq!(self.notes, reference.notes, "what was said");
@@ -212,8 +220,9 @@ async fn expect_agreement(place: &Place) {
     }
 }
 
-async fn trees(place: &Place) -> BTreeMap<String, String> {
-    let refs = git(&place.git_dir(), &["for-each-ref", "--format=%(refname:short) %(tree)", "refs/heads"]).await;
+/// The tree of each branch.
+pub async fn trees(git_dir: &Path) -> BTreeMap<String, String> {
+    let refs = git(git_dir, &["for-each-ref", "--format=%(refname:short) %(tree)", "refs/heads"]).await;
     refs.lines()
         .filter_map(|line| line.split_once(' '))
         .map(|(name, tree)| (name.to_owned(), tree.to_owned()))
@@ -232,16 +241,16 @@ async fn notes(place: &Place) -> BTreeSet<(String, String)> {
     notes
 }
 
-async fn reactions(place: &Place) -> Vec<Vec<String>> {
+async fn reactions(place: &Place) -> BTreeSet<(String, String, String)> {
     let all = place.get("/issues/comments?per_page=100").await;
-    let mut given = Vec::new();
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let mut given = BTreeSet::new();
     for comment in all.as_array().expect("a list").iter().filter(|comment| comment["user"]["type"] != "Bot") {
         let reactions = place.get(&format!("/issues/comments/{}/reactions", comment["id"])).await;
-        let reactions = reactions.as_array().expect("a list").iter();
-        let reactions: Vec<String> =
-            reactions.map(|reaction| reaction["content"].as_str().expect("text").to_owned()).collect();
-        // What means nothing gets none.
-        given.extend((!reactions.is_empty()).then_some(reactions));
+        for reaction in reactions.as_array().expect("a list") {
+            let one = (issue_of(comment), text(&comment["body"]), text(&reaction["content"]));
+            assert!(given.insert(one), "given twice: {reaction}");
+        }
     }
     given
 }
