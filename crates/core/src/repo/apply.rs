@@ -228,14 +228,18 @@ fn done(state: &mut RepoState, event: &Event, ts: Timestamp) {
 }
 
 fn pushed(pr: &mut CachedPr, head: &Sha, ts: Timestamp) {
-    if pr.head_sha != *head {
-        pr.replaced.push(pr.head_sha.clone());
-        if pr.replaced.len() > HEADS_KNOWN_AGAIN {
-            pr.replaced.remove(0);
+    // Its webhook may have told of the new head before the answer did; the one before is replaced all the same.
+    let before = pr.pushed.replace(head.clone()).into_iter().chain([pr.head_sha.clone()]);
+    for old in before.filter(|old| old != head) {
+        if !pr.replaced.contains(&old) {
+            pr.replaced.push(old);
         }
+    }
+    let excess = pr.replaced.len().saturating_sub(HEADS_KNOWN_AGAIN);
+    pr.replaced.drain(..excess);
+    if pr.head_sha != *head {
         new_head(pr, head);
     }
-    pr.pushed = Some(head.clone());
     pr.observed_at = Some(ts);
 }
 

@@ -11,7 +11,8 @@ use crate::inbox::Key;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
-    let plan = told(state, input, settings, now);
+    let mut plan = told(state, input, settings, now);
+    reads::conclude(state, &mut plan, now);
     if !concerns_trains(state, input, settings, &plan) {
         return plan;
     }
@@ -119,6 +120,10 @@ fn resume(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
     if state.sync.last.is_some() && state.sync.wanted.is_none() && idle_for > Some(settings.staleness_threshold) {
         reads::request_sync(state, SyncReason::Stale, &mut plan);
         return plan;
+    }
+    let is_unseen = state.sync.last.is_none() && state.sync.wanted.is_none();
+    if is_unseen && !(state.prs.is_empty() && state.active_trains.is_empty()) {
+        reads::request_sync(state, SyncReason::Bootstrap, &mut plan);
     }
     // Whether something can be merged may have changed while nobody looked.
     let ours: Vec<_> = state.prs.iter().filter(|(_, pr)| pr.is_ours()).map(|(number, _)| *number).collect();

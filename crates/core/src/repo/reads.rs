@@ -157,7 +157,6 @@ pub(super) fn surveyed(
     }
     plan.events.push(Event::RepositoryListed { unread: unread.iter().copied().collect() });
     plan.effects.extend(conversations_owed(&unread));
-    conclude(state, &mut plan, now);
     plan
 }
 
@@ -193,10 +192,7 @@ pub(super) fn conversations_read(
     further_down(state, &mut plan);
     let traces = conversations.iter().filter_map(|conversation| trains::trace(state, conversation)).collect();
     plan.events.push(Event::ConversationsHeard { prs: heard, traces });
-    let mut after = state.clone();
-    plan.events.iter().for_each(|event| apply(&mut after, event, now));
-    plan.effects.extend(conversations_owed(after.sync.unread.as_ref().unwrap_or(unread)));
-    conclude(state, &mut plan, now);
+    plan.effects.extend(conversations_owed(after(state, &plan, now).sync.unread.as_ref().unwrap_or(unread)));
     plan
 }
 
@@ -222,15 +218,22 @@ fn further_down(state: &RepoState, plan: &mut Plan) {
 
 /// The look is complete when everything is read that was listed. The first one also waits for what was found on the way.
 pub(super) fn conclude(state: &RepoState, plan: &mut Plan, now: Timestamp) {
-    if state.sync.wanted.is_none() {
+    let is_listed = |event: &Event| matches!(event, Event::RepositoryListed { .. } | Event::ConversationsHeard { .. });
+    let may_be_read = state.sync.unread.as_ref().is_some_and(BTreeSet::is_empty) || plan.events.iter().any(is_listed);
+    if state.sync.wanted.is_none() || !may_be_read {
         return;
     }
-    let mut after = state.clone();
-    plan.events.iter().for_each(|event| apply(&mut after, event, now));
+    let after = after(state, plan, now);
     let is_read = after.sync.unread.as_ref().is_some_and(BTreeSet::is_empty);
     if is_read && (!state.is_bootstrapping() || after.wanted.is_empty()) {
         plan.events.push(Event::SyncCompleted {});
     }
+}
+
+fn after(state: &RepoState, plan: &Plan, now: Timestamp) -> RepoState {
+    let mut after = state.clone();
+    plan.events.iter().for_each(|event| apply(&mut after, event, now));
+    after
 }
 
 pub(super) fn fetched(
@@ -256,7 +259,6 @@ pub(super) fn fetched(
         }
         Err(failure) => plan.events.push(failed(ReadKind::Pull(pr), failure, wanted.backoff.attempts, now)),
     }
-    conclude(state, &mut plan, now);
     plan
 }
 

@@ -324,6 +324,12 @@ impl RepoState {
         self.sync.last.is_none()
     }
 
+    /// Whether trains wait for a full look: what they would go on from is a part of what there is, or old.
+    pub(super) fn is_outdated(&self) -> bool {
+        let reason = self.sync.wanted.as_ref().map(|(reason, _)| reason);
+        self.is_bootstrapping() || matches!(reason, Some(SyncReason::Stale | SyncReason::Behind))
+    }
+
     /// Rebuilds what is derived from the pull requests.
     pub(super) fn index(&mut self) {
         self.descendants.clear();

@@ -73,6 +73,7 @@ pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
         Input::Resume => {
             doubt_intents(draft);
             recover::doubt_statuses(draft);
+            start::want_unknown_policy(draft);
         }
         Input::Worked { root, work, result } => results::settle(draft, *root, work, result),
         Input::StatusWritten { root, seq, result } => status::written(draft, *root, *seq, result),
@@ -89,7 +90,7 @@ pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
 
 /// Lets every train go on as far as it can by itself, and asks for what each needs done.
 pub(super) fn run(draft: &mut Draft<'_>, before: &RepoState) {
-    if draft.state.is_bootstrapping() {
+    if draft.state.is_outdated() {
         // Whoever acts on a part of what there is leaves out the rest.
         return;
     }
@@ -144,7 +145,7 @@ fn next(state: &RepoState, root: PrNumber, settings: &Settings, now: Timestamp) 
 
 impl Standpoint<'_> {
     fn live(&self, train: &TrainRecord) -> Next {
-        if self.waits_for_worktrees() {
+        if self.waits_for_worktrees() || self.waits_for_rules() {
             return Next::Rest;
         }
         match self.intended() {
@@ -171,6 +172,12 @@ impl Standpoint<'_> {
     fn waits_for_worktrees(&self) -> bool {
         let parted_from = self.detail.parted_from.and_then(|old| self.state.details.get(&old));
         parted_from.is_some_and(|old| old.tidying.is_some() && old.attempts < results::QUIET_FAILURES)
+    }
+
+    /// Which checks are required is known, or cannot be known.
+    fn waits_for_rules(&self) -> bool {
+        let rules = &self.state.rules;
+        rules.known.is_none() && rules.wanted.is_some_and(|backoff| backoff.attempts < start::MOST_TRIES)
     }
 
     /// What was begun is brought to its end first.

@@ -127,12 +127,15 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
             }
         }
         Event::TrainRecovered { record, comment, landed } => recover(details, record, *comment, landed),
-        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr } | Event::TrainForgotten { root_pr, .. } => {
-            change(details, *root_pr, |detail| {
-                detail.tidying = Some(Tidying::Remove);
-                end(detail);
-            })
-        }
+        Event::TrainForgotten { root_pr, .. } => change(details, *root_pr, |detail| {
+            detail.tidying = Some(Tidying::Remove);
+            detail.status.doubted = false;
+            end(detail);
+        }),
+        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr } => change(details, *root_pr, |detail| {
+            detail.tidying = Some(Tidying::Remove);
+            end(detail);
+        }),
         Event::TrainAborted { root_pr, .. } | Event::TrainFrozen { root_pr, .. } => {
             change(details, *root_pr, |detail| {
                 detail.tidying = Some(Tidying::Clean);

@@ -37,6 +37,7 @@ pub fn add_comment(
         body: body.to_owned(),
         created_at: now,
         updated_at: now,
+        editor: None,
     });
     emit::issue_comment(world, repo, id, actor, CommentAction::Created);
     Ok(id)
@@ -55,6 +56,7 @@ pub fn edit_comment(world: &mut World, actor: Id, repo: Id, id: Id, body: &str) 
     }
     let body_from = std::mem::replace(&mut comment.body, body.to_owned());
     comment.updated_at = now;
+    comment.editor = Some(actor);
     let number = comment.number;
     touch(world, repo, number)?;
     emit::issue_comment(world, repo, id, actor, CommentAction::Edited { body_from });

@@ -24,6 +24,8 @@ pub struct Remark<'a> {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub edited_at: Option<Timestamp>,
+    /// Who made the last edit.
+    pub editor: Option<Id>,
     pub published_at: Option<Timestamp>,
     /// Where it is: `/pull/7#issuecomment-8`.
     pub path: String,
@@ -76,9 +78,8 @@ macro_rules! remark {
             }
 
             async fn editor(&self, ctx: &Context<'_>) -> Option<$crate::graphql::actor::Actor> {
-                let remark = self.remark();
-                remark.edited_at?;
-                ctx.look(|world| Some($crate::graphql::actor::Actor::new(world, remark.author)))
+                let editor = self.remark().editor?;
+                ctx.look(|world| Some($crate::graphql::actor::Actor::new(world, editor)))
             }
 
             async fn full_database_id(&self) -> Option<$crate::graphql::scalars::BigInt> {
@@ -205,7 +206,8 @@ impl IssueComment {
             body: &comment.body,
             created_at: comment.created_at,
             updated_at: comment.updated_at,
-            edited_at: (comment.updated_at > comment.created_at).then_some(comment.updated_at),
+            edited_at: comment.editor.map(|_| comment.updated_at),
+            editor: comment.editor,
             published_at: Some(comment.created_at),
             path: format!("/{kind}/{}#issuecomment-{}", comment.number, comment.id),
             subject: Some(ReactionSubject::Comment(comment.id)),

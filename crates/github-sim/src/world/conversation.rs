@@ -56,6 +56,9 @@ pub struct Comment {
     pub body: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// Who made the last edit.
+    #[serde(default)]
+    pub editor: Option<Id>,
 }
 
 impl Doc for Comment {

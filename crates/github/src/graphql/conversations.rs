@@ -20,16 +20,23 @@ const MENTION: &str = "@merge-train";
 const PULLS_PER_CALL: usize = 50;
 const CALLS_AT_ONCE: usize = 10;
 /// Only these can write comments; who was brought along by an import has never given a command.
-const FIELDS: &str = "number mergedBy { ...who } comments(first: 100) { pageInfo { hasNextPage } nodes { fullDatabaseId \
-    body createdAt updatedAt author { ...who } editor { ...who } reactionGroups { content viewerHasReacted } } }";
+const FIELDS: &str = "number mergedBy { ...who } comments(first: 100) { ...said }";
+const FURTHER: &str = "comments(first: 100, after: $after) { ...said }";
 const FRAGMENTS: &str = "fragment who on Actor { login ... on User { databaseId } ... on Bot { databaseId } \
-    ... on Organization { databaseId } }";
+    ... on Organization { databaseId } } fragment said on IssueCommentConnection { pageInfo { hasNextPage endCursor } \
+    nodes { fullDatabaseId body createdAt updatedAt author { ...who } editor { ...who } \
+    reactionGroups { content viewerHasReacted } } }";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Pull {
     number: PrNumber,
     merged_by: Option<Author>,
+    comments: Comments,
+}
+
+#[derive(Deserialize)]
+struct Page {
     comments: Comments,
 }
 
@@ -44,6 +51,15 @@ struct Comments {
 #[serde(rename_all = "camelCase")]
 struct PageInfo {
     has_next_page: bool,
+    #[serde(default)]
+    end_cursor: Option<String>,
+}
+
+impl Comments {
+    /// What the next page is asked for with, if there is one.
+    fn next(&self) -> Option<String> {
+        self.page_info.end_cursor.clone().filter(|_| self.page_info.has_next_page)
+    }
 }
 
 #[derive(Deserialize)]
@@ -85,23 +101,18 @@ impl Repo {
     /// What was said to the bot, or by it about a train, under these pull requests. Those that are not there are left out.
     pub async fn conversations(&self, numbers: &[PrNumber]) -> Result<Vec<Conversation>, Error> {
         let batches: Vec<Vec<PrNumber>> = numbers.chunks(PULLS_PER_CALL).map(<[PrNumber]>::to_vec).collect();
-        let read: Vec<(Vec<Conversation>, Vec<Conversation>)> = futures_util::stream::iter(batches)
+        let read: Vec<Vec<Begun>> = futures_util::stream::iter(batches)
             .map(|batch| async move { self.batch(&batch).await })
             .buffered(CALLS_AT_ONCE)
             .try_collect()
             .await?;
-        let (mut conversations, mut long) = (Vec::new(), Vec::new());
-        for (read, unfinished) in read {
-            conversations.extend(read);
-            long.extend(unfinished);
-        }
-        // The few with more than a hundred comments are read again, page by page.
-        let rest: Vec<Option<Conversation>> = futures_util::stream::iter(long)
-            .map(|conversation| async move { self.whole(conversation).await })
+        // The few with more than a hundred comments are read on.
+        let whole: Vec<Option<Conversation>> = futures_util::stream::iter(read.into_iter().flatten())
+            .map(|begun| async move { self.whole(begun).await })
             .buffered(CALLS_AT_ONCE)
             .try_collect()
             .await?;
-        conversations.extend(rest.into_iter().flatten());
+        let mut conversations: Vec<Conversation> = whole.into_iter().flatten().collect();
         for conversation in &mut conversations {
             conversation.comments.retain(|comment| concerns_the_bot(&comment.body));
             conversation.comments.sort_by_key(|comment| (comment.created_at, comment.id));
@@ -109,55 +120,80 @@ impl Repo {
         Ok(conversations)
     }
 
-    /// The conversations of a batch, and the beginnings of those that have more comments than fit.
-    async fn batch(&self, numbers: &[PrNumber]) -> Result<(Vec<Conversation>, Vec<Conversation>), Error> {
+    /// The conversations of a batch, each as far as it fits.
+    async fn batch(&self, numbers: &[PrNumber]) -> Result<Vec<Begun>, Error> {
         let (query, variables) = about_pulls(numbers, FIELDS);
         let mut answer = match self.query(&format!("{query} {FRAGMENTS}"), variables).await {
             Ok(answer) => answer,
             // An older GitHub Enterprise Server does not know all of these fields: there each costs a call.
-            Err(Error::Unprocessable { .. }) => return Ok((Vec::new(), numbers.iter().map(|pr| empty(*pr)).collect())),
+            Err(Error::Unprocessable { .. }) => return self.plain_batch(numbers).await,
             Err(error) => return Err(error),
         };
-        let (mut complete, mut unfinished) = (Vec::new(), Vec::new());
+        let mut read = Vec::new();
         for index in 0..numbers.len() {
             let Some(pull) = answer.take::<Pull>(&format!("p{index}"))? else { continue };
-            let has_more = pull.comments.page_info.has_next_page;
-            let into = if has_more { &mut unfinished } else { &mut complete };
-            into.push(conversation(pull));
+            let mut conversation = empty(pull.number);
+            conversation.merged_by = pull.merged_by.and_then(|by| by.database_id).map(UserId::new);
+            let after = pull.comments.next();
+            hear(&mut conversation, pull.comments.nodes);
+            read.push(Begun { conversation, after });
         }
-        Ok((complete, unfinished))
+        Ok(read)
     }
 
-    /// All comments of a conversation, with what is known of the first hundred beyond their text. None if there is no such
-    /// pull request.
-    async fn whole(&self, begun: Conversation) -> Result<Option<Conversation>, Error> {
-        let comments = match self.comments(begun.pr).await {
-            Ok(comments) => comments,
-            Err(Error::NotFound { .. } | Error::Gone { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let later = comments.into_iter().filter(|comment| begun.comments.iter().all(|known| known.id != comment.id));
-        let comments = begun.comments.iter().cloned().chain(later).collect();
-        Ok(Some(Conversation { comments, ..begun }))
+    async fn plain_batch(&self, numbers: &[PrNumber]) -> Result<Vec<Begun>, Error> {
+        let read: Vec<Option<Conversation>> = futures_util::stream::iter(numbers.to_vec())
+            .map(|pr| async move { self.plain(pr).await })
+            .buffered(CALLS_AT_ONCE)
+            .try_collect()
+            .await?;
+        Ok(read.into_iter().flatten().map(|conversation| Begun { conversation, after: None }).collect())
     }
+
+    /// The same conversation with the comments that did not fit. None if there is no such pull request.
+    async fn whole(&self, begun: Begun) -> Result<Option<Conversation>, Error> {
+        let Begun { mut conversation, mut after } = begun;
+        while let Some(cursor) = after {
+            let (query, mut variables) = about_pulls(&[conversation.pr], FURTHER);
+            let query = query.replacen("$n0: Int!", "$n0: Int!, $after: String!", 1);
+            variables.insert("after".to_owned(), cursor.into());
+            let mut answer = self.query(&format!("{query} {FRAGMENTS}"), variables).await?;
+            let Some(page) = answer.take::<Page>("p0")? else { return Ok(None) };
+            after = page.comments.next();
+            hear(&mut conversation, page.comments.nodes);
+        }
+        Ok(Some(conversation))
+    }
+
+    /// The same by REST, where nobody tells who edited or acknowledged what.
+    async fn plain(&self, pr: PrNumber) -> Result<Option<Conversation>, Error> {
+        match self.comments(pr).await {
+            Ok(comments) => Ok(Some(Conversation { comments, ..empty(pr) })),
+            Err(Error::NotFound { .. } | Error::Gone { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A conversation that goes on behind the cursor.
+struct Begun {
+    conversation: Conversation,
+    after: Option<String>,
 }
 
 fn empty(pr: PrNumber) -> Conversation {
     Conversation { pr, merged_by: None, comments: Vec::new(), acknowledged: BTreeSet::new() }
 }
 
-fn conversation(pull: Pull) -> Conversation {
-    let mut conversation = empty(pull.number);
-    conversation.merged_by = pull.merged_by.and_then(|by| by.database_id).map(UserId::new);
-    for comment in pull.comments.nodes.into_iter().flatten() {
+fn hear(conversation: &mut Conversation, comments: Vec<Option<Comment>>) {
+    for comment in comments.into_iter().flatten() {
         let mut groups = comment.reaction_groups.iter().flatten();
         let is_acknowledged = groups.any(|group| group.content == "THUMBS_UP" && group.viewer_has_reacted);
-        if let Some(comment) = facts(pull.number, comment) {
+        if let Some(comment) = facts(conversation.pr, comment) {
             conversation.acknowledged.extend(is_acknowledged.then_some(comment.id));
             conversation.comments.push(comment);
         }
     }
-    conversation
 }
 
 /// Whether it addresses the bot, or shows the state of a train.

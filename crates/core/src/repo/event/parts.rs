@@ -59,9 +59,12 @@ pub enum PrStateName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     pub pr: PrNumber,
-    /// The last that the bot acknowledged there is a `start`, and not a `stop`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub started: bool,
+    /// The last order that the bot acknowledged there: when it was given, if it is a `start`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// The same, if it is a `stop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<Timestamp>,
     /// The bot merged it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub merged_by_bot: bool,

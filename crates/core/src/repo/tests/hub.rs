@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::train::status;
 use crate::train::work::{
     Expected, Landed, Merged, Outcome, Probed, Proof, Push, Pushed, Retargeted, Seen, Squashed, Step, Work,
 };
@@ -30,6 +31,13 @@ pub(super) struct Hub {
     pub squashes: Vec<u64>,
     /// The status comments, by the pull request they are on.
     pub statuses: BTreeMap<u64, String>,
+    /// When each was last written.
+    written_at: BTreeMap<u64, Timestamp>,
+    /// What people said to the bot, and what of it the bot gave a thumbs up.
+    pub said: Vec<CommentFacts>,
+    acknowledged: BTreeSet<CommentId>,
+    /// Landed too long ago to be listed.
+    pub unlisted: BTreeSet<u64>,
     made: u64,
     seconds: i64,
 }
@@ -54,7 +62,19 @@ impl Hub {
             let comment = predecessor.map(|_| 100 + number);
             pulls.insert(number, HubPull { head, base, predecessor, landed: None, closed: false, comment });
         }
-        Self { pulls, main, history, squashes: Vec::new(), statuses: BTreeMap::new(), made: 2_000, seconds: 0 }
+        Self {
+            pulls,
+            main,
+            history,
+            squashes: Vec::new(),
+            statuses: BTreeMap::new(),
+            written_at: BTreeMap::new(),
+            said: Vec::new(),
+            acknowledged: BTreeSet::new(),
+            unlisted: BTreeSet::new(),
+            made: 2_000,
+            seconds: 0,
+        }
     }
 
     /// A worker that knows it all, and heard the declarations.
@@ -74,16 +94,28 @@ impl Hub {
         Some(comment(number, id?, &format!("@merge-train predecessor #{below}")))
     }
 
+    /// What a status comment shows never goes back.
+    fn show(&mut self, root: u64, body: String) {
+        let bot = UserId::new(900);
+        let seq = |body: &str| status::parse(body, bot, bot).ok().map(|record| record.recovery_seq);
+        if let (Some(before), Some(after)) = (self.statuses.get(&root).and_then(|body| seq(body)), seq(&body)) {
+            assert!(after >= before, "the status of #{root} goes back from {before} to {after}");
+        }
+        self.statuses.insert(root, body);
+    }
+
     /// The status comment on a pull request.
     pub fn status(&self, number: u64) -> Option<CommentFacts> {
         let body = self.statuses.get(&number)?;
-        Some(CommentFacts { author: UserId::new(900), ..comment(number, 5_000 + number, body) })
+        let updated_at = self.written_at.get(&number).copied().unwrap_or(at(0));
+        Some(CommentFacts { author: UserId::new(900), updated_at, ..comment(number, 5_000 + number, body) })
     }
 
     fn conversation(&self, number: u64) -> Conversation {
-        let comments = self.declaration(number).into_iter().chain(self.status(number)).collect();
+        let said = self.said.iter().filter(|comment| comment.pr == pr(number)).cloned();
+        let comments = self.declaration(number).into_iter().chain(said).chain(self.status(number)).collect();
         let merged_by = self.squashes.contains(&number).then_some(UserId::new(900));
-        Conversation { pr: pr(number), merged_by, comments, acknowledged: BTreeSet::new() }
+        Conversation { pr: pr(number), merged_by, comments, acknowledged: self.acknowledged.clone() }
     }
 
     pub fn facts(&self, number: u64) -> PullFacts {
@@ -128,7 +160,8 @@ impl Hub {
         self.seconds += 1;
         match effect.clone() {
             Effect::Survey => {
-                let pulls = self.pulls.keys().map(|number| self.facts(*number)).collect();
+                let listed = self.pulls.keys().filter(|number| !self.unlisted.contains(number));
+                let pulls = listed.map(|number| self.facts(*number)).collect();
                 let facts = Listing { default_branch: branch("main"), pulls, bot: UserId::new(900) };
                 Input::Surveyed { requested_at, result: Ok(facts) }
             }
@@ -154,9 +187,15 @@ impl Hub {
                 let result = Ok(prs.iter().filter(is_open).map(fact).collect());
                 Input::MergeStates { prs, requested_at, result }
             }
-            Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
+            Effect::Say { note, say, .. } => {
+                if let Say::Acknowledge { comment } = say {
+                    self.acknowledged.insert(comment);
+                }
+                Input::Said { note, result: Ok(()) }
+            }
             Effect::WriteStatus { root, seq, body, .. } => {
-                self.statuses.insert(root.get(), body);
+                self.show(root.get(), body);
+                self.written_at.insert(root.get(), requested_at);
                 Input::StatusWritten { root, seq, result: Ok(CommentId::new(5_000 + root.get())) }
             }
             Effect::ReadPolicy { .. } => {

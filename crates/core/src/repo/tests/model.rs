@@ -2,7 +2,7 @@
 //! and others push, up to a bound for each.
 //!
 //! It is `decide` and `apply` themselves that are explored, upon a `RepoState`; only GitHub and git are models (`github.rs`, `branches.rs`,
-//! `objects.rs`). `moves.rs` says what can happen, `world.rs` what comes of it, `claims.rs` what must hold. The search is our own,
+//! `objects.rs`). `moves.rs` says what can happen, `world.rs` and `driver.rs` what comes of it, `claims.rs` what must hold. The search is our own,
 //! breadth first (`explore.rs`): stateright, which would do the same, brings a web server along that cannot be left out, and its
 //! `eventually` does not count on graphs whose paths join or loop, which these do.
 //!
@@ -37,6 +37,7 @@
 
 mod branches;
 mod claims;
+mod driver;
 mod explore;
 mod fingerprint;
 mod github;

@@ -39,7 +39,15 @@ impl Yard {
     }
 
     pub fn start_as(&mut self, root: u64, id: u64) {
-        let plan = self.worker.comment_event(CommentChange::Created, comment(root, id, "@merge-train start"));
+        self.says(root, id, "@merge-train start");
+    }
+
+    /// Somebody says something to the bot.
+    pub fn says(&mut self, number: u64, id: u64, body: &str) {
+        let now = at(self.worker.clock);
+        self.hub.said.push(CommentFacts { created_at: now, updated_at: now, ..comment(number, id, body) });
+        let plan = self.worker.comment_event(CommentChange::Created, comment(number, id, body));
+        plan.cancels.iter().for_each(|root| drop(self.under_way.remove(&EffectKey::Train(*root))));
         self.begin(plan);
     }
 

@@ -8,7 +8,7 @@ use crate::train::work::{Outcome, Proof, Squashed, Step, Work};
 
 impl Yard {
     /// Goes on until the state is as asked for.
-    fn until(&mut self, what: impl Fn(&Yard) -> bool) {
+    pub(super) fn until(&mut self, what: impl Fn(&Yard) -> bool) {
         for _ in 0..2_000 {
             if what(self) {
                 return;

@@ -138,6 +138,7 @@ impl Standpoint<'_> {
                 let intent = Event::IntentRetarget { train_root: self.root, pr: next, new_base: default };
                 Next::Change(Change::of([intent]))
             }
+            Some(pr) if self.is_further(pr) => Next::Change(self.completing(train, next, Change::default())),
             _ => Next::Change(self.skip(train, next, notice::skipped_closed(next))),
         }
     }
@@ -158,8 +159,16 @@ impl Standpoint<'_> {
             Some(CachedPr { state: PrState::Open, head_ref: Some(branch), .. }) => {
                 Next::Do(Work::Merge { step, pull, branch: branch.clone(), default })
             }
+            Some(pr) if !matches!(step, Step::Prepare { .. }) && self.is_further(pr) => {
+                Next::Change(self.completing(train, pull, Change::default()))
+            }
             _ => Next::Change(self.skip(train, pull, notice::skipped_closed(pull))),
         }
+    }
+
+    /// Whether a descendant has landed already: the train that is resumed had come further than what is remembered of it.
+    fn is_further(&self, pr: &CachedPr) -> bool {
+        matches!(pr.state, PrState::Merged { .. }) && Some(&pr.base_ref) == self.state.default_branch.as_ref()
     }
 
     /// The phase is done with a descendant.

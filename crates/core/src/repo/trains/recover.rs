@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Draft, retry_at};
+use jiff::Timestamp;
+
+use super::{Draft, retry_at, start};
 use crate::command::{self, Command, Said};
 use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
@@ -91,23 +93,38 @@ pub(in crate::repo) fn trace(state: &RepoState, conversation: &Conversation) -> 
         shown => shown,
     };
     if !state.is_bootstrapping() {
-        return matches!(shown, Shown::Record { .. }).then_some(Trace {
-            pr,
-            started: false,
-            merged_by_bot: false,
-            shown,
-        });
+        return matches!(shown, Shown::Record { .. }).then_some(Trace { shown, ..silent(pr) });
     }
     let acknowledged = conversation.comments.iter().filter(|comment| conversation.acknowledged.contains(&comment.id));
-    let mut orders = acknowledged.flat_map(|comment| command::parse_all(&comment.body)).filter_map(|said| match said {
-        Said::Command(Command::Start) => Some(true),
-        Said::Command(command) if command.is_stop() => Some(false),
+    let last = acknowledged.filter_map(order).next_back();
+    let trace = Trace {
+        pr,
+        started_at: last.as_ref().and_then(|(order, at)| (*order == Order::Start).then_some(*at)),
+        stopped_at: last.as_ref().and_then(|(order, at)| (*order == Order::Stop).then_some(*at)),
+        merged_by_bot: conversation.merged_by.is_some() && conversation.merged_by == state.bot,
+        shown,
+    };
+    (trace != silent(pr)).then_some(trace)
+}
+
+fn silent(pr: PrNumber) -> Trace {
+    Trace { pr, started_at: None, stopped_at: None, merged_by_bot: false, shown: Shown::Nothing }
+}
+
+#[derive(PartialEq)]
+enum Order {
+    Start,
+    Stop,
+}
+
+/// What a comment orders, the last if it is more, and when.
+fn order(comment: &CommentFacts) -> Option<(Order, Timestamp)> {
+    let orders = command::parse_all(&comment.body).into_iter().filter_map(|said| match said {
+        Said::Command(Command::Start) => Some(Order::Start),
+        Said::Command(command) if command.is_stop() => Some(Order::Stop),
         _ => None,
     });
-    let started = orders.next_back().unwrap_or_default();
-    let merged_by_bot = conversation.merged_by.is_some() && conversation.merged_by == state.bot;
-    let tells = started || merged_by_bot || shown != Shown::Nothing;
-    tells.then_some(Trace { pr, started, merged_by_bot, shown })
+    Some((orders.last()?, comment.created_at))
 }
 
 /// What the comments under a pull request show of the train that began there. Only the bot's own are believed.
@@ -153,7 +170,7 @@ fn is_ahead(state: &RepoState, record: &TrainRecord) -> bool {
 struct Found<'a> {
     record: &'a TrainRecord,
     comment: CommentId,
-    updated_at: jiff::Timestamp,
+    updated_at: Timestamp,
 }
 
 /// Takes over what a status comment shows, where that is ahead.
@@ -212,15 +229,31 @@ pub(super) fn settle(draft: &mut Draft<'_>, before: &RepoState) {
             adopt(draft, &Found { record, comment: *comment, updated_at: *updated_at });
         }
     }
+    heed_stops(draft, &traces);
     if traces.values().any(|trace| matches!(trace.shown, Shown::Record { .. })) {
         forget_succeeded(draft);
         complete_fan_outs(draft);
+        start::want_unknown_policy(draft);
     }
     if before.is_bootstrapping() {
         for root in lost(&draft.state, &traces) {
             hand_to_a_person(draft, root);
         }
     }
+}
+
+/// A stop that was acknowledged holds, although the status comment has not come to say so.
+fn heed_stops(draft: &mut Draft<'_>, traces: &BTreeMap<PrNumber, Trace>) {
+    let live = draft.state.active_trains.values().filter(|train| is_live(train.state));
+    let is_stopped = |train: &&TrainRecord| {
+        let aboard = |trace: &&Trace| draft.state.train_of(trace.pr) == Some(train.original_root_pr);
+        let aboard: Vec<&Trace> = traces.values().filter(aboard).collect();
+        let stopped_at = aboard.iter().filter_map(|trace| trace.stopped_at).max();
+        let started_at = aboard.iter().filter_map(|trace| trace.started_at).max().max(Some(train.started_at));
+        stopped_at > started_at
+    };
+    let stopped: Vec<PrNumber> = live.filter(is_stopped).map(|train| train.original_root_pr).collect();
+    stopped.into_iter().for_each(|root_pr| draft.record(Event::TrainStopped { root_pr }));
 }
 
 /// A train that halted, and was started again elsewhere: only the younger goes on.
@@ -268,8 +301,7 @@ fn complete_fan_outs(draft: &mut Draft<'_>) {
 
 /// The pull requests that a train was at, of which nothing else is known any more: the first of each stack that is not merged.
 fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> {
-    let nothing = |pr: PrNumber| Trace { pr, started: false, merged_by_bot: false, shown: Shown::Nothing };
-    let trace = |pr: PrNumber| traces.get(&pr).cloned().unwrap_or_else(|| nothing(pr));
+    let trace = |pr: PrNumber| traces.get(&pr).cloned().unwrap_or_else(|| silent(pr));
     let is_lost = |number: PrNumber| {
         let below = landed_below(state, number);
         let own = trace(number);
@@ -277,13 +309,13 @@ fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> 
         if is_told_here || state.train_of(number).is_some() {
             return false;
         }
-        if own.started {
+        if own.started_at.is_some() {
             return true;
         }
         let Some(direct) = below.first() else { return false };
         let below: Vec<Trace> = below.iter().map(|pr| trace(*pr)).collect();
         let is_of_a_train = trace(*direct).merged_by_bot
-            || below.iter().any(|trace| trace.started)
+            || below.iter().any(|trace| trace.started_at.is_some())
             || below.iter().chain([&own]).any(|trace| trace.shown == Shown::ByAnother);
         let is_accounted_for = below.iter().any(|trace| match &trace.shown {
             Shown::Record { .. } => true,

@@ -16,7 +16,7 @@ use crate::train::work::{Outcome, Work};
 use crate::train::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 
 /// How often something is tried again before the start is refused for it.
-const MOST_TRIES: u32 = 4;
+pub(super) const MOST_TRIES: u32 = 4;
 
 /// Somebody wants the stack of this pull request to land. Err: why that cannot be.
 pub(in crate::repo) fn ask(draft: &mut Draft<'_>, pr: PrNumber, comment: Option<CommentRef>) -> Result<(), String> {
@@ -138,6 +138,14 @@ fn fresh_policy(draft: &Draft<'_>) -> Option<Policy> {
 pub(super) fn want_policy(draft: &mut Draft<'_>) {
     if draft.state.rules.wanted.is_none() {
         draft.record(Event::PolicyWanted {});
+    }
+}
+
+/// A train that was not started here has rules, too.
+pub(super) fn want_unknown_policy(draft: &mut Draft<'_>) {
+    let has_trains = draft.state.active_trains.values().any(|train| is_live(train.state));
+    if has_trains && draft.state.rules.known.is_none() {
+        want_policy(draft);
     }
 }
 

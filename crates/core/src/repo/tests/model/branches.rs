@@ -1,6 +1,6 @@
 //! Branches: what is merged into them, and what is pushed.
 
-use super::github::GitHub;
+use super::github::{GitHub, begun_with};
 use super::objects::Objects;
 use crate::ids::Sha;
 use crate::train::work::{Landed, Merged, Probed, Push, Pushed, Step};
@@ -9,7 +9,6 @@ impl GitHub {
     pub(super) fn merge(&mut self, git: &Objects, step: &Step, number: u64, attempt: u8) -> Merged {
         let head = self.pulls[&number].head.clone();
         let main = self.main.clone();
-        let with = |ours: &Sha, theirs: &Sha| git.commit(&[ours, theirs], git.merged(ours, theirs), attempt);
         let contains: Vec<Sha> = match step {
             Step::Prepare { predecessor } => vec![self.pulls[&predecessor.get()].head.clone()],
             Step::Reconcile { landed } => vec![landed.commit.clone()],
@@ -22,7 +21,7 @@ impl GitHub {
             return Merged::Unchanged { head };
         }
         let to = match step {
-            Step::Prepare { .. } | Step::CatchUp | Step::UpdateRoot => with(&head, &contains[0]),
+            Step::Prepare { .. } | Step::CatchUp | Step::UpdateRoot => self.joined(git, &head, &contains[0], attempt),
             Step::Reconcile { landed } => {
                 if !git.contains(&head, &self.landed_head(landed)) {
                     self.flaw = Some("a descendant was to be reconciled that was not prepared");
@@ -31,8 +30,9 @@ impl GitHub {
                 self.reconciled(git, &head, landed, attempt)
             }
             Step::AddLate { landed } => {
-                let prepared = with(&head, &contains[0]);
-                with(&self.reconciled(git, &prepared, landed, attempt), &main)
+                let prepared = self.joined(git, &head, &contains[0], attempt);
+                let related = self.reconciled(git, &prepared, landed, attempt);
+                self.joined(git, &related, &main, attempt)
             }
         };
         if git.changes(&head) & !git.changes(&to) != 0 {
@@ -42,10 +42,25 @@ impl GitHub {
         Merged::Advance { from: head, tree: git.tree(&to), to, contains }
     }
 
+    fn joined(&mut self, git: &Objects, ours: &Sha, theirs: &Sha, attempt: u8) -> Sha {
+        if self.clash(git, ours, theirs) {
+            self.flaw = Some("a merge conflicts that would not where everything is related to what landed");
+        }
+        git.commit(&[ours, theirs], git.merged(ours, theirs), attempt)
+    }
+
+    /// Each pull request rewrites a line that the one below wrote; each that stands on it another.
+    pub(super) fn clash(&self, git: &Objects, ours: &Sha, theirs: &Sha) -> bool {
+        let sides = git.sides(ours, theirs);
+        let mut lines =
+            self.pulls.iter().filter_map(|(number, pull)| Some(begun_with(*number) | begun_with(pull.below?)));
+        lines.any(|line| sides.clash_over(line))
+    }
+
     /// The branch gets what was on the default branch before the squash, and of the squash only the name.
-    fn reconciled(&self, git: &Objects, head: &Sha, landed: &Landed, attempt: u8) -> Sha {
+    fn reconciled(&mut self, git: &Objects, head: &Sha, landed: &Landed, attempt: u8) -> Sha {
         let before = git.below(&landed.commit);
-        let merged = git.commit(&[head, &before], git.merged(head, &before), attempt);
+        let merged = self.joined(git, head, &before, attempt);
         git.commit(&[&merged, &landed.commit], git.changes(&merged), attempt)
     }
 

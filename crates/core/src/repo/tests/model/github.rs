@@ -256,7 +256,9 @@ impl GitHub {
         }
         let open = self.pulls.keys().filter(|other| **other != number && self.is_open(**other));
         let of_others = open.fold(0, |changes, other| changes | own(*other));
-        if git.changes(&self.main) & !after != 0 {
+        if self.clash(git, &self.main, &pull.head) {
+            Some("a squash conflicts that would not where everything is related to what landed")
+        } else if git.changes(&self.main) & !after != 0 {
             Some("a squash took back what had landed")
         } else if git.changes(&pull.head) & !after != 0 {
             Some("a squash left out what was in the branch")
@@ -320,7 +322,7 @@ fn own(number: u64) -> Changes {
 }
 
 /// The one of them that those that stand on it have seen.
-fn begun_with(number: u64) -> Changes {
+pub(super) fn begun_with(number: u64) -> Changes {
     1 << number
 }
 

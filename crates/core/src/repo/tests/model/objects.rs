@@ -2,7 +2,7 @@
 //!
 //! Trees are sets of changes and merge by the rule of three, with the common ancestors as their base. So what git is famous for
 //! losing can be lost here, too: a history that claims to contain a commit whose changes the tree lacks takes them back when it
-//! is merged.
+//! is merged. And what is famous for conflicting conflicts: a branch that rewrote a line, with the squash that first wrote it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -72,15 +72,42 @@ impl Objects {
         self.commits.borrow()[index(commit)].history.contains(&index(other))
     }
 
-    /// What comes of merging two commits: a change is in the result if one side made it and none took it back.
-    pub fn merged(&self, ours: &Sha, theirs: &Sha) -> Changes {
+    /// The two sides of a merge, and what they have in common.
+    pub fn sides(&self, ours: &Sha, theirs: &Sha) -> Sides {
         let commits = self.commits.borrow();
         let (ours, theirs) = (&commits[index(ours)], &commits[index(theirs)]);
         let common: BTreeSet<usize> = ours.history.intersection(&theirs.history).copied().collect();
         let is_best =
             |one: &&usize| common.iter().all(|other| other == *one || !commits[*other].history.contains(*one));
         let base = common.iter().filter(is_best).fold(0, |base, number| base | commits[*number].changes);
-        (ours.changes & theirs.changes & base) | ((ours.changes | theirs.changes) & !base)
+        Sides { base, ours: ours.changes, theirs: theirs.changes }
+    }
+
+    /// What comes of merging two commits.
+    pub fn merged(&self, ours: &Sha, theirs: &Sha) -> Changes {
+        self.sides(ours, theirs).merged()
+    }
+}
+
+/// What is merged.
+#[derive(Debug, Clone, Copy)]
+pub struct Sides {
+    base: Changes,
+    ours: Changes,
+    theirs: Changes,
+}
+
+impl Sides {
+    /// A change is in the result if one side made it and none took it back.
+    fn merged(self) -> Changes {
+        let Self { base, ours, theirs } = self;
+        (ours & theirs & base) | ((ours | theirs) & !base)
+    }
+
+    /// Whether both sides changed the line that these changes are made to, and differently.
+    pub fn clash_over(self, line: Changes) -> bool {
+        let [base, ours, theirs] = [self.base, self.ours, self.theirs].map(|changes| changes & line);
+        ours != base && theirs != base && ours != theirs
     }
 }
 
@@ -92,6 +119,19 @@ pub fn tree(changes: Changes) -> Sha {
 fn index(commit: &Sha) -> usize {
     let number = u64::from_str_radix(commit.as_str(), 16).expect("a name that was made here");
     usize::try_from(number - FIRST_COMMIT).expect("a commit that was made here")
+}
+
+#[test]
+fn who_rewrote_a_line_conflicts_with_the_squash_that_wrote_it_unless_related() {
+    let git = Objects::default();
+    let root = git.commit(&[], 0, 0);
+    let below = git.commit(&[&root], 0b01, 0);
+    let above = git.commit(&[&below], 0b11, 0);
+    let squash = git.commit(&[&root], 0b01, 1);
+    assert!(git.sides(&above, &squash).clash_over(0b11));
+    let related = git.commit(&[&above, &squash], 0b11, 0);
+    let later = git.commit(&[&squash], 0b101, 0);
+    assert!(!git.sides(&related, &later).clash_over(0b11));
 }
 
 #[test]
