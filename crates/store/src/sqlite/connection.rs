@@ -116,9 +116,7 @@ pub struct Connection {
 
 impl Connection {
     pub async fn open(file: &Path, max_bytes: Option<u64>, policy: Policy, lock: Lock) -> Result<Self> {
-        let mut log = file.as_os_str().to_owned();
-        log.push("-wal");
-        wal::examine(Path::new(&log))?;
+        wal::examine(file)?;
         make_if_missing(file).await?;
         expect_writable(file)?;
         let options = writing(file, max_bytes);

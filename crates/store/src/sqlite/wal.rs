@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -19,20 +20,29 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// A commit is synchronised before the next begins: only the last one can be cut short.
 const CUT_SHORT_AT_MOST: usize = 1;
 
+/// Pages of a transaction that are looked up in the database: more would only say the same.
+const EVIDENCE_PAGES: usize = 16;
+
 /// Refuses a log whose end SQLite would forget although it was synchronised. One that is not there is in order.
-pub fn examine(file: &Path) -> Result<()> {
+pub fn examine(database: &Path) -> Result<()> {
+    let mut file = database.as_os_str().to_owned();
+    file.push("-wal");
+    let file = Path::new(&file);
     let log = match File::open(file) {
         Ok(log) => log,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(Error::File { path: file.to_owned(), source }),
     };
-    match read(BufReader::with_capacity(BUFFER_BYTES, log)) {
+    let found = read(BufReader::with_capacity(BUFFER_BYTES, log));
+    let is_lost = |broken: &Broken| broken.commits > CUT_SHORT_AT_MOST || broken.is_in(database);
+    match found {
         Ok(Found::Whole) => Ok(()),
+        Ok(Found::Broken(broken)) if !is_lost(&broken) => Ok(()),
         Ok(Found::Header) => Err(damaged(file, "its header does not match its checksum".to_owned())),
-        Ok(Found::Broken { frame, commits }) => {
+        Ok(Found::Broken(Broken { frame, commits, .. })) => {
             let reason =
-                format!("frame {frame} does not match its checksum, and {commits} commits from there on would be lost");
-            Err(damaged(file, reason))
+                format!("frame {frame} does not match its checksum, and from there on {commits} would be lost");
+            Err(damaged(file, reason + if commits == 1 { " commit" } else { " commits" }))
         }
         Err(source) => Err(Error::File { path: file.to_owned(), source }),
     }
@@ -45,11 +55,42 @@ fn damaged(file: &Path, reason: String) -> Error {
 enum Found {
     Whole,
     Header,
-    /// From this frame on, counted from 1, SQLite would forget.
-    Broken {
-        frame: usize,
-        commits: usize,
-    },
+    Broken(Broken),
+}
+
+/// What SQLite would forget.
+struct Broken {
+    /// The first frame of it, counted from 1.
+    frame: usize,
+    commits: usize,
+    /// What else the transaction wrote that this frame is part of.
+    pages: Pages,
+}
+
+/// Some of the pages that a transaction wrote, with their numbers.
+#[derive(Default)]
+struct Pages(Vec<(u32, Vec<u8>)>);
+
+impl Pages {
+    fn add(&mut self, frame: &[u8]) {
+        if self.0.len() < EVIDENCE_PAGES {
+            self.0.push((word(frame, 0), frame[FRAME_HEADER_BYTES..].to_vec()));
+        }
+    }
+}
+
+impl Broken {
+    /// Whether these pages are in the database already. They came there after the log was synchronised; and without the log
+    /// some of its pages would be older than others.
+    fn is_in(&self, database: &Path) -> bool {
+        let is_there = |file: &File, (number, page): &(u32, Vec<u8>)| {
+            let mut found = vec![0; page.len()];
+            let place = u64::from(number.saturating_sub(1)) * page.len() as u64;
+            file.read_exact_at(&mut found, place).is_ok() && found == *page
+        };
+        let Ok(file) = File::open(database) else { return false };
+        !self.pages.0.is_empty() && self.pages.0.iter().all(|page| is_there(&file, page))
+    }
 }
 
 fn read(mut log: impl Read) -> std::io::Result<Found> {
@@ -65,25 +106,34 @@ fn read(mut log: impl Read) -> std::io::Result<Found> {
         return Ok(Found::Header);
     }
     let mut frame = vec![0; FRAME_HEADER_BYTES + page_bytes];
-    let (mut number, mut broken, mut commits) = (0, None, 0);
+    let (mut number, mut broken, mut under_way) = (0, None, Pages::default());
     while fill(&mut log, &mut frame)? {
         number += 1;
         let is_of_this_log = frame[8..16] == header[16..24];
-        if broken.is_none() {
-            sum.add(&frame[..8]);
-            sum.add(&frame[FRAME_HEADER_BYTES..]);
-            let adds_up = sum.words == [word(&frame, 16), word(&frame, 20)];
-            if !is_of_this_log || !adds_up {
-                broken = Some(number);
-            }
-        }
         // The size of the database is in the frames that end a transaction.
-        commits += usize::from(broken.is_some() && is_of_this_log && word(&frame, 4) != 0);
+        let is_commit = is_of_this_log && word(&frame, 4) != 0;
+        let broken = match &mut broken {
+            Some(broken) => broken,
+            none => {
+                sum.add(&frame[..8]);
+                sum.add(&frame[FRAME_HEADER_BYTES..]);
+                if !is_of_this_log || sum.words != [word(&frame, 16), word(&frame, 20)] {
+                    let (commits, pages) = (usize::from(is_commit), std::mem::take(&mut under_way));
+                    *none = Some(Broken { frame: number, commits, pages });
+                } else if is_commit {
+                    under_way = Pages::default();
+                } else {
+                    under_way.add(&frame);
+                }
+                continue;
+            }
+        };
+        if is_of_this_log && broken.commits == 0 {
+            broken.pages.add(&frame);
+        }
+        broken.commits += usize::from(is_commit);
     }
-    Ok(match broken {
-        Some(frame) if commits > CUT_SHORT_AT_MOST => Found::Broken { frame, commits },
-        _ => Found::Whole,
-    })
+    Ok(broken.map_or(Found::Whole, Found::Broken))
 }
 
 /// Whether there was enough to fill it.
