@@ -4,6 +4,7 @@
 
 mod authorization;
 mod declarations;
+mod disk;
 mod late;
 mod meddling;
 mod pauses;

@@ -1,5 +1,15 @@
 //! Daemons that die in the middle, and trains that carry on as if nothing had been.
 
+mod believed;
+mod crawl;
+mod fan_out;
+mod lifecycle;
+mod lost;
+mod precedence;
+mod restart;
+mod review;
+mod squash;
+
 use serde_json::json;
 
 use crate::support::outage::Call;

@@ -61,6 +61,19 @@ impl Trains {
         self.call(AUTHOR, Method::POST, "/pulls", pull).await["number"].as_u64().expect("a number")
     }
 
+    /// So many pull requests upon the default branch, which all make the same change.
+    pub async fn many(&self, count: usize) -> Vec<u64> {
+        self.branch("many", &self.default_branch).await;
+        self.write(AUTHOR, "many", "many.txt", "by many\n").await;
+        let mut opened = Vec::new();
+        for number in 0..count {
+            let branch = format!("many-{number}");
+            self.branch(&branch, "many").await;
+            opened.push(self.open_pull(&branch, &self.default_branch, json!({})).await);
+        }
+        opened
+    }
+
     /// A pull request of somebody who may not push here.
     pub async fn open_from_fork(&self, branch: &str) -> u64 {
         let fork = self.call(STRANGER, Method::POST, "/forks", json!({})).await;

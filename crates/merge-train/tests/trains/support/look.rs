@@ -19,14 +19,27 @@ const STATE: &str = "<!-- merge-train-state";
 impl Trains {
     /// Everything in the conversation of a pull request, oldest first.
     pub async fn comments(&self, number: u64) -> Vec<Value> {
-        let all = self.get(&format!("/issues/{number}/comments?per_page=100")).await;
-        all.as_array().expect("a list").clone()
+        let mut all = Vec::new();
+        for page in 1.. {
+            let found = self.get(&format!("/issues/{number}/comments?per_page=100&page={page}")).await;
+            let found = found.as_array().expect("a list");
+            all.extend_from_slice(found);
+            if found.len() < 100 {
+                break;
+            }
+        }
+        all
+    }
+
+    /// Whether this is the daemon's own account.
+    fn is_bot(&self, user: &Value) -> bool {
+        user["type"] == "Bot" && user["login"] == self.bot
     }
 
     /// What the bot wrote there.
     pub async fn bot_comments(&self, number: u64) -> Vec<String> {
         let all = self.comments(number).await;
-        let bot = all.iter().filter(|comment| comment["user"]["type"] == "Bot");
+        let bot = all.iter().filter(|comment| self.is_bot(&comment["user"]));
         bot.map(|comment| comment["body"].as_str().expect("a body").to_owned()).collect()
     }
 
@@ -46,7 +59,7 @@ impl Trains {
     /// The status comment on a pull request.
     pub async fn status_comment(&self, number: u64) -> Option<Value> {
         let is_it =
-            |comment: &Value| comment["user"]["type"] == "Bot" && is_status(comment["body"].as_str().unwrap_or(""));
+            |comment: &Value| self.is_bot(&comment["user"]) && is_status(comment["body"].as_str().unwrap_or(""));
         self.comments(number).await.into_iter().find(is_it)
     }
 
@@ -160,7 +173,7 @@ impl Trains {
     pub async fn reactions(&self, comment: u64) -> Vec<String> {
         let all = self.get(&format!("/issues/comments/{comment}/reactions")).await;
         let all = all.as_array().expect("a list").clone();
-        let bot = all.iter().filter(|given| given["user"]["type"] == "Bot");
+        let bot = all.iter().filter(|given| self.is_bot(&given["user"]));
         bot.map(|given| given["content"].as_str().expect("text").to_owned()).collect()
     }
 
@@ -211,7 +224,7 @@ impl Trains {
         let Some(daemon) = &self.daemon else { return "there is no daemon".to_owned() };
         let state = daemon.state(REPO).await;
         let part = |name: &str| format!("{name}: {:#}", state[name]);
-        [part("active_trains"), part("outbox"), part("prs")].join("\n")
+        [part("active_trains"), part("train_details"), part("outbox"), part("prs")].join("\n")
     }
 
     /// Waits until a pull request is based on the default branch.

@@ -2,8 +2,12 @@
 
 mod branches;
 mod conversation;
+mod disk;
 mod finish;
+mod full;
+mod identity;
 mod look;
+mod operator;
 pub mod outage;
 mod people;
 mod replay;
@@ -30,6 +34,8 @@ pub struct Trains {
     http: reqwest::Client,
     /// The token of each person.
     tokens: BTreeMap<&'static str, String>,
+    /// The daemon's own account.
+    bot: String,
     default_branch: String,
     /// The head of the default branch before anything was landed.
     origin: String,
@@ -74,8 +80,10 @@ impl Wish {
         let mut world = World::without_daemon().await;
         world.setup = world.setup.clone().more(&self.config);
         world.call(Method::PATCH, &format!("/repos/{REPO}"), self.settings).await;
+        let bot = format!("{}[bot]", world.described["app"]["slug"].as_str().expect("a name"));
         let mut trains = Trains {
             world,
+            bot,
             daemon: None,
             http: http(),
             tokens: BTreeMap::new(),
