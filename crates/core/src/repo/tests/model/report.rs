@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use super::claims::End;
 use super::explore::Explored;
+use super::github::{Clock, Rules, Ways};
 use super::moves::Bounds;
 
 /// One exploration that found nothing wrong.
 pub struct Row {
+    ways: Ways,
     bounds: Bounds,
     states: usize,
     moves: usize,
@@ -16,9 +18,10 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn new(bounds: Bounds, explored: &Explored) -> Self {
+    pub fn new(ways: Ways, bounds: Bounds, explored: &Explored) -> Self {
         let ended = |how: End| explored.ends.iter().filter(|end| **end == how).count();
         Self {
+            ways,
             bounds,
             states: explored.states(),
             moves: explored.moves,
@@ -31,11 +34,20 @@ impl Row {
 /// Prints the table, and keeps it where the build keeps its things.
 pub fn publish(name: &str, rows: &[Row]) {
     let mut table = format!("# {name}\n\n");
-    table += "| crashes | lost answers | pushes of others | dropped webhooks | webhooks at once | restarts ";
-    table += "| states | moves | ends landed | ends halted |\n|---|---|---|---|---|---|---|---|---|---|\n";
-    for Row { bounds, states, moves, landed, halted } in rows {
+    table += "| rules | GitHub's clock | crashes | lost answers | pushes of others | dropped webhooks | webhooks at once | restarts ";
+    table += "| states | moves | ends landed | ends halted |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+    for Row { ways, bounds, states, moves, landed, halted } in rows {
         let Bounds { crashes, lost, foreign, dropped, webhooks, restarts } = bounds;
-        table += &format!("| {crashes} | {lost} | {foreign} | {dropped} | {webhooks} | {restarts} ");
+        let rules = match ways.rules {
+            Rules::None => "none",
+            Rules::UpToDate => "up to date",
+        };
+        let clock = match ways.clock {
+            Clock::Exact => "exact",
+            Clock::Coarse => "whole seconds",
+        };
+        table +=
+            &format!("| {rules} | {clock} | {crashes} | {lost} | {foreign} | {dropped} | {webhooks} | {restarts} ");
         table += &format!("| {states} | {moves} | {landed} | {halted} |\n");
     }
     let all: usize = rows.iter().map(|row| row.states).sum();
