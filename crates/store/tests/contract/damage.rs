@@ -247,6 +247,36 @@ async fn a_flipped_bit_is_refused_or_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_in_an_index_hides_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = large(dir.path()).await;
+    let written = contents(&store).await.unwrap();
+    store.close().await;
+    let mut conn = sqlite_file(dir.path()).await;
+    let query = "SELECT rootpage FROM sqlite_schema WHERE name IN ('inbox_pending', 'streams_by_wake')";
+    let pages: Vec<i64> = sqlx::query_scalar(query).fetch_all(&mut conn).await.unwrap();
+    sqlx::Connection::close(conn).await.unwrap();
+    assert_eq!(pages.len(), 2);
+    let copies = Copies::of(dir.path());
+    let mut dice = Dice(4);
+    let mut refused = 0;
+    for page in pages {
+        // What an index says grows from the end of its page.
+        for place in 0..60 {
+            let (byte, bit) = (usize::try_from(page).unwrap() * 4096 - 1 - place * 7, dice.below(8));
+            match reopened(&copies.spoilt(SQLITE, |content| content[byte] ^= 1 << bit)).await {
+                Ok(read) => assert!(read == written, "bit {bit} of byte {byte}: another state was read"),
+                Err(error) => {
+                    expect_clear(&error, "an index");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 40, "{refused} of 120");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_truncated_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = large(dir.path()).await;
