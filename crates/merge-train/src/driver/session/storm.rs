@@ -17,6 +17,7 @@ mod history;
 mod hub;
 mod run;
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +30,14 @@ use run::{Seen, Storm, Trace};
 
 /// How many seeds every run of the tests tries.
 const SEEDS: u64 = 200;
+
+/// All that can happen, and does in so many storms.
+#[rustfmt::skip]
+const KINDS: [&str; 29] = [
+    "Arrives", "ArrivesTwice", "IsLost", "Inbox", "Begin", "Answer", "Fail", "Tick", "Wait", "Weather", "ClearSky", "Compact",
+    "Kill", "KillDuring", "LoseEverything", "Push", "PushMain", "Fight", "Start", "Stop", "Close", "Reopen", "Retarget",
+    "Undeclare", "Declare", "Dismiss", "Approve", "Join", "Ci",
+];
 
 /// What came of one seed.
 struct Row {
@@ -62,6 +71,20 @@ fn whatever_happens_in_whatever_order_each_pull_request_lands_once_and_every_tra
     }
     let failed: Vec<String> = rows.iter().filter_map(Row::failure).collect();
     assert!(failed.is_empty(), "{} of {} seeds:\n{}", failed.len(), rows.len(), failed.join("\n\n"));
+    let kinds = kinds(&rows);
+    println!("what happened how often: {kinds:?}");
+    if rows.len() as u64 >= SEEDS {
+        let never: Vec<&str> = KINDS.into_iter().filter(|kind| !kinds.contains_key(*kind)).collect();
+        assert!(never.is_empty(), "these never happened: {never:?}");
+    }
+}
+
+fn kinds(rows: &[Row]) -> BTreeMap<&str, usize> {
+    let mut all = BTreeMap::new();
+    for (kind, times) in rows.iter().filter_map(|row| row.seen.as_ref().ok()).flat_map(|seen| &seen.kinds) {
+        *all.entry(kind.as_str()).or_default() += times;
+    }
+    all
 }
 
 #[test]

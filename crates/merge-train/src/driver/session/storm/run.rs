@@ -1,6 +1,6 @@
 //! The storm itself: one step at a time, each drawn from the seed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fastrand::Rng;
@@ -56,6 +56,18 @@ enum Fate {
     IsLost,
 }
 
+impl Step {
+    /// What it is to whoever counts.
+    fn kind(self) -> String {
+        let text = match self {
+            Self::Mail(_, fate) => format!("{fate:?}"),
+            Self::Deed(deed) => format!("{deed:?}"),
+            step => format!("{step:?}"),
+        };
+        text.split('(').next().unwrap_or_default().to_owned()
+    }
+}
+
 /// How a process ended.
 #[derive(PartialEq)]
 enum End {
@@ -74,6 +86,8 @@ pub struct Seen {
     pub left: Vec<String>,
     /// Every event in the log.
     pub events: Vec<String>,
+    /// How often each kind of step was taken.
+    pub kinds: BTreeMap<String, usize>,
 }
 
 pub struct Storm {
@@ -93,6 +107,7 @@ pub struct Storm {
     trace: Trace,
     lives: usize,
     steps: usize,
+    kinds: BTreeMap<String, usize>,
     bell: Bell,
 }
 
@@ -125,6 +140,7 @@ impl Storm {
             trace,
             lives: 0,
             steps: 0,
+            kinds: BTreeMap::new(),
             bell: Bell::default(),
         }
     }
@@ -228,6 +244,7 @@ impl Storm {
 
     async fn take(&mut self, session: &mut Session<'_>, daemon: &Daemon, step: Step) -> End {
         self.note(&format!("{step:?}"));
+        *self.kinds.entry(step.kind()).or_default() += 1;
         match step {
             Step::Mail(at, fate) => self.carry(daemon, at, fate).await,
             Step::Inbox => self.open_inbox(session).await,
@@ -342,7 +359,7 @@ impl Storm {
 
     pub(super) fn seen(self, starts: usize, left: Vec<String>, events: Vec<String>) -> (Hub, Seen) {
         let (squashes, lives, steps) = (self.history.squashes, self.lives, self.steps);
-        (self.hub, Seen { squashes, lives, steps, starts, left, events })
+        (self.hub, Seen { squashes, lives, steps, starts, left, events, kinds: self.kinds })
     }
 }
 
