@@ -98,7 +98,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     stopping.cancel();
     let _ = tokio::time::timeout_at(deadline, serving).await;
     driver.stop(deadline.saturating_duration_since(Instant::now())).await;
-    let _ = tokio::time::timeout(Duration::from_secs(1), async { (watch.await, drive.await, upkeep.await, discovery.await) }).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), async {
+        (watch.await, drive.await, upkeep.await, discovery.await)
+    })
+    .await;
     counting.abort();
     store.close().await;
     tracing::info!("all is stored; goodbye");

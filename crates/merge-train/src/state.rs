@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use store::{Owner, Store, layout};
+use merge_train_core::ids::StreamId;
+use merge_train_core::repo::{Event, SyncReason};
+use store::{NewEvent, Owner, Store, layout};
 
 use crate::config::{Config, Environment, Storage};
-use crate::{storage, telemetry};
+use crate::{clock, storage, telemetry};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -55,7 +57,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Command::Import { dir } => {
             let config = config()?;
             let store = storage::open(&config, &config.storage()?, &this_command()).await?;
-            let imported = layout::import(store.as_ref(), &dir).await;
+            let imported = layout::import_with(store.as_ref(), &dir, look_again).await;
             store.close().await;
             let summary = imported.context("nothing was imported")?;
             for warning in &summary.warnings {
@@ -67,6 +69,13 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Command::Verify { json } => verify::run(open_to_read(&config()?).await?.as_ref(), json).await?,
     }
     Ok(())
+}
+
+/// However fresh an export is, GitHub may have gone on since: the trains wait until all is read again.
+fn look_again(stream: &StreamId) -> Option<NewEvent> {
+    let StreamId::Repo(_) = stream else { return None };
+    let event = Event::SyncRequested { reason: SyncReason::Behind };
+    Some(NewEvent { ts: clock::now(), data: serde_json::to_string(&event).expect("an event is JSON") })
 }
 
 async fn open_to_read(config: &Config) -> anyhow::Result<Arc<dyn Store>> {

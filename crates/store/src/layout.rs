@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use merge_train_core::ids::StreamId;
 
-use crate::{ImportedStream, Store};
+use crate::{ImportedStream, NewEvent, Store};
 
 pub use read::read;
 pub use write::export;
@@ -121,13 +121,25 @@ pub struct Summary {
 
 /// Reads all of an export, and only then brings it in, all or nothing.
 pub async fn import(store: &dyn Store, dir: &Path) -> Result<Summary, Error> {
-    let Parsed { streams, warnings } = read(dir)?;
+    import_with(store, dir, |_| None).await
+}
+
+/// The same, with one more event at the end of each stream that `last` has one for.
+pub async fn import_with(
+    store: &dyn Store,
+    dir: &Path,
+    last: impl Fn(&StreamId) -> Option<NewEvent>,
+) -> Result<Summary, Error> {
+    let Parsed { mut streams, warnings } = read(dir)?;
     let summary = Summary {
         streams: streams.len(),
         events: streams.iter().map(|stream| stream.events.len()).sum(),
         entries: streams.iter().map(|stream| stream.entries.len()).sum(),
         warnings,
     };
+    for stream in &mut streams {
+        stream.events.extend(last(&stream.stream));
+    }
     store.import(streams).await?;
     Ok(summary)
 }

@@ -156,6 +156,11 @@ fn declared(
         return;
     };
     if is_authoritative && pr.predecessor == Some(predecessor) {
+        if change == CommentChange::Created {
+            // A full look had found it before GitHub told of it.
+            plan.events.push(audited(comment, CommandOutcome::Done, "author"));
+            outbox::owe(state, comment.pr, Say::Acknowledge { comment: comment.id }, now, plan);
+        }
         return;
     }
     if pr.author != Some(comment.author) {

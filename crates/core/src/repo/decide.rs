@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
 use super::trains::{self, Stopping};
-use super::{Input, Plan, Request, Settings, commands, delivery, outbox, prune, reads};
+use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, prune, reads};
 use crate::inbox::Key;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
@@ -117,9 +117,20 @@ fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -
 fn resume(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let idle_for = state.touched_at.map(|at| now.duration_since(at));
-    if state.sync.last.is_some() && state.sync.wanted.is_none() && idle_for > Some(settings.staleness_threshold) {
-        reads::request_sync(state, SyncReason::Stale, &mut plan);
-        return plan;
+    if idle_for > Some(settings.staleness_threshold) {
+        match &state.sync.wanted {
+            None if state.sync.last.is_some() => {
+                reads::request_sync(state, SyncReason::Stale, &mut plan);
+                return plan;
+            }
+            // What was listed then is as old as all the rest.
+            Some((reason, _)) if state.sync.unread.is_some() => {
+                plan.events.push(Event::SyncRequested { reason: *reason });
+                plan.effects.push(Effect::Survey);
+                return plan;
+            }
+            None | Some(_) => {}
+        }
     }
     let is_unseen = state.sync.last.is_none() && state.sync.wanted.is_none();
     if is_unseen && !(state.prs.is_empty() && state.active_trains.is_empty()) {

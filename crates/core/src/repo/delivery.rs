@@ -163,6 +163,14 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         if is_overtaken {
             return;
         }
+        // GitHub's time has whole seconds: which of two heads of one second is the later, only GitHub can tell.
+        let is_tie = heard == Heard::Now && pull.updated_at == known_at && pull.state == PullState::Open;
+        if is_tie && pull.head_sha != known.head_sha && !known.replaced.contains(&pull.head_sha) {
+            if !state.wanted.contains_key(&pull.number) {
+                reads::want_pull(pull.number, WantReason::HeadDiffers, None, plan);
+            }
+            return;
+        }
     }
     // A message that speaks of a head which merge-train's own push replaced was overtaken by it.
     let is_replaced = |known: &&super::CachedPr| {

@@ -119,12 +119,12 @@ enum Order {
 
 /// What a comment orders, the last if it is more, and when.
 fn order(comment: &CommentFacts) -> Option<(Order, Timestamp)> {
-    let orders = command::parse_all(&comment.body).into_iter().filter_map(|said| match said {
+    let mut orders = command::parse_all(&comment.body).into_iter().filter_map(|said| match said {
         Said::Command(Command::Start) => Some(Order::Start),
         Said::Command(command) if command.is_stop() => Some(Order::Stop),
         _ => None,
     });
-    Some((orders.last()?, comment.created_at))
+    Some((orders.next_back()?, comment.created_at))
 }
 
 /// What the comments under a pull request show of the train that began there. Only the bot's own are believed.
