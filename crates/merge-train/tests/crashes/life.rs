@@ -9,7 +9,7 @@ use crate::scenario::Scenario;
 use crate::verify::{Records, Seen};
 
 /// Long enough for a machine under load.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(240);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Every so many looks, what GitHub could not deliver is sent again.
 const REDELIVER_EVERY: u32 = 10;
@@ -122,7 +122,7 @@ impl<'a> Life<'a> {
     async fn live(&mut self) {
         loop {
             let armed = self.arming();
-            let before = self.place.passed().len();
+            let (before, deaths) = (self.place.passed().len(), self.place.deaths().len());
             let lives = self.place.start_daemon(&armed).await.is_some();
             let ended_well = lives && self.content().await && self.place.stop_daemon().await;
             if let Some(case) = &self.last {
@@ -133,6 +133,7 @@ impl<'a> Life<'a> {
                 return;
             }
             self.place.bury();
+            assert_eq!(self.place.deaths().len(), deaths + 1, "it ended by itself:\n{}", self.place.log());
             self.records.after_a_crash(&self.place).await;
             self.died();
         }

@@ -21,7 +21,7 @@ use crate::table::{Outcome, Table};
 /// So many lives at once: most of the time each waits for something.
 const SIDE_BY_SIDE: usize = 6;
 /// Deaths in one life.
-const MOST_DEATHS: usize = 5;
+const MOST_DEATHS: usize = 8;
 
 const LEGEND: &str = "# Crash matrix\n\n\
     The daemon killed at each failpoint of each scenario: once / again during the recovery.\n\

@@ -138,7 +138,12 @@ impl Seen {
         }
         assert_eq!(self.trees.len(), reference.trees.len(), "the branches: {:?}", self.trees);
         assert_eq!(self.notes, reference.notes, "what was said");
-        assert_eq!(self.reactions, reference.reactions, "the reactions");
+        // Whoever is read before being heard of is believed, and not thanked.
+        let is_declaration = |(_, body, _): &&(String, String, String)| body.contains("predecessor");
+        let missing: Vec<_> =
+            reference.reactions.difference(&self.reactions).filter(|one| !is_declaration(one)).collect();
+        let besides: Vec<_> = self.reactions.difference(&reference.reactions).collect();
+        assert!(missing.is_empty() && besides.is_empty(), "reactions missing: {missing:?}, besides: {besides:?}");
     }
 }
 
