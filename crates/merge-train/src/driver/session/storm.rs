@@ -33,8 +33,8 @@ const SEEDS: u64 = 200;
 
 /// All that can happen, and does in so many storms.
 #[rustfmt::skip]
-const KINDS: [&str; 29] = [
-    "Arrives", "ArrivesTwice", "IsLost", "Inbox", "Begin", "Answer", "Fail", "Tick", "Wait", "Weather", "ClearSky", "Compact",
+const KINDS: [&str; 30] = [
+    "Arrives", "ArrivesTwice", "IsLost", "AllMail", "Inbox", "Begin", "Answer", "Fail", "Tick", "Wait", "Weather", "ClearSky", "Compact",
     "Kill", "KillDuring", "LoseEverything", "Push", "PushMain", "Fight", "Start", "Stop", "Close", "Reopen", "Retarget",
     "Undeclare", "Declare", "Dismiss", "Approve", "Join", "Ci",
 ];

@@ -66,7 +66,7 @@ impl Storm {
 
     /// Lets everything happen that can happen, until nothing is owed to anybody.
     async fn come_to_rest(&mut self, session: &mut Session<'_>, daemon: &Daemon) {
-        let begun = self.hub.time.ms();
+        let mut begun = self.hub.time.ms();
         for _ in 0..MOST_TICKS {
             self.work_off(session, daemon).await;
             self.crew.content(&mut self.hub, &mut self.history).await;
@@ -74,8 +74,17 @@ impl Storm {
             if !self.mail.is_empty() {
                 continue;
             }
-            if at_rest(session) && self.hub.time.ms() - begun > LONG_ENOUGH_MS {
-                return;
+            if self.hub.time.ms() - begun > LONG_ENOUGH_MS {
+                if at_rest(session) {
+                    return;
+                }
+                // A train may wait for people, and then says for whom.
+                if self.crew.meddled {
+                    self.note("people mend what they did");
+                    self.crew.repent(&mut self.hub, &mut self.history).await;
+                    self.look(session).await;
+                }
+                begun = self.hub.time.ms();
             }
             self.note("Tick");
             self.tick(session).await;
@@ -84,7 +93,8 @@ impl Storm {
         panic!("it does not come to rest:\n{}", shown(session));
     }
 
-    async fn work_off(&mut self, session: &mut Session<'_>, daemon: &Daemon) {
+    /// Every webhook arrives, and everything that is asked for is done.
+    pub(super) async fn work_off(&mut self, session: &mut Session<'_>, daemon: &Daemon) {
         loop {
             while !self.mail.is_empty() {
                 self.deliver(daemon, 0).await;

@@ -68,7 +68,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Opens the stack, and has its train started.
+    /// Opens the stack.
     pub async fn gather(hub: &mut Hub, forecast: &Forecast) -> Self {
         let rules = forecast.rules;
         protect(hub, rules).await;
@@ -93,7 +93,6 @@ impl Crew {
                 hub.approve(number).await;
             }
         }
-        hub.says(crew.numbers[0], "@merge-train start").await;
         crew
     }
 
@@ -246,7 +245,7 @@ impl Crew {
             Verdict::Success => (json!({ "conclusion": "success" }), "success"),
         };
         hub.check(sha, said).await;
-        history.verdicts.insert(sha.to_owned(), name.to_owned());
+        history.judged(sha, name);
     }
 
     /// CI passes on every head that it has not passed on, and who was dismissed is approved again.
@@ -259,7 +258,7 @@ impl Crew {
             if self.dismissed.remove(&at) {
                 hub.approve(number).await;
             }
-            if self.rules.ci && history.verdicts.get(head).map(String::as_str) != Some("success") {
+            if self.rules.ci && !history.has_passed(head) {
                 self.ci(hub, history, at, Verdict::Success).await;
             }
         }

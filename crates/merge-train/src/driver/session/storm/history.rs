@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::hub::{Edit, Hub, MAIN, SHARED, content_of, shared_at_first, text, with_line};
 
 const BOT: &str = "train-bot";
+const PASSED: &str = "success";
 
 /// All that is remembered to find fault with what comes next.
 pub struct History {
@@ -18,7 +19,9 @@ pub struct History {
     /// The branch of each pull request.
     branches: BTreeMap<u64, String>,
     /// What CI last said of each commit.
-    pub verdicts: BTreeMap<String, String>,
+    verdicts: BTreeMap<String, String>,
+    /// The commits on which it has passed.
+    passed: BTreeSet<String>,
     ci_is_required: bool,
     landed: BTreeSet<u64>,
     /// Where the default branch is, and the files that it should have there.
@@ -42,6 +45,7 @@ impl History {
             mark: Regex::new(r"<!-- merge-train-note [^>]* -->").expect("a pattern"),
             branches,
             verdicts: BTreeMap::new(),
+            passed: BTreeSet::new(),
             ci_is_required,
             landed: BTreeSet::new(),
             tip: hub.origin.clone(),
@@ -52,6 +56,19 @@ impl History {
             trains: BTreeMap::new(),
             squashes: 0,
         }
+    }
+
+    /// CI says this of a commit now.
+    pub fn judged(&mut self, commit: &str, verdict: &str) {
+        self.verdicts.insert(commit.to_owned(), verdict.to_owned());
+        if verdict == PASSED {
+            self.passed.insert(commit.to_owned());
+        }
+    }
+
+    /// Whether CI is content with a commit.
+    pub fn has_passed(&self, commit: &str) -> bool {
+        self.verdicts.get(commit).is_some_and(|verdict| verdict == PASSED)
     }
 
     /// There is a pull request more.
@@ -133,8 +150,8 @@ impl History {
         assert_eq!(pull["base"]["ref"], MAIN, "#{number} landed elsewhere");
         let head = text(&pull["head"]["sha"]);
         if self.ci_is_required {
-            let verdict = self.verdicts.get(head).map(String::as_str);
-            assert_eq!(verdict, Some("success"), "#{number} landed at {head} before ci had passed");
+            let verdict = self.verdicts.get(head);
+            assert!(self.passed.contains(head), "#{number} landed at {head}, of which ci says {verdict:?}");
         }
     }
 

@@ -29,6 +29,8 @@ pub type Trace = Arc<Mutex<Vec<String>>>;
 enum Step {
     /// The webhook at this place in the bag.
     Mail(usize, Fate),
+    /// All webhooks that are under way, in their order.
+    AllMail,
     /// The worker looks into its inbox.
     Inbox,
     Begin(EffectKey),
@@ -166,6 +168,14 @@ impl Storm {
 
     async fn live(&mut self, daemon: &Daemon) -> End {
         let mut session = self.open(daemon).await;
+        if self.lives == 1 {
+            // Most storms break when everything is known, so that they strike the train and not what comes before it.
+            if self.rng.u8(0..4) > 0 {
+                self.work_off(&mut session, daemon).await;
+            }
+            self.hub.says(self.crew.numbers[0], "@merge-train start").await;
+            self.look(&session).await;
+        }
         while self.steps < self.forecast.steps {
             self.steps += 1;
             let step = self.draw(&session, daemon);
@@ -210,6 +220,7 @@ impl Storm {
             choices.push((30, Step::Mail(any, Fate::Arrives)));
             choices.push((10, Step::Mail(any, Fate::ArrivesTwice)));
             choices.push((10, Step::Mail(any, Fate::IsLost)));
+            choices.push((60, Step::AllMail));
         }
         if self.inbox_waits {
             choices.push((140, Step::Inbox));
@@ -217,10 +228,10 @@ impl Storm {
         for (key, stage) in daemon.gate.under_way() {
             match stage {
                 Stage::Asked => {
-                    choices.extend([(80, Step::Begin(key)), (8, Step::Fail(key))]);
-                    choices.push((4, Step::KillDuring(key, self.rng.u64(1..6))));
+                    choices.extend([(120, Step::Begin(key)), (8, Step::Fail(key))]);
+                    choices.push((6, Step::KillDuring(key, self.rng.u64(1..6))));
                 }
-                Stage::Done => choices.extend([(80, Step::Answer(key)), (8, Step::Fail(key))]),
+                Stage::Done => choices.extend([(120, Step::Answer(key)), (8, Step::Fail(key))]),
                 Stage::CalledOff => choices.push((80, Step::Answer(key))),
             }
         }
@@ -247,6 +258,11 @@ impl Storm {
         *self.kinds.entry(step.kind()).or_default() += 1;
         match step {
             Step::Mail(at, fate) => self.carry(daemon, at, fate).await,
+            Step::AllMail => {
+                while !self.mail.is_empty() {
+                    self.deliver(daemon, 0).await;
+                }
+            }
             Step::Inbox => self.open_inbox(session).await,
             Step::Begin(key) => self.begin(daemon, key).await,
             Step::Answer(key) => {
