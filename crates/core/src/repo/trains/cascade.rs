@@ -76,6 +76,10 @@ impl Standpoint<'_> {
         if let Some(moved) = self.moved(train, pr) {
             return moved;
         }
+        if self.is_unchecked(current, pr) {
+            // CI began again on the head that was found ready.
+            return Next::Change(self.enter(train, CascadePhase::Idle));
+        }
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         Next::Do(Work::Expect { pull: current, head: pr.head_sha.clone(), default })
     }

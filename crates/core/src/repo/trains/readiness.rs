@@ -125,6 +125,11 @@ impl Standpoint<'_> {
         }
     }
 
+    /// Whether it is known by now that CI is not content with this head.
+    pub(super) fn is_unchecked(&self, current: PrNumber, pr: &CachedPr) -> bool {
+        matches!(self.ci(current, pr), Some(Readiness::Wait(_)))
+    }
+
     /// What CI still owes for this head. Whatever GitHub's merge state says: it can be an echo of the head before.
     fn ci(&self, current: PrNumber, pr: &CachedPr) -> Option<Readiness> {
         let required = self.state.rules.known.as_ref().and_then(|(policy, _)| policy.required_checks.as_ref());
