@@ -30,6 +30,7 @@ use merge_train_core::repo::Event;
 
 const REACHED: &str = "MERGE_TRAIN_FAILPOINTS_REACHED";
 /// What is reached with every point.
+#[allow(dead_code, reason = "without the feature, `fail_point!` leaves out whatever it is given")]
 const ANY: &str = "any";
 /// git is at it; GitHub's answers meanwhile are those about its token.
 const PUSH: &str = "push";
@@ -121,6 +122,7 @@ fn note(line: &str) {
     }
 }
 
+#[allow(dead_code, reason = "as above")]
 fn die(point: &str) {
     note(&format!("killed at {point}"));
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
