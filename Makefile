@@ -15,7 +15,7 @@ test: setup ## Run every test, with a PostgreSQL that is started for it and gone
 	  set -x; scripts/with-postgres $(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc; \
 	else \
 	  set -x; scripts/with-postgres $(CARGO) test --workspace --no-fail-fast; \
-	fi
+	fi; status=$$?; set +x; scripts/tables; exit $$status
 
 SEEDS ?= 1000
 storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1000, or SEEDS=200..400.

@@ -134,9 +134,9 @@ async fn whatever_bit_of_its_database_flips_a_train_is_as_it_was_or_the_daemon_r
         let mut bad = good.clone();
         // Every fourth time the file ends there instead.
         if round % 4 == 0 {
-            bad.truncate(byte)
+            bad.truncate(byte);
         } else {
-            bad[byte] ^= 1 << bit
+            bad[byte] ^= 1 << bit;
         }
         std::fs::write(dir.join("merge-train.sqlite"), bad).expect("written");
         match goes_on_from(&dir).await {
