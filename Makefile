@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := help
-.PHONY: help setup test storm lint fmt demo bench
+.PHONY: help setup test storm matrix lint fmt demo bench
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,10 @@ storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1
 	@scripts/setup build
 	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --bin merge-train storm:: -- --nocapture
 	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --test storms -- --nocapture
+
+matrix: ## Kill the daemon at every failpoint of every story, once and twice, each time in a life of its own (an hour).
+	@scripts/setup build
+	MERGE_TRAIN_TEST_MATRIX=whole $(CARGO) test --package merge-train --test crashes -- --nocapture
 
 lint: ## Check format and lints.
 	@scripts/setup build
