@@ -35,6 +35,7 @@ fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: 
                 | Event::PredecessorDeclared { .. }
                 | Event::PrStateChanged { .. }
                 | Event::PrMerged { .. }
+                | Event::RepositoryListed { .. }
                 | Event::SyncCompleted {}
         )
     };

@@ -42,11 +42,14 @@ async fn stale_approvals_dismissed_by_a_ruleset() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_that_may_not_be_read_are_warned_of_and_the_train_starts() {
-    let world = Trains::new().await;
+    let mut world = Trains::new().await;
     let app = world.control(Method::GET, "/app", json!(null)).await;
     let mut permissions = app["permissions"].as_object().expect("an object").clone();
     permissions.remove("administration");
     world.control(Method::PATCH, "/app", json!({ "permissions": permissions })).await;
+    // The token that it has is still of the app as it was.
+    world.kill().await;
+    world.restart().await;
     let [one] = world.stack([("one", "main")]).await;
     world.start(one).await;
     world.told(one, "⚠️ Unable to verify branch protection settings (missing permissions).").await;

@@ -21,7 +21,7 @@ pub(super) fn of_git(error: git::Error) -> Failure {
         git::Error::Cancelled => FailureKind::Transient,
         // A disk that is full, too many open files: whoever looks after the machine is told by the log.
         git::Error::Io { .. } => FailureKind::Transient,
-        git::Error::Failed { stderr, .. } if broke_off(stderr) => FailureKind::Transient,
+        git::Error::Failed { stderr, .. } if broke_off(stderr) || lacked_room(stderr) => FailureKind::Transient,
         error if error.is_transient() => FailureKind::Transient,
         _ => FailureKind::Permanent,
     };
@@ -47,6 +47,20 @@ fn broke_off(stderr: &str) -> bool {
     FETCH_FAILED.iter().any(|words| stderr.contains(words))
 }
 
+/// The machine had no room for what git wanted to write, or git's own upkeep swept the folder away that it was to go into: the
+/// repository has nothing to do with it.
+fn lacked_room(stderr: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "unable to create temporary file",
+        "unable to create temporary object directory",
+        "No space left on device",
+        "Disk quota exceeded",
+        "Cannot allocate memory",
+        "Too many open files",
+    ];
+    WORDS.iter().any(|words| stderr.contains(words))
+}
+
 pub(super) fn transient(reason: impl Into<String>) -> Failure {
     Failure { reason: reason.into(), kind: FailureKind::Transient, retry_at: None }
 }
@@ -65,13 +79,15 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_that_could_not_fetch_what_it_lacks_is_tried_again() {
+    fn a_merge_that_could_not_fetch_or_write_what_it_needs_is_tried_again() {
         for stderr in [
             "fatal: unable to access 'http://127.0.0.1:1/o/r.git/': Empty reply from server",
             "fatal: unable to access 'http://127.0.0.1:1/o/r.git/': The requested URL returned error: 503",
             "error: RPC failed; curl 18 transfer closed with outstanding read data remaining",
             "fetch-pack: unexpected disconnect while reading sideband packet\nfatal: early EOF",
             "fatal: could not fetch 590bcfda19dc5d93da08fed7998fd7117e1afc2a from promisor remote",
+            "error: unable to create temporary file: No such file or directory\nfatal: failure to merge",
+            "error: unable to write file .git/objects/ab/cd: No space left on device",
         ] {
             assert_eq!(kind(stderr), FailureKind::Transient, "{stderr}");
         }
