@@ -61,12 +61,14 @@ pub(super) fn status_read(
         // Nobody can say that it shows more than is known.
         Err(_) | Ok(None) => {}
         Ok(Some(found)) => match shown(&draft.state, root, std::slice::from_ref(found)) {
-            Shown::Record { record, comment, updated_at } => {
+            Shown::Record { record, comment, updated_at } if is_ahead(&draft.state, &record) => {
                 adopt(draft, &Found { record: &record, comment, updated_at });
+                // What else is remembered is as old.
+                look_again(draft);
             }
             // A train that begins anew finds the last word on the one before in its comment.
             Shown::Closed { .. } if is_written => return over(draft, root),
-            Shown::Closed { .. } | Shown::ByAnother | Shown::Nothing => {}
+            Shown::Record { .. } | Shown::Closed { .. } | Shown::ByAnother | Shown::Nothing => {}
         },
     }
     if draft.state.details.get(&root).is_some_and(|detail| detail.status.doubted) {
@@ -79,6 +81,11 @@ fn over(draft: &mut Draft<'_>, root: PrNumber) {
     let reason = "its status comment says that it has ended".to_owned();
     draft.plan.cancels.push(root);
     draft.record(Event::TrainForgotten { root_pr: root, reason });
+    look_again(draft);
+}
+
+/// GitHub has gone on without what is remembered here: trains wait until all of it is read.
+fn look_again(draft: &mut Draft<'_>) {
     let mut looked = crate::repo::Plan::default();
     reads::request_sync(&draft.state, SyncReason::Behind, &mut looked);
     looked.events.into_iter().for_each(|event| draft.record(event));
