@@ -66,6 +66,7 @@ pub enum MergeState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeFacts {
     pub number: PrNumber,
+    pub is_open: bool,
     /// The head that GitHub knows; its merge state can still be that of the head before.
     pub head_sha: Sha,
     /// What it would be merged into.

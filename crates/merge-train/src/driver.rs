@@ -75,6 +75,7 @@ impl Driver {
 
     /// Looks after the workers until the driver is told to stop.
     pub async fn run(&self) {
+        self.begin().await;
         let mut look_over = every(LOOK_OVER);
         let mut sweep = every(SWEEP);
         let mut wakes = self.store.wakes();
@@ -84,6 +85,16 @@ impl Driver {
                 _ = look_over.tick() => self.look_over().await,
                 _ = sweep.tick() => self.sweep().await,
                 Ok(stream) = wakes.recv() => self.wake_stream(&stream),
+            }
+        }
+    }
+
+    /// Wakes every worker once: nobody knows what was missed while no process was there to hear of it.
+    async fn begin(&self) {
+        match self.store.streams(None).await {
+            Ok(streams) => streams.iter().for_each(|stream| self.wake_stream(&stream.stream)),
+            Err(error) => {
+                tracing::warn!(%error, "what is known could not be listed; each repository waits for its next event");
             }
         }
     }

@@ -57,7 +57,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Command::Import { dir } => {
             let config = config()?;
             let store = storage::open(&config, &config.storage()?, &this_command()).await?;
-            let imported = layout::import_with(store.as_ref(), &dir, look_again).await;
+            let imported = layout::import(store.as_ref(), &dir, look_again).await;
             store.close().await;
             let summary = imported.context("nothing was imported")?;
             for warning in &summary.warnings {

@@ -119,13 +119,9 @@ pub struct Summary {
     pub warnings: Vec<Warning>,
 }
 
-/// Reads all of an export, and only then brings it in, all or nothing.
-pub async fn import(store: &dyn Store, dir: &Path) -> Result<Summary, Error> {
-    import_with(store, dir, |_| None).await
-}
-
-/// The same, with one more event at the end of each stream that `last` has one for.
-pub async fn import_with(
+/// Reads all of an export, and only then brings it in, all or nothing; with one more event at the end of each stream that `last`
+/// has one for.
+pub async fn import(
     store: &dyn Store,
     dir: &Path,
     last: impl Fn(&StreamId) -> Option<NewEvent>,

@@ -30,7 +30,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
         | Event::MergeStateObserved { .. } => pull(state, event, ts),
         Event::MergeStateOutdated { prs } => {
             for pr in prs {
-                change(state, *pr, |pr| pr.merge_state_wanted_since = Some(ts));
+                change(state, *pr, |pr| pr.merge_state_wanted_since = pr.is_open().then_some(ts));
                 at_it(state, *pr, Detail::hear);
             }
         }

@@ -39,12 +39,14 @@ fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: 
                 | Event::SyncCompleted {}
         )
     };
-    let may_retarget =
-        matches!(input, Input::Delivery { delivery, .. } if delivery.action.as_deref() == Some("edited"));
+    let is_retarget = |event: &Event| match event {
+        Event::PrObserved { pr, base_ref, .. } => state.pr(*pr).is_some_and(|known| known.base_ref != *base_ref),
+        _ => false,
+    };
     trains::concern(state)
         || settings.auto_start
         || !state.commands.is_empty()
-        || may_retarget
+        || plan.events.iter().any(is_retarget)
         || matches!(input, Input::Asked { request: Request::StartTrain { .. } | Request::StopTrain { .. }, .. })
         || plan.events.iter().any(is_about_trains)
 }

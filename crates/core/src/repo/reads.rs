@@ -30,16 +30,22 @@ pub fn next_wake(state: &RepoState, settings: &Settings, after: Timestamp) -> Op
     let sync = state.sync.wanted.iter().filter_map(|(_, backoff)| backoff.retry_at);
     let pulls = state.wanted.values().filter_map(|wanted| wanted.backoff.retry_at);
     let merges = state.merge_reads.retry_at.filter(|_| !state.merge_wanted.is_empty());
-    let resync = state.sync.last.and_then(|last| last.checked_add(settings.resync_interval).ok());
+    let resync = next_sync(state, settings);
     let notes = outbox::retries(state).filter_map(|backoff| backoff.retry_at);
     let commands = state.commands.iter().filter_map(|given| given.backoff.retry_at);
     let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(resync);
     owed.chain(trains::wakes(state, settings)).filter(|at| *at > after).min()
 }
 
+/// When everything is looked at again, although nothing says that something was missed.
+fn next_sync(state: &RepoState, settings: &Settings) -> Option<Timestamp> {
+    state.sync.last?.checked_add(settings.resync_interval).ok()
+}
+
 /// When a worker must look again if what is owed is to be had, even where nobody works on the repository now.
-pub fn attention(state: &RepoState) -> Option<Timestamp> {
+pub fn attention(state: &RepoState, settings: &Settings) -> Option<Timestamp> {
     let now = state.touched_at.unwrap_or_default();
+    let resync = next_sync(state, settings).filter(|_| state.sync.wanted.is_none());
     let sync = state.sync.wanted.iter().map(|(_, backoff)| backoff);
     let pulls = state.wanted.values().map(|wanted| &wanted.backoff);
     let merges = (!state.merge_wanted.is_empty()).then_some(&state.merge_reads);
@@ -47,7 +53,7 @@ pub fn attention(state: &RepoState) -> Option<Timestamp> {
     let commands = state.commands.iter().map(|given| &given.backoff);
     let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands);
     let owed = owed.map(|backoff| backoff.retry_at.unwrap_or(now));
-    owed.chain(trains::need_a_worker(state).then_some(now)).min()
+    owed.chain(resync).chain(trains::need_a_worker(state).then_some(now)).min()
 }
 
 /// Everything that is owed and due.
@@ -296,6 +302,16 @@ pub(super) fn merge_states(
     let mut still_owed = state.merge_wanted.clone();
     let mut unsettled: Option<PrNumber> = None;
     let has_patience = state.merge_reads.attempts < UNSETTLED_ATTEMPTS;
+    let is_missed = |fact: &MergeFacts| {
+        let wanted_since = state.prs.get(&fact.number).and_then(|known| known.merge_state_wanted_since);
+        let is_answer = wanted_since.is_some_and(|since| since <= requested_at);
+        !fact.is_open && is_answer && !trains::is_landing(state, fact.number)
+    };
+    // Who has not heard of the end of one may not have heard of more, and the one explains the other.
+    let has_missed = facts.iter().any(is_missed);
+    if has_missed {
+        request_sync(state, SyncReason::Missed, &mut plan);
+    }
     for pr in prs {
         let Some(known) = state.prs.get(pr) else { continue };
         let Some(since) = known.merge_state_wanted_since else { continue };
@@ -319,9 +335,9 @@ pub(super) fn merge_states(
             // Asked before the last reason to ask.
             continue;
         }
-        if fact.head_sha != known.head_sha || fact.base_ref != known.base_ref {
-            // Of another head, or for another base: GitHub is behind, or we are. Its merge state is not about this.
-            if !state.wanted.contains_key(pr) {
+        if !fact.is_open || fact.head_sha != known.head_sha || fact.base_ref != known.base_ref {
+            // Not open, of another head, or for another base: GitHub is behind, or we are. Its merge state is not about this.
+            if !has_missed && !state.wanted.contains_key(pr) {
                 want_pull(*pr, WantReason::HeadDiffers, None, &mut plan);
             }
             unsettled = Some(*pr);

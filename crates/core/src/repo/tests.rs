@@ -89,6 +89,7 @@ pub(super) fn conversation(number: u64, comments: &[CommentFacts]) -> Conversati
 pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
     MergeFacts {
         number: pr(number),
+        is_open: true,
         head_sha: sha(number),
         base_ref: branch("main"),
         state,

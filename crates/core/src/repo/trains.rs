@@ -22,9 +22,9 @@ use super::event::Event;
 use super::state::RepoState;
 use super::{Effect, Failure, FailureKind, Input, Settings};
 use crate::ids::PrNumber;
-use crate::train::TrainRecord;
 use crate::train::detail::{Detail, Intended, is_live};
 use crate::train::work::Work;
+use crate::train::{CascadePhase, TrainRecord};
 
 pub(super) use halting::{Stopping, stop};
 pub(super) use polls::wakes;
@@ -65,6 +65,12 @@ pub(super) fn need_a_worker(state: &RepoState) -> bool {
     let is_live = state.active_trains.values().any(|train| is_live(train.state));
     let is_left = |detail: &Detail| detail.tidying.is_some() || detail.late || detail.status.closing.is_some();
     is_live || !state.starts.is_empty() || !state.outlived.is_empty() || state.details.values().any(is_left)
+}
+
+/// Whether a train lands it in this moment: then that train finds out by itself what became of it.
+pub(super) fn is_landing(state: &RepoState, pr: PrNumber) -> bool {
+    let is_last_step = |train: &TrainRecord| matches!(train.cascade_phase, CascadePhase::SquashPending { .. });
+    state.active_trains.values().any(|train| train.current_pr == pr && is_live(train.state) && is_last_step(train))
 }
 
 /// What an input means for the trains, beyond what it told about pull requests: `before` is the state without it.

@@ -18,7 +18,7 @@ const PULLS_PER_CALL: usize = 50;
 /// For a server that finds fifty with all their checks too much for one question.
 const PULLS_PER_SMALL_CALL: usize = 10;
 /// What every server knows.
-const PLAIN_FIELDS: &str = "number headRefOid baseRefName mergeStateStatus isDraft";
+const PLAIN_FIELDS: &str = "number state headRefOid baseRefName mergeStateStatus isDraft";
 
 /// The merge states of those pull requests that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,6 +93,7 @@ impl Manner {
 #[serde(rename_all = "camelCase")]
 struct Raw {
     number: PrNumber,
+    state: String,
     head_ref_oid: Sha,
     base_ref_name: BranchName,
     merge_state_status: String,
@@ -157,6 +158,7 @@ fn facts(raw: Raw) -> MergeFacts {
     let ci: CiFacts = raw.commits.ci_of(&raw.head_ref_oid);
     MergeFacts {
         number: raw.number,
+        is_open: raw.state == "OPEN",
         head_sha: raw.head_ref_oid,
         base_ref: raw.base_ref_name,
         state,

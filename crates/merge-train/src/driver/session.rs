@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
                 }
                 () = tokio::time::sleep_until(busy_at + self.shared.options.idle), if self.under_way.is_empty() => {
                     self.tidy_up().await?;
-                    self.shared.store.release(&self.lease, repo::attention(&self.state)).await?;
+                    self.shared.store.release(&self.lease, repo::attention(&self.state, &self.settings)).await?;
                     return Ok(End::Idle);
                 }
             }
@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
         }
         if !events.is_empty() || !settled.is_empty() {
             let appended = events.len() as u64;
-            let wake_at = repo::attention(&self.state);
+            let wake_at = repo::attention(&self.state, &self.settings);
             let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows: Vec::new(), wake_at, now };
             failpoint::append("before", told.iter().map(|(event, _)| event));
             self.shared.store.append(&self.lease, batch).await?;
@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
                 _ = renew.tick() => self.shared.store.renew(&self.lease, self.now()).await?,
             }
         }
-        self.shared.store.release(&self.lease, repo::attention(&self.state)).await?;
+        self.shared.store.release(&self.lease, repo::attention(&self.state, &self.settings)).await?;
         Ok(End::Stopping)
     }
 }

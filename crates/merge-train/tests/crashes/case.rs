@@ -61,12 +61,6 @@ impl Case {
         let nth = 1 + hash(&self.to_string()) % RECOVERY;
         armed("any", usize::try_from(nth).expect("a small number"))
     }
-
-    /// Whether two crashes at this point are tried in this scenario where not all are: each point has its turn in one.
-    pub fn has_its_turn(&self) -> bool {
-        let turn = hash(&self.point) % Scenario::ALL.len() as u64;
-        Scenario::ALL.iter().position(|scenario| *scenario == self.scenario).is_some_and(|at| at as u64 == turn)
-    }
 }
 
 impl fmt::Display for Case {

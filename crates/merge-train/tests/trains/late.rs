@@ -42,12 +42,12 @@ async fn a_pull_request_declared_between_freeze_and_merge_is_late_and_not_reconc
 #[tokio::test(flavor = "multi_thread")]
 async fn a_declaration_that_nobody_heard_is_found_by_polling() {
     let world = Trains::wish().config(POLLING).config(COMPARING).start().await;
-    let [one, two] = world.waiting([("one", "main"), ("two", "one")]).await;
+    let [one, two] = world.stack([("one", "main"), ("two", "one")]).await;
     let late = world.open("late", "one").await;
+    world.start(one).await;
+    world.landed(&[one, two]).await;
     world.fault(json!({ "kind": "drop_webhook", "match": { "event": "issue_comment.created" } })).await;
     world.declares(late, one).await;
-    world.ci_passes("ci").await;
-    world.landed(&[one, two]).await;
     world.retargeted(late).await;
     world.landed(&[late]).await;
     world.finish().await;

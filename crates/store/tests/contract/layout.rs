@@ -100,7 +100,7 @@ pub async fn an_export_reads_back_into_an_empty_store(world: World) {
 
     // Into either database and out again: the same, to the byte.
     for other in [World::sqlite().await, World::postgres().await] {
-        let imported = layout::import(&*other.store, &dir).await.unwrap();
+        let imported = layout::import(&*other.store, &dir, |_| None).await.unwrap();
         assert_eq!(imported, summary);
         let again = other.scratch();
         layout::export(&*other.store, &again).await.unwrap();
@@ -128,7 +128,7 @@ pub async fn an_import_into_a_store_that_has_the_stream_is_refused(world: World)
     layout::export(&*world.store, &dir).await.unwrap();
     let other = World::sqlite().await;
     other.lease("repo:globex/young", "a", at(0)).await;
-    let refused = layout::import(&*other.store, &dir).await.unwrap_err();
+    let refused = layout::import(&*other.store, &dir, |_| None).await.unwrap_err();
     assert!(matches!(refused, Error::Store(store::Error::Exists { .. })), "{refused:?}");
     assert!(refused.to_string().contains("repo:globex/young"), "{refused}");
     assert_eq!(other.store.streams(None).await.unwrap().len(), 1, "nothing else was brought in");
@@ -138,7 +138,7 @@ pub async fn a_broken_export_imports_nothing(world: World) {
     let dir = world.scratch();
     write_repo(&dir.join("acme/good"), "0", "", &[(1, STARTED)]);
     write_repo(&dir.join("acme/bad"), "0", "", &[(1, STARTED), (3, STOPPED)]);
-    let refused = layout::import(&*world.store, &dir).await.unwrap_err();
+    let refused = layout::import(&*world.store, &dir, |_| None).await.unwrap_err();
     let text = refused.to_string();
     assert!(text.contains("acme/bad/events.0.log, line 2: event 3 where 2 should be"), "{text}");
     assert_eq!(world.store.streams(None).await.unwrap(), []);

@@ -106,6 +106,8 @@ pub enum SyncReason {
     Periodic,
     Stale,
     TooManyMisses,
+    /// A pull request is not open any more, and nobody said so.
+    Missed,
     /// Somebody asked for it.
     Operator,
     /// GitHub knows more of a train than is remembered here.

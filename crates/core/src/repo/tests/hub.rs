@@ -175,16 +175,16 @@ impl Hub {
             }
             Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(self.facts(pr.get()))) },
             Effect::ReadMergeStates { prs } => {
-                let fact = |pr: &PrNumber| MergeFacts {
-                    head_sha: self.pulls[&pr.get()].head.clone(),
-                    base_ref: self.pulls[&pr.get()].base.clone(),
-                    ..merge_facts(pr.get(), MergeState::Clean)
+                let fact = |pr: &PrNumber| {
+                    let HubPull { head, base, landed, closed, .. } = &self.pulls[&pr.get()];
+                    MergeFacts {
+                        is_open: landed.is_none() && !closed,
+                        head_sha: head.clone(),
+                        base_ref: base.clone(),
+                        ..merge_facts(pr.get(), MergeState::Clean)
+                    }
                 };
-                let is_open = |pr: &&PrNumber| {
-                    let HubPull { landed, closed, .. } = &self.pulls[&pr.get()];
-                    landed.is_none() && !closed
-                };
-                let result = Ok(prs.iter().filter(is_open).map(fact).collect());
+                let result = Ok(prs.iter().map(fact).collect());
                 Input::MergeStates { prs, requested_at, result }
             }
             Effect::Say { note, say, .. } => {

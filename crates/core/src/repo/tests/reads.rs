@@ -100,6 +100,19 @@ fn the_merge_state_of_another_head_is_not_believed() {
 }
 
 #[test]
+fn where_one_has_ended_and_nobody_said_so_everything_is_looked_at_once() {
+    let mut worker = Worker::ready(&[pull(1), pull(2)]);
+    let ended = MergeFacts { is_open: false, ..merge_facts(1, MergeState::Unknown) };
+    let retargeted = MergeFacts { base_ref: branch("elsewhere"), ..merge_facts(2, MergeState::Clean) };
+    let facts = || Ok(vec![ended.clone(), retargeted.clone()]);
+    let prs = || vec![pr(1), pr(2)];
+    let plan = worker.feed(&Input::MergeStates { prs: prs(), requested_at: at(0), result: facts() });
+    assert_eq!(plan.effects, [Effect::Survey]);
+    let plan = worker.feed(&Input::MergeStates { prs: prs(), requested_at: at(0), result: facts() });
+    assert_eq!(plan.effects, [], "it is under way");
+}
+
+#[test]
 fn a_merge_state_that_github_has_not_computed_is_asked_for_again_with_patience_but_not_for_ever() {
     let mut worker = Worker::ready(&[pull(1)]);
     let mut asked = 0;
@@ -146,10 +159,14 @@ fn a_full_look_can_be_asked_for_and_is_not_begun_twice() {
 #[test]
 fn a_repository_that_is_owed_something_is_looked_at_although_nothing_comes_in() {
     let mut worker = Worker::ready(&[]);
-    assert_eq!(attention(&worker.state), None, "it can wait for its next event");
+    assert_eq!(attention(&worker.state, &worker.settings), Some(at(3_600)), "the hourly look");
     worker.heard("pull_request_review_comment", None, Happening::ReviewTalk { pr: pr(8) });
-    assert_eq!(attention(&worker.state), Some(at(0)), "at once: the fetch may have died with its worker");
+    assert_eq!(
+        attention(&worker.state, &worker.settings),
+        Some(at(0)),
+        "at once: the fetch may have died with its worker"
+    );
     worker.clock = 5;
     worker.feed(&Input::Fetched { pr: pr(8), requested_at: at(0), result: Err(transient("502")) });
-    assert_eq!(attention(&worker.state), Some(at(6)));
+    assert_eq!(attention(&worker.state, &worker.settings), Some(at(6)));
 }

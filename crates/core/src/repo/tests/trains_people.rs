@@ -271,6 +271,19 @@ fn a_stack_that_starts_by_itself_and_is_refused_is_told_so_once() {
 }
 
 #[test]
+fn another_base_is_told_of_however_it_is_found() {
+    let mut yard = Yard::new(&[0, 1]);
+    let (prs, requested_at) = (vec![pr(2)], at(yard.worker.clock));
+    let fact = MergeFacts { base_ref: branch("main"), ..merge_facts(2, MergeState::Clean) };
+    yard.worker.feed(&Input::MergeStates { prs, requested_at, result: Ok(vec![fact]) });
+    let retargeted = PullFacts { updated_at: at(yard.worker.clock + 5), ..pull(2) };
+    yard.worker.clock += 6;
+    let requested_at = at(yard.worker.clock);
+    yard.worker.feed(&Input::Fetched { pr: pr(2), requested_at, result: Ok(Some(retargeted)) });
+    assert!(yard.notes(2).iter().any(|note| note.contains("PR #2 was retargeted to `main`")), "{:?}", yard.notes(2));
+}
+
+#[test]
 fn a_descendant_that_was_behind_is_looked_at_again_before_the_train_is_ended_for_it() {
     let mut yard = Yard::new(&[0, 1]);
     let (prs, requested_at) = (vec![pr(2)], at(yard.worker.clock));

@@ -171,7 +171,7 @@ impl Standpoint<'_> {
     }
 
     /// Whether a descendant has landed already: the train that is resumed had come further than what is remembered of it.
-    fn is_further(&self, pr: &CachedPr) -> bool {
+    pub(super) fn is_further(&self, pr: &CachedPr) -> bool {
         matches!(pr.state, PrState::Merged { .. }) && Some(&pr.base_ref) == self.state.default_branch.as_ref()
     }
 

@@ -3,13 +3,14 @@
 //! They get at once what a descendant gets step by step: the predecessor's head, the relation to its squash, and what came
 //! after it. Until then they must not land.
 
+use super::recover::landed_below;
 use super::{Change, Draft, Next, Standpoint};
 use crate::ids::PrNumber;
 use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::train::TrainState;
 use crate::train::texts::{declare, halt};
 use crate::train::work::{Landed, Step, Work};
+use crate::train::{TrainRecord, TrainState};
 
 /// Finds them. Where a train landed the predecessor they follow it; else they are only brought into order.
 pub(super) fn find(draft: &mut Draft<'_>) {
@@ -82,17 +83,26 @@ fn is_promised(state: &RepoState, number: PrNumber, pr: &CachedPr) -> bool {
             || train.cascade_phase.frozen_descendants().contains(&number)
             // The train is still at its predecessor, and hands over when it is done there. One that was stopped leaves it alone.
             || Some(train.current_pr) == pr.predecessor
+            || pr.predecessor.is_some_and(|below| is_next(train, below))
     })
 }
 
+/// Whether a train goes on with it, or finds that it had done so.
+fn is_next(train: &TrainRecord, number: PrNumber) -> bool {
+    let phase = &train.cascade_phase;
+    phase.frozen_descendants().contains(&number) && !phase.skipped().contains(&number)
+}
+
+/// Whether a train landed what it stands on, or would have: one that is further down finds all in between landed.
 fn follows_a_train(state: &RepoState, number: PrNumber) -> bool {
-    let below = state.prs.get(&number).and_then(|pr| pr.predecessor).and_then(|below| state.prs.get(&below));
-    let Some(root) = below.and_then(|below| below.landed_by) else { return false };
+    let goes_on = |train: &TrainRecord| matches!(train.state, TrainState::Running | TrainState::WaitingCi);
+    let below = landed_below(state, number);
+    if state.active_trains.values().any(|train| below.contains(&train.current_pr) && goes_on(train)) {
+        return true;
+    }
+    let landed_by = below.first().and_then(|below| state.prs.get(below)).and_then(|below| below.landed_by);
     // A train that is not listed any more came to its end.
-    state
-        .active_trains
-        .get(&root)
-        .is_none_or(|train| matches!(train.state, TrainState::Running | TrainState::WaitingCi))
+    landed_by.is_some_and(|root| state.active_trains.get(&root).is_none_or(goes_on))
 }
 
 impl Standpoint<'_> {

@@ -292,11 +292,8 @@ fn complete_fan_outs(draft: &mut Draft<'_>) {
     let parted: Vec<(PrNumber, CascadePhase)> =
         trains.values().filter(has_parted).map(|train| (train.original_root_pr, train.cascade_phase.clone())).collect();
     for (old_root, phase) in parted {
-        let is_left = |number: &&PrNumber| {
-            let is_ours = draft.state.pr(**number).is_some_and(CachedPr::is_ours);
-            is_ours && !phase.skipped().contains(number)
-        };
-        let all: Vec<PrNumber> = phase.frozen_descendants().iter().filter(is_left).copied().collect();
+        let aboard = phase.frozen_descendants().iter().filter(|number| !phase.skipped().contains(number));
+        let all = first_unlanded(&draft.state, aboard.copied().collect());
         let is_missing = |number: &PrNumber| !draft.state.active_trains.contains_key(number);
         let new_roots: Vec<PrNumber> = all.iter().copied().filter(is_missing).collect();
         let text = notice::fan_out_completed(&all);
@@ -304,6 +301,20 @@ fn complete_fan_outs(draft: &mut Draft<'_>) {
         draft.record(Event::FanOutCompleted { old_root, new_roots, original_root_pr: old_root });
         draft.record(Event::MergeStateOutdated { prs: all });
     }
+}
+
+/// Of these what is open; and of what landed by a train that nothing shows any more, what stood on it.
+fn first_unlanded(state: &RepoState, mut candidates: Vec<PrNumber>) -> Vec<PrNumber> {
+    let mut index = 0;
+    while let Some(number) = candidates.get(index).copied() {
+        index += 1;
+        if state.pr(number).is_some_and(has_landed) && !state.active_trains.contains_key(&number) {
+            let above: Vec<PrNumber> = state.descendants(number).filter(|above| !candidates.contains(above)).collect();
+            candidates.extend(above);
+        }
+    }
+    candidates.retain(|number| state.pr(*number).is_some_and(CachedPr::is_ours));
+    candidates
 }
 
 /// The pull requests that a train was at, of which nothing else is known any more: the first of each stack that is not merged.
@@ -340,7 +351,7 @@ fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> 
 }
 
 /// What landed below a pull request, the nearest first.
-fn landed_below(state: &RepoState, number: PrNumber) -> Vec<PrNumber> {
+pub(super) fn landed_below(state: &RepoState, number: PrNumber) -> Vec<PrNumber> {
     let mut met = Vec::new();
     let mut next = state.pr(number).and_then(|pr| pr.predecessor);
     while let Some(below) = next.filter(|below| !met.contains(below)) {

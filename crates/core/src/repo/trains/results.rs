@@ -115,6 +115,11 @@ impl Standpoint<'_> {
                 }
                 change
             }
+            (Retargeted::NotOpen, Some(train))
+                if train.current_pr != pull && self.state.pr(pull).is_some_and(|pr| self.is_further(pr)) =>
+            {
+                self.retargeted(train, pull)
+            }
             (Retargeted::NotOpen, Some(train)) if train.current_pr != pull => {
                 self.skip(train, pull, notice::skipped_closed(pull))
             }

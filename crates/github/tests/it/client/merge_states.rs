@@ -20,7 +20,7 @@ fn states(sent: &Sent) -> Reply {
             errors.push(json!({"type": "NOT_FOUND", "path": ["repository", alias], "message": "Could not resolve"}));
             pulls.insert(alias, Value::Null);
         } else {
-            let facts = json!({"number": number, "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "CLEAN", "isDraft": false});
+            let facts = json!({"number": number, "state": "OPEN", "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "CLEAN", "isDraft": false});
             pulls.insert(alias, facts);
         }
     }
@@ -31,7 +31,7 @@ fn states(sent: &Sent) -> Reply {
 async fn told_of(newest: &str, contexts: Value) -> MergeFacts {
     let rollup = json!({"contexts": {"nodes": contexts}});
     let commits = json!({"nodes": [{"commit": {"oid": newest, "statusCheckRollup": rollup}}]});
-    let facts = json!({"number": 1, "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "BLOCKED", "isDraft": false,
+    let facts = json!({"number": 1, "state": "OPEN", "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "BLOCKED", "isDraft": false,
         "reviewDecision": "CHANGES_REQUESTED", "commits": commits});
     let (_server, repo) = repo(move |_| Reply::ok(&json!({"data": {"repository": {"p0": facts}}}))).await;
     repo.merge_states(&numbers(1..=1)).await.expect("an answer").found.remove(0)
@@ -60,7 +60,7 @@ async fn they_are_asked_for_fifty_at_a_time_and_a_missing_one_does_not_matter() 
 #[tokio::test]
 async fn one_that_is_not_known_is_unknown() {
     let (_server, repo) = repo(|_| {
-        let facts = json!({"number": 1, "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "PONDERING", "isDraft": true,
+        let facts = json!({"number": 1, "state": "OPEN", "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "PONDERING", "isDraft": true,
             "reviewDecision": "PONDERED", "commits": {"nodes": []}});
         Reply::ok(&json!({"data": {"repository": {"p0": facts}}}))
     })

@@ -140,6 +140,7 @@ fn answer(effect: Effect, requested_at: Timestamp) -> Input {
         Effect::ReadMergeStates { prs } => {
             let clean = |pr: &PrNumber| MergeFacts {
                 number: *pr,
+                is_open: true,
                 head_sha: head(*pr),
                 base_ref: branch("main"),
                 state: MergeState::Clean,

@@ -123,15 +123,15 @@ impl GitHub {
     }
 
     pub fn merge_facts(&self, git: &Objects, prs: &[PrNumber]) -> Vec<MergeFacts> {
-        let open = prs.iter().map(|pr| pr.get()).filter(|number| self.is_open(*number));
-        let fact = |number: u64| {
+        let fact = |pr: &PrNumber| {
+            let number = pr.get();
             let Pull { head, base, .. } = self.pulls[&number].clone();
             let is_behind =
                 self.ways.rules == Rules::UpToDate && base == branch("main") && !git.contains(&head, &self.main);
             let state = if is_behind { MergeState::Behind } else { MergeState::Clean };
-            MergeFacts { head_sha: head, base_ref: base, ..merge_facts(number, state) }
+            MergeFacts { is_open: self.is_open(number), head_sha: head, base_ref: base, ..merge_facts(number, state) }
         };
-        open.map(fact).collect()
+        prs.iter().map(fact).collect()
     }
 
     pub fn is_open(&self, number: u64) -> bool {
