@@ -8,5 +8,6 @@ pub mod inbox;
 pub mod markdown;
 pub mod plan;
 pub mod repo;
+pub mod run;
 pub mod secret;
 pub mod train;

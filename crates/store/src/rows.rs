@@ -1,14 +1,13 @@
 //! Rows that are written with the events that cause them, and asked for by their columns.
 
 pub(crate) mod query;
-mod run;
 mod workspace;
 pub(crate) mod write;
 
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, TenantId};
 
-pub use run::{
+pub use merge_train_core::run::{
     Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStatus, Step,
     StepStatus, TokensUsed, TransitionContext, Trigger, TriggerSource,
 };
@@ -44,8 +43,9 @@ pub struct RunCursor {
     pub id: RunId,
 }
 
-impl Run {
-    pub fn cursor(&self) -> RunCursor {
-        RunCursor { created_at: self.created_at, id: self.id.clone() }
+impl RunCursor {
+    /// The page after this run.
+    pub fn after(run: &Run) -> Self {
+        Self { created_at: run.created_at, id: run.id.clone() }
     }
 }

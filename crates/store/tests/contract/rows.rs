@@ -115,7 +115,7 @@ pub async fn runs_are_listed_newest_first_in_pages(world: World) {
         let query = RunQuery { tenant: Some(tenant("acme")), after, limit: 2, ..Default::default() };
         let page = world.store.runs(&query).await.unwrap();
         let Some(last) = page.last() else { break };
-        after = Some(last.cursor());
+        after = Some(store::RunCursor::after(last));
         seen.extend(page.into_iter().map(|run| run.id.to_string()));
     }
     assert_eq!(seen, ["e", "c", "b", "d", "a"]);

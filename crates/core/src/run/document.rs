@@ -1,10 +1,12 @@
-//! Runs, their steps and their checkpoints.
+//! Runs, their steps and their checkpoints, as they are stored and shown. Their JSON is an interface.
 
 use jiff::Timestamp;
-use merge_train_core::ids::{RunId, TenantId};
-use merge_train_core::inbox::Key;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::status::RunStatus;
+use crate::ids::{RunId, TenantId};
+use crate::inbox::Key;
 
 /// A durable unit of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,48 +52,6 @@ pub struct Run {
     pub completed_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-}
-
-/// The seven states of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunStatus {
-    Pending,
-    Running,
-    AwaitingApproval,
-    WaitingExternal,
-    Completed,
-    Failed,
-    Cancelled,
-}
-
-impl RunStatus {
-    pub const ALL: [Self; 7] = [
-        Self::Pending,
-        Self::Running,
-        Self::AwaitingApproval,
-        Self::WaitingExternal,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::AwaitingApproval => "awaiting_approval",
-            Self::WaitingExternal => "waiting_external",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether a run that is in it stays in it.
-    pub fn is_terminal(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
 }
 
 /// What set a run off.

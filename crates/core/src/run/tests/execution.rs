@@ -1,0 +1,131 @@
+//! Steps, one after the other.
+
+use super::*;
+
+#[test]
+fn steps_are_done_in_order_and_each_knows_what_those_before_it_left() {
+    let mut trial = Trial::of(vec![agent("read"), agent("write")]);
+    assert_eq!((trial.doing(), trial.state.document().current_step.as_deref()), (Some("read"), Some("read")));
+    trial.done();
+    assert_eq!(trial.doing(), Some("write"));
+    let Effect::Agent { input, .. } = &trial.under_way[0] else { panic!("a command") };
+    assert_eq!(input["inputs"], json!({ "pr": 7 }));
+    assert_eq!(input["steps"], json!({ "read": { "made_by": 0 } }));
+    assert_eq!(input["run"]["repo"], "acme/widgets");
+    assert_eq!(input["step"], json!({ "id": "write", "attempt": 1 }));
+    trial.done();
+    assert_eq!(trial.status(), RunStatus::Completed);
+    assert_eq!(trial.state.document().current_step, None);
+}
+
+#[test]
+fn a_checkpoint_is_made_before_and_after_each_step() {
+    let mut trial = Trial::of(vec![agent("read"), gate("ok", &[])]);
+    trial.done();
+    trial.approve("api:ops").unwrap();
+    let mut state = RunState::replay([(&trial.log[0].0, trial.log[0].1)]).unwrap();
+    let mut checkpoints = Vec::new();
+    for (event, at) in &trial.log[1..] {
+        state.apply(event, *at);
+        checkpoints.extend(state.checkpoint(event));
+    }
+    let told: Vec<_> = checkpoints.iter().map(|it| (it.id.as_str(), it.status, it.output.is_some())).collect();
+    let expected = [
+        ("0-read-1-before", StepStatus::Running, false),
+        ("0-read-1-after", StepStatus::Completed, true),
+        ("1-ok-1-before", StepStatus::Running, false),
+        ("1-ok-1-after", StepStatus::Completed, true),
+    ];
+    assert_eq!(told, expected);
+    assert!(checkpoints.iter().all(|it| it.resumable && !it.idempotent));
+}
+
+#[test]
+fn a_step_that_fails_is_tried_again_after_longer_and_longer_waits_and_then_fails_the_run() {
+    let retry = Retry { times: 2, backoff_ms: 10_000 };
+    let mut trial = Trial::of(vec![StepPlan { retry, ..agent("read") }]);
+    trial.ends(Err("no luck"));
+    assert_eq!((trial.doing(), next_wake(&trial.state)), (None, Some(at(10))));
+    trial.passes(9);
+    assert_eq!(trial.doing(), None);
+    trial.passes(1);
+    assert_eq!(trial.doing(), Some("read"));
+    trial.ends(Err("no luck"));
+    assert_eq!(next_wake(&trial.state), Some(at(30)));
+    trial.passes(20);
+    trial.ends(Err("no luck at all"));
+    assert_eq!((trial.status(), trial.error().as_str()), (RunStatus::Failed, "step \"read\" failed: no luck at all"));
+    assert_eq!(trial.state.step_document(0).unwrap().attempts, 3);
+}
+
+#[test]
+fn the_end_of_a_command_that_was_given_up_means_nothing() {
+    let mut trial = Trial::of(vec![StepPlan { idempotent: true, ..agent("read") }, agent("write")]);
+    let late = Input::StepEnded { step: 0, attempt: 1, result: Ok(Output { value: json!(1), tokens_used: None }) };
+    trial.crash();
+    assert_eq!(trial.state.steps[0].attempts, 2);
+    trial.feed(&late).unwrap();
+    assert_eq!((trial.doing(), trial.state.position), (Some("read"), 0));
+}
+
+#[test]
+fn a_cancelled_run_stops_its_step_undoes_the_last_first_and_logs_each() {
+    let steps = vec![
+        undone_by("unread", agent("read")),
+        agent("think"),
+        undone_by("unwrite", agent("write")),
+        undone_by("never", agent("later")),
+    ];
+    let mut trial = Trial::of(steps);
+    trial.done();
+    trial.done();
+    trial.cancel().unwrap();
+    assert_eq!((trial.status(), trial.doing()), (RunStatus::Running, Some("write")), "until it has stopped");
+    assert_eq!(trial.cancel(), Err(Refusal::CancelledAlready));
+    trial.ends(Err("stopped"));
+    let Effect::Compensate { program, .. } = &trial.under_way[0] else { panic!("{:?}", trial.under_way) };
+    assert_eq!(program.command, ["unwrite"]);
+    trial.ends(Err("it is written in stone"));
+    let Effect::Compensate { program, input, .. } = &trial.under_way[0] else { panic!("{:?}", trial.under_way) };
+    assert_eq!((program.command[0].as_str(), &input["output"]), ("unread", &json!({ "made_by": 0 })));
+    trial.ends(Ok(Value::Null));
+    assert_eq!(trial.status(), RunStatus::Cancelled);
+    let document = trial.state.document();
+    let log: Vec<_> = document.compensation_log.iter().map(|it| (it.action.as_str(), it.error.as_deref())).collect();
+    assert_eq!(log, [("write", Some("it is written in stone")), ("read", None)]);
+    assert_eq!(document.cancellation.unwrap().user_id.as_deref(), Some("api:ops"));
+}
+
+#[test]
+fn what_is_wrong_with_a_workflow_is_told() {
+    let all = Gate { by: Vec::new(), need: Need::All, timeout_ms: None, on_expiry: OnExpiry::Fail };
+    let steps = vec![
+        agent("read"),
+        agent("read"),
+        agent("a b"),
+        StepPlan { kind: Kind::Approval(all), ..agent("ok") },
+        wait("for", "", None),
+        undone_by("un", gate("gate", &[])),
+        undone_by("", agent("last")),
+    ];
+    let workflow =
+        Workflow { name: "odd".to_owned(), description: String::new(), inputs: serde_json::Map::new(), steps };
+    insta::assert_snapshot!(workflow.problems().join("\n"), @r#"
+    two steps have the id "read"
+    the id "a b" of step 3 is not made of letters, digits, `-` and `_`
+    step "ok": all have to approve, but nobody is named in `by`
+    step "for": it waits for an event without a type
+    step "gate": only a command can be tried again or undone
+    step "last": the command that undoes it is empty
+    "#);
+    assert_eq!(Workflow { steps: Vec::new(), ..workflow }.problems(), ["it has no steps"]);
+}
+
+#[test]
+fn templates_are_filled_with_what_is_known() {
+    let known = json!({ "inputs": { "pr": 7, "who": "me" }, "steps": { "read": { "all": [1] } } });
+    assert_eq!(fill("${inputs.who}/${inputs.pr}!", &known), Ok("me/7!".to_owned()));
+    assert_eq!(fill("${inputs.none}", &known), Err("`${inputs.none}` leads nowhere".to_owned()));
+    assert!(fill("${steps.read.all}", &known).is_err());
+    assert!(fill("${inputs.who", &known).is_err());
+}
