@@ -258,6 +258,11 @@ pub(super) fn fetched(
             if !plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
                 plan.events.insert(0, observed_again(state, pull));
             }
+            // What CI said of a head before it was known was said in vain.
+            let is_new = state.prs.get(&pr).is_some_and(|known| known.is_ours() && known.head_sha != pull.head_sha);
+            if is_new && !plan.events.iter().any(|event| matches!(event, Event::MergeStateOutdated { .. })) {
+                want_merge_states(state, [pr], &mut plan);
+            }
         }
         Ok(None) => {
             comments::disappointed(state, pr, now, &mut plan);

@@ -159,9 +159,10 @@ impl<'a> Life<'a> {
         if self.second.take().is_some() {
             return;
         }
+        let left = self.deaths.len();
         for point in points {
-            let found =
-                self.deaths.iter().position(|death| death.case.point == *point).expect("it died where it was to");
+            // Several can come to the same one.
+            let Some(found) = self.deaths.iter().position(|death| death.case.point == *point) else { continue };
             if self.second.is_some() && self.deaths[found].case.crashes == Crashes::Twice {
                 // One recovery is the end of one case; this has its turn later.
                 continue;
@@ -173,6 +174,7 @@ impl<'a> Life<'a> {
                 self.second = Some(death.case);
             }
         }
+        assert!(self.deaths.len() < left, "it died where it was not to: {points:?}");
     }
 
     fn missed(&self) -> Vec<Case> {

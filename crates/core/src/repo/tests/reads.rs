@@ -100,6 +100,23 @@ fn the_merge_state_of_another_head_is_not_believed() {
 }
 
 #[test]
+fn what_ci_said_of_a_head_before_it_was_known_is_asked_for() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    let clean = Ok(vec![merge_facts(1, MergeState::Clean)]);
+    worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: clean });
+    worker.clock = 2;
+    let synchronized = |head: u64| Happening::Pull(PullFacts { head_sha: sha(head), updated_at: at(2), ..pull(1) });
+    worker.heard("pull_request", Some("synchronize"), synchronized(11));
+    let plan = worker.heard("pull_request", Some("synchronize"), synchronized(12));
+    assert!(plan.effects.contains(&Effect::FetchPull { pr: pr(1) }), "which of the two is newer only GitHub knows");
+    worker.clock = 3;
+    let newer = PullFacts { head_sha: sha(12), updated_at: at(2), ..pull(1) };
+    let plan = worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(2), result: Ok(Some(newer)) });
+    assert_eq!(worker.known(1).head_sha, sha(12));
+    assert!(plan.effects.contains(&Effect::ReadMergeStates { prs: vec![pr(1)] }), "{:?}", plan.effects);
+}
+
+#[test]
 fn where_one_has_ended_and_nobody_said_so_everything_is_looked_at_once() {
     let mut worker = Worker::ready(&[pull(1), pull(2)]);
     let ended = MergeFacts { is_open: false, ..merge_facts(1, MergeState::Unknown) };

@@ -224,7 +224,10 @@ impl Trains {
         let Some(daemon) = &self.daemon else { return "there is no daemon".to_owned() };
         let state = daemon.state(REPO).await;
         let part = |name: &str| format!("{name}: {:#}", state[name]);
-        [part("active_trains"), part("train_details"), part("outbox"), part("prs")].join("\n")
+        let events = state["recent_events"].as_array().into_iter().flatten().map(|event| format!("  {event}\n"));
+        let events: String = events.collect();
+        [part("active_trains"), part("train_details"), part("outbox"), part("prs"), format!("events:\n{events}")]
+            .join("\n")
     }
 
     /// Waits until a pull request is based on the default branch.
