@@ -48,6 +48,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
             }
             let wanted = state.wanted.entry(*pr).or_default();
             wanted.since = ts;
+            wanted.is_left |= *reason == WantReason::BaseChanged;
             wanted.comments.extend(comment.clone());
         }
         Event::CommentSuperseded { comment } => {

@@ -40,7 +40,10 @@ fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: 
         )
     };
     let is_retarget = |event: &Event| match event {
-        Event::PrObserved { pr, base_ref, .. } => state.pr(*pr).is_some_and(|known| known.base_ref != *base_ref),
+        Event::PrObserved { pr, base_ref, .. } => {
+            let was_left = state.wanted.get(pr).is_some_and(|wanted| wanted.is_left);
+            was_left || state.pr(*pr).is_some_and(|known| known.base_ref != *base_ref)
+        }
         _ => false,
     };
     trains::concern(state)

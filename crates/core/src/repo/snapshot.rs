@@ -176,6 +176,8 @@ struct PersistedWant {
     comments: Vec<CommentFacts>,
     #[serde(default, skip_serializing_if = "is_default")]
     backoff: Backoff,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_left: bool,
 }
 
 impl Snapshot {
@@ -185,6 +187,7 @@ impl Snapshot {
             since: wanted.since,
             comments: wanted.comments.clone(),
             backoff: wanted.backoff,
+            is_left: wanted.is_left,
         };
         Self {
             schema_version: VERSION,
@@ -216,7 +219,12 @@ impl Snapshot {
 
     /// The state as it was.
     pub fn restore(self) -> RepoState {
-        let want = |want: PersistedWant| Wanted { since: want.since, comments: want.comments, backoff: want.backoff };
+        let want = |want: PersistedWant| Wanted {
+            since: want.since,
+            comments: want.comments,
+            backoff: want.backoff,
+            is_left: want.is_left,
+        };
         let mut state = RepoState {
             default_branch: self.default_branch,
             prs: self.prs.into_iter().map(|(number, pr)| (number, pr.restore())).collect(),

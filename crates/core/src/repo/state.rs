@@ -170,6 +170,8 @@ pub(super) struct Wanted {
     pub since: Timestamp,
     pub comments: Vec<CommentFacts>,
     pub backoff: Backoff,
+    /// Whether what stands on it was given another base.
+    pub is_left: bool,
 }
 
 /// How often something failed, and when it is tried again.

@@ -96,6 +96,8 @@ pub enum WantReason {
     AbsentFromSync,
     /// GitHub speaks of another head than the one known.
     HeadDiffers,
+    /// What stands on it was given another base: GitHub does that, too, when it has landed.
+    BaseChanged,
 }
 
 /// Why the whole repository is to be read.

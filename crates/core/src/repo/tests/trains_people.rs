@@ -142,6 +142,7 @@ fn who_is_left_out_is_told_once_however_often_the_squash_is_tried() {
     let mut yard = Yard::new(&[0, 1, 1]);
     yard.hub.edit(3, |pull| pull.base = branch("elsewhere"));
     yard.told(3);
+    yard.until(|yard| !yard.notes(3).is_empty());
     let warned = yard.notes(3).len();
     yard.start(1);
     for _ in 0..2 {
@@ -270,8 +271,8 @@ fn a_stack_that_starts_by_itself_and_is_refused_is_told_so_once() {
     assert_eq!(yard.notes(1).len(), 1, "{:?}", yard.notes(1));
 }
 
-#[test]
-fn another_base_is_told_of_however_it_is_found() {
+/// What #2 is told whose other base is found by a look, once what it stands on was looked at, too.
+fn told_of_another_base(below: PullState) -> Vec<String> {
     let mut yard = Yard::new(&[0, 1]);
     let (prs, requested_at) = (vec![pr(2)], at(yard.worker.clock));
     let fact = MergeFacts { base_ref: branch("main"), ..merge_facts(2, MergeState::Clean) };
@@ -279,8 +280,20 @@ fn another_base_is_told_of_however_it_is_found() {
     let retargeted = PullFacts { updated_at: at(yard.worker.clock + 5), ..pull(2) };
     yard.worker.clock += 6;
     let requested_at = at(yard.worker.clock);
-    yard.worker.feed(&Input::Fetched { pr: pr(2), requested_at, result: Ok(Some(retargeted)) });
-    assert!(yard.notes(2).iter().any(|note| note.contains("PR #2 was retargeted to `main`")), "{:?}", yard.notes(2));
+    let plan = yard.worker.feed(&Input::Fetched { pr: pr(2), requested_at, result: Ok(Some(retargeted)) });
+    assert!(plan.effects.contains(&Effect::FetchPull { pr: pr(1) }), "{:?}", plan.effects);
+    assert!(yard.notes(2).is_empty(), "what it stands on may have landed: {:?}", yard.notes(2));
+    let below = PullFacts { state: below, updated_at: requested_at, ..pull(1) };
+    yard.worker.feed(&Input::Fetched { pr: pr(1), requested_at, result: Ok(Some(below)) });
+    yard.notes(2).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn another_base_is_told_of_however_it_is_found_unless_what_it_stood_on_has_landed() {
+    let is_warning = |note: &String| note.contains("PR #2 was retargeted to `main`, which no longer matches");
+    assert!(told_of_another_base(PullState::Open).iter().any(is_warning));
+    let landed = PullState::Merged { merge_commit_sha: Some(sha(77)), at: at(1) };
+    assert!(!told_of_another_base(landed).iter().any(is_warning));
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::{Draft, halting, start};
 use crate::facts::{CommentChange, Delivery, Happening, ReviewState};
-use crate::ids::PrNumber;
+use crate::ids::{BranchName, PrNumber};
 use crate::repo::Input;
-use crate::repo::event::{Event, PrStateName};
+use crate::repo::event::{Event, PrStateName, WantReason};
 use crate::repo::outbox;
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::train::CascadePhase;
@@ -37,16 +37,35 @@ fn closed(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber) {
     }
 }
 
-/// It may have another base, which no longer is the branch of what it declares to stand on.
+/// It may have another base, which no longer is the branch of what it declares to stand on. Whoever landed that may have
+/// changed the base, too, and nobody hears of the two in order: what it stands on is looked at before anything is said.
 fn observed(draft: &mut Draft<'_>, before: &RepoState, number: PrNumber) {
+    let was_left = before.wanted.get(&number).is_some_and(|wanted| wanted.is_left);
+    if was_left && !draft.state.wanted.contains_key(&number) {
+        let above: Vec<PrNumber> = draft.state.descendants(number).collect();
+        above.into_iter().for_each(|above| warn_of_base(draft, above));
+    }
     let (Some(was), Some(pr)) = (before.pr(number), draft.state.pr(number)) else { return };
-    if was.base_ref == pr.base_ref || !pr.is_ours() {
+    if was.base_ref == pr.base_ref {
         return;
     }
-    let Some(predecessor) = pr.predecessor else { return };
-    let Some(below) = draft.state.pr(predecessor).filter(|below| below.state == PrState::Open) else { return };
-    let Some(head) = below.head_ref.clone().filter(|head| *head != pr.base_ref) else { return };
-    let base = pr.base_ref.clone();
+    if let Some((predecessor, _)) = left(&draft.state, number) {
+        draft.record(Event::PrWanted { pr: predecessor, reason: WantReason::BaseChanged, comment: None });
+    }
+}
+
+/// The open pull request that one declares to stand on and is not based on, with its branch.
+fn left(state: &RepoState, number: PrNumber) -> Option<(PrNumber, BranchName)> {
+    let pr = state.pr(number).filter(|pr| pr.is_ours())?;
+    let predecessor = pr.predecessor?;
+    let below = state.pr(predecessor).filter(|below| below.state == PrState::Open)?;
+    let head = below.head_ref.clone().filter(|head| *head != pr.base_ref)?;
+    Some((predecessor, head))
+}
+
+fn warn_of_base(draft: &mut Draft<'_>, number: PrNumber) {
+    let Some((predecessor, head)) = left(&draft.state, number) else { return };
+    let Some(base) = draft.state.pr(number).map(|pr| pr.base_ref.clone()) else { return };
     draft.comment(number, declare::retargeted_away(number, &base, predecessor, &head));
 }
 
