@@ -147,7 +147,7 @@ pub static SECTIONS: &[Section] = &[
         whole("max_stack_size", 1, 200, "The most pull requests in one train.").default("50").env("MERGE_TRAIN_MAX_STACK_SIZE"),
         minutes("resync_interval_mins", WEEK_MINS, "How often the pull requests of a repository are compared with GitHub.").default("60").env("MERGE_TRAIN_RESYNC_INTERVAL_MINS"),
         minutes("wait_timeout_mins", DAY_MINS, "How long to wait for GitHub to show what was done there before asking for help.").default("5").env("MERGE_TRAIN_WAIT_TIMEOUT_MINS"),
-        minutes("idle_worker_mins", WEEK_MINS, "After how long without an event a repository's worker ends. The next event starts it again.").default("60"),
+        minutes("idle_worker_mins", WEEK_MINS, "After how long without an event a repository's worker ends. The next event, or the next comparison with GitHub, starts it again.").default("60"),
         minutes("branch_protection_cache_ttl_mins", DAY_MINS, "How long what is known of branch protection and rulesets is believed.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
         set("auto_start", Kind::Flag, "Whether a train starts by itself once the root of a stack is approved and its checks have passed, as if its author had said `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START"),
         set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false"),
