@@ -7,7 +7,7 @@ use super::membership::{self, Refusal, Verdict};
 use super::state::{CachedPr, RepoState};
 use super::{Plan, Say, apply, outbox, reads};
 use crate::command::{self, Command, Said, Verb};
-use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo, PullFacts};
+use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
 use crate::ids::PrNumber;
 use crate::train::texts::{answer, declare};
 
@@ -81,13 +81,14 @@ pub(super) fn planned(state: &RepoState, pr: PrNumber) -> Say {
 }
 
 /// A pull request has become known for which declarations were waiting: its own, or those of what stands on it.
-pub(super) fn awaited(state: &RepoState, pull: &PullFacts, now: Timestamp, plan: &mut Plan) {
-    let Some(wanted) = state.wanted.get(&pull.number) else { return };
+pub(super) fn awaited(state: &RepoState, pull: PrNumber, now: Timestamp, plan: &mut Plan) {
+    let is_known = |event: &Event| matches!(event, Event::PrObserved { pr, .. } if *pr == pull);
+    let Some(wanted) = state.wanted.get(&pull).filter(|_| plan.events.iter().any(is_known)) else { return };
     for comment in &wanted.comments {
         let mut after = state.clone();
         plan.events.iter().for_each(|event| apply(&mut after, event, now));
         let mut meant = Plan::default();
-        if comment.pr == pull.number {
+        if !state.prs.contains_key(&comment.pr) {
             heard(&after, CommentChange::Created, comment, now, &mut meant);
         } else if let Some(pr) = after.prs.get(&comment.pr) {
             // What else it commands was heard when it came.
@@ -177,7 +178,13 @@ fn declared(
             plan.events.push(audited(comment, CommandOutcome::Done, "author"));
             outbox::owe(state, comment.pr, Say::Acknowledge { comment: comment.id }, now, plan);
         }
-        Verdict::Refused(refusal) => refuse(state, comment, &refusal, now, plan),
+        Verdict::Refused(refusal) => {
+            match [comment.pr, predecessor].into_iter().find(|pr| state.wanted.contains_key(pr)) {
+                // What is known of it is in doubt.
+                Some(doubtful) => reads::want_pull(doubtful, WantReason::HeadDiffers, Some(comment.clone()), plan),
+                None => refuse(state, comment, &refusal, now, plan),
+            }
+        }
         Verdict::Unknown => reads::want_pull(predecessor, WantReason::CacheMiss, Some(comment.clone()), plan),
     }
 }

@@ -166,9 +166,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         // GitHub's time has whole seconds: which of two heads of one second is the later, only GitHub can tell.
         let is_tie = heard == Heard::Now && pull.updated_at == known_at && pull.state == PullState::Open;
         if is_tie && pull.head_sha != known.head_sha && !known.replaced.contains(&pull.head_sha) {
-            if !state.wanted.contains_key(&pull.number) {
-                reads::want_pull(pull.number, WantReason::HeadDiffers, None, plan);
-            }
+            reads::want_pull(pull.number, WantReason::HeadDiffers, None, plan);
             return;
         }
     }
@@ -210,7 +208,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         plan.effects.push(super::Effect::ReadMergeStates { prs: vec![pull.number] });
     }
     plan.events.extend(in_native_stack(state, pull));
-    comments::awaited(state, pull, now, plan);
+    comments::awaited(state, pull.number, now, plan);
 }
 
 /// What it stands on by GitHub's own word, where nobody declared it.

@@ -252,11 +252,13 @@ pub(super) fn fetched(
     let mut plan = Plan::default();
     let Some(wanted) = state.wanted.get(&pr) else { return plan };
     match result {
+        Ok(_) if is_outdated(requested_at, wanted.since, now) => plan.effects.push(Effect::FetchPull { pr }),
         Ok(Some(pull)) => {
             observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
             // Known as it is, or newer from elsewhere: then this settles the want all the same.
             if !plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
                 plan.events.insert(0, observed_again(state, pull));
+                comments::awaited(state, pr, now, &mut plan);
             }
             // What CI said of a head before it was known was said in vain.
             let is_new = state.prs.get(&pr).is_some_and(|known| known.is_ours() && known.head_sha != pull.head_sha);
@@ -336,8 +338,7 @@ pub(super) fn merge_states(
             });
             continue;
         };
-        if requested_at < since {
-            // Asked before the last reason to ask.
+        if is_outdated(requested_at, since, now) {
             continue;
         }
         if !fact.is_open || fact.head_sha != known.head_sha || fact.base_ref != known.base_ref {
@@ -369,6 +370,11 @@ pub(super) fn merge_states(
         plan.effects.push(Effect::ReadMergeStates { prs: still_owed.into_iter().collect() });
     }
     plan
+}
+
+/// Whether it was asked before the last reason to ask. A reason from later than now is from before the clock was set back.
+fn is_outdated(requested_at: Timestamp, since: Timestamp, now: Timestamp) -> bool {
+    requested_at < since && since <= now
 }
 
 fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {

@@ -27,6 +27,9 @@ pub struct Detail {
     /// The default branch as it was just before the last squash was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_before: Option<Sha>,
+    /// A squash that was asked for and, when it was looked for, had not been done. GitHub may do it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unheard: Option<PrNumber>,
     /// The squash that is proven to be what it should be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proven: Option<Sha>,
@@ -202,6 +205,7 @@ fn going_on(details: &mut Details, event: &Event) {
                 Some(Intent { what: Intended::Push(push), .. }) if *by_others => {
                     detail.pushed_by_others.insert(push.pull);
                 }
+                Some(Intent { what: Intended::Squash { pull, .. }, doubted: true }) => detail.unheard = Some(pull),
                 _ => {}
             });
         }
@@ -227,9 +231,9 @@ fn going_on(details: &mut Details, event: &Event) {
             settle(detail);
             detail.forget_rechecks();
         }),
-        Event::PhaseTransition { train_root, phase, .. } => change(details, *train_root, |detail| {
+        Event::PhaseTransition { train_root, current_pr, phase, .. } => change(details, *train_root, |detail| {
             settle(detail);
-            if matches!(phase, CascadePhase::Preparing { .. }) {
+            if matches!(phase, CascadePhase::Preparing { .. }) && detail.unheard != Some(*current_pr) {
                 // It is of the squash before.
                 detail.known_before = None;
             }

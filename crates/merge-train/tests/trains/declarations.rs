@@ -190,6 +190,7 @@ async fn a_declaration_changed_while_the_train_is_under_way_aborts_it() {
     let [one, two, three] = world.waiting([("one", "main"), ("two", "one"), ("three", "two")]).await;
     let declared = world.comments(three).await[0]["id"].as_u64().expect("an id");
     world.retarget(three, "one").await;
+    world.told(three, "was retargeted to `one`").await;
     world.edits(AUTHOR, declared, &format!("@merge-train predecessor #{one}")).await;
     let record = world.becomes(one, "aborted").await;
     assert_eq!(record["error"]["type"], "PredecessorDeclarationChanged");

@@ -54,6 +54,47 @@ fn a_command_on_an_unknown_pull_request_waits_until_it_is_fetched() {
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
 
+/// Two pushes and another base within one second, which GitHub's time cannot put in order.
+fn doubtful() -> (Worker, PullFacts) {
+    let mut worker = Worker::ready(&[pull(1), pull(2)]);
+    worker.clock = 2;
+    let pushed = |head: u64| PullFacts { head_sha: sha(head), updated_at: at(2), ..pull(2) };
+    worker.pull_event("synchronize", pushed(21));
+    worker.pull_event("synchronize", pushed(22));
+    worker.clock = 3;
+    let now = PullFacts { base_ref: branch("feature-1"), ..pushed(22) };
+    worker.pull_event("edited", now.clone());
+    assert_eq!(worker.known(2).base_ref, branch("main"), "not known yet");
+    (worker, now)
+}
+
+#[test]
+fn a_declaration_is_not_refused_for_what_is_in_doubt() {
+    let (mut worker, now) = doubtful();
+    worker.clock = 4;
+    worker.comment_event(CommentChange::Created, comment(2, 20, &format!("{}\n@merge-train status", declares(1))));
+    let refused =
+        |event: &Event| matches!(event, Event::CommandHandled { outcome: CommandOutcome::Refused { .. }, .. });
+    assert!(!worker.log.iter().any(|line| refused(&line.event)));
+    worker.clock = 5;
+    worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(4), result: Ok(Some(now)) });
+    assert_eq!(worker.known(2).predecessor, Some(pr(1)));
+    let answered = worker.log.iter().filter(|line| matches!(line.event, Event::CommandHandled { .. })).count();
+    assert_eq!(answered, 2, "the declaration and the question, each once");
+}
+
+#[test]
+fn a_declaration_that_waited_in_vain_is_refused_then() {
+    let (mut worker, now) = doubtful();
+    worker.clock = 4;
+    worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
+    let other = PullFacts { base_ref: branch("main"), ..now };
+    worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(4), result: Ok(Some(other)) });
+    assert_eq!(worker.known(2).predecessor, None);
+    assert_eq!(worker.state.outbox.owed.len(), 1, "it is told why");
+    assert!(worker.state.wanted.is_empty());
+}
+
 #[test]
 fn a_full_look_finds_declarations_made_and_taken_back_while_nobody_listened() {
     let mut worker = Worker::ready(&[pull(1), stacked(2, 1), stacked(3, 1)]);

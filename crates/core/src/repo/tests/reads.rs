@@ -117,6 +117,35 @@ fn what_ci_said_of_a_head_before_it_was_known_is_asked_for() {
 }
 
 #[test]
+fn an_answer_from_before_the_last_doubt_settles_nothing() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    let pushed = |head: u64| PullFacts { head_sha: sha(head), updated_at: at(2), ..pull(1) };
+    worker.clock = 2;
+    worker.pull_event("synchronize", pushed(11));
+    worker.pull_event("synchronize", pushed(12));
+    worker.clock = 3;
+    worker.pull_event("synchronize", pushed(13));
+    let fetched =
+        |head: u64, asked: i64| Input::Fetched { pr: pr(1), requested_at: at(asked), result: Ok(Some(pushed(head))) };
+    let plan = worker.feed(&fetched(12, 2));
+    assert_eq!((plan.events, plan.effects), (vec![], vec![Effect::FetchPull { pr: pr(1) }]), "it is asked again");
+    worker.feed(&fetched(13, 3));
+    assert_eq!(worker.known(1).head_sha, sha(13));
+    assert!(worker.state.wanted.is_empty());
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_no_answer_too_old() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.clock = 1_000;
+    worker.comment_event(CommentChange::Created, comment(2, 20, "@merge-train predecessor #1"));
+    worker.clock = 10;
+    let plan = worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(9), result: Ok(Some(stacked(2, 1))) });
+    assert!(!plan.effects.contains(&Effect::FetchPull { pr: pr(2) }), "{:?}", plan.effects);
+    assert_eq!(worker.known(2).predecessor, Some(pr(1)));
+}
+
+#[test]
 fn where_one_has_ended_and_nobody_said_so_everything_is_looked_at_once() {
     let mut worker = Worker::ready(&[pull(1), pull(2)]);
     let ended = MergeFacts { is_open: false, ..merge_facts(1, MergeState::Unknown) };

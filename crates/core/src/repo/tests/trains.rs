@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::hub::Hub;
 use super::*;
-use crate::train::TrainState;
-use crate::train::work::Work;
+use crate::train::work::{Expected, Outcome, Proof, Work};
+use crate::train::{CascadePhase, TrainState};
 
 /// A worker, GitHub, and what is under way between them.
 pub(super) struct Yard {
@@ -205,6 +205,60 @@ fn a_train_that_was_stopped_says_so_until_what_was_on_board_goes_on() {
     assert!(yard.worker.state.active_trains.is_empty());
 }
 
+/// GitHub is asked for a squash, the process dies, the next one looks and finds nothing; and then GitHub does it after all.
+fn squashed_late(shape: &[u64]) -> Yard {
+    let mut yard = Yard::new(shape);
+    yard.start(1);
+    let train = EffectKey::Train(pr(1));
+    let asks = |yard: &Yard, what: fn(&Work) -> bool| match yard.under_way.get(&train) {
+        Some(Effect::Train { work, .. }) => what(work),
+        _ => false,
+    };
+    while !asks(&yard, |work| matches!(work, Work::Squash { .. })) {
+        yard.answer(0);
+    }
+    let squash = yard.under_way[&train].clone();
+    yard.crash(&[]);
+    while !asks(&yard, |work| matches!(work, Work::Expect { .. })) {
+        yard.answer(0);
+    }
+    let Some(Effect::Train { root, work }) = yard.under_way.remove(&train) else { unreachable!() };
+    let elsewhere = Outcome::Expected(Expected::HeadChanged { head: sha(77) });
+    yard.feed(&Input::Worked { root, work, result: Ok(elsewhere) });
+    assert_eq!(yard.worker.state.active_trains[&pr(1)].cascade_phase, CascadePhase::Idle, "it is thought over");
+    let asked = at(yard.worker.clock);
+    yard.hub.perform(&squash, asked);
+    let facts = yard.hub.facts(1);
+    let plan = yard.worker.pull_event("closed", facts);
+    yard.begin(plan);
+    yard
+}
+
+#[test]
+fn a_squash_that_github_did_after_it_was_looked_for_is_recorded_and_proven_like_any_other() {
+    for (shape, landed) in [(&[0][..], &[1][..]), (&[0, 1, 2], &[1, 2, 3]), (&[0, 1, 1], &[1, 2, 3])] {
+        let mut yard = squashed_late(shape);
+        yard.finish();
+        assert_eq!(yard.landed(), landed);
+        let is = |matches: fn(&Event) -> bool| yard.worker.log.iter().filter(|line| matches(&line.event)).count();
+        assert_eq!(is(|event| matches!(event, Event::SquashCommitted { .. })), landed.len());
+        assert_eq!(is(|event| matches!(event, Event::SquashProven { .. })), landed.len());
+        let own = is(|event| matches!(event, Event::TrainStarted { .. }));
+        assert_eq!(own, 1, "what stands on it goes on with the same train, or parts from it");
+    }
+}
+
+#[test]
+fn a_late_squash_that_is_not_what_it_should_be_freezes_the_train() {
+    let mut yard = squashed_late(&[0, 1]);
+    let train = EffectKey::Train(pr(1));
+    let Some(Effect::Train { root, work }) = yard.under_way.remove(&train) else { panic!("it is to be proven") };
+    assert!(matches!(work, Work::Prove { .. }), "{work:?}");
+    let proof = Proof::WrongTree { expected: sha(5), found: sha(6), files: Vec::new() };
+    yard.feed(&Input::Worked { root, work, result: Ok(Outcome::Proved(proof)) });
+    assert_eq!(yard.worker.state.active_trains[&pr(1)].state, TrainState::NeedsManualReview);
+}
+
 #[test]
 fn an_answer_to_a_question_that_no_longer_stands_changes_nothing() {
     let mut yard = Yard::new(&[0]);
@@ -214,7 +268,7 @@ fn an_answer_to_a_question_that_no_longer_stands_changes_nothing() {
     }
     let before = yard.worker.state.clone();
     let work = Work::Squash { pull: pr(1), head: sha(77), base: branch("main"), via: crate::train::work::Via::Now };
-    let result = Ok(crate::train::work::Outcome::Squashed(crate::train::work::Squashed::HeadChanged));
+    let result = Ok(Outcome::Squashed(crate::train::work::Squashed::HeadChanged));
     yard.worker.feed(&Input::Worked { root: pr(1), work, result });
     assert_eq!(before.active_trains, yard.worker.state.active_trains);
     assert_eq!(before.details, yard.worker.state.details);

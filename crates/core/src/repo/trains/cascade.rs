@@ -21,6 +21,11 @@ impl Standpoint<'_> {
                 CascadePhase::Idle | CascadePhase::Preparing { .. } | CascadePhase::SquashPending { .. },
                 PrState::Closed { .. },
             ) => self.halt(train, current, &halt::root_closed(current)),
+            (CascadePhase::Idle | CascadePhase::Preparing { .. }, PrState::Merged { .. })
+                if self.detail.unheard == Some(current) =>
+            {
+                self.landed_after_all(train, pr)
+            }
             (CascadePhase::Idle | CascadePhase::Preparing { .. }, PrState::Merged { .. }) => {
                 Next::Change(self.hand_over(train, &self.standing_on(current)))
             }
@@ -106,12 +111,34 @@ impl Standpoint<'_> {
         change
     }
 
-    fn reconciling(&self, train: &TrainRecord) -> Next {
-        let Some(landed) = self.landed(train) else { return Next::Do(Work::Look { pull: train.current_pr }) };
-        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
-        if self.detail.proven.as_ref() != Some(&landed.commit) {
-            return Next::Do(Work::Prove { landed, default });
+    /// GitHub carried out late what nobody had heard of. It is a squash like any other; only what stands on it is not prepared.
+    fn landed_after_all(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+        let current = train.current_pr;
+        let Some(sha) = merge_commit(pr) else { return Next::Do(Work::Look { pull: current }) };
+        if self.detail.landed.last() != Some(&current) {
+            return Next::Change(Change::of([Event::SquashCommitted { train_root: self.root, pr: current, sha }]));
         }
+        match self.proven(train) {
+            Ok(_) => Next::Change(self.hand_over(train, &self.standing_on(current))),
+            Err(next) => next,
+        }
+    }
+
+    /// The squash, if it is proven to be what it should be; else what that takes.
+    fn proven(&self, train: &TrainRecord) -> Result<Landed, Next> {
+        let Some(landed) = self.landed(train) else { return Err(Next::Do(Work::Look { pull: train.current_pr })) };
+        let Some(default) = self.state.default_branch.clone() else { return Err(Next::Rest) };
+        match self.detail.proven.as_ref() == Some(&landed.commit) {
+            true => Ok(landed),
+            false => Err(Next::Do(Work::Prove { landed, default })),
+        }
+    }
+
+    fn reconciling(&self, train: &TrainRecord) -> Next {
+        let landed = match self.proven(train) {
+            Ok(landed) => landed,
+            Err(next) => return next,
+        };
         match train.cascade_phase.remaining().next() {
             Some(next) => self.merge(train, next, Step::Reconcile { landed }),
             None => Next::Change(self.enter(train, train.cascade_phase.catching_up())),
