@@ -118,31 +118,24 @@ impl Standpoint<'_> {
         if self.detail.landed.last() != Some(&current) {
             return Next::Change(Change::of([Event::SquashCommitted { train_root: self.root, pr: current, sha }]));
         }
-        match self.proven(train) {
-            Ok(_) => Next::Change(self.hand_over(train, &self.standing_on(current))),
-            Err(next) => next,
-        }
+        self.once_proven(train, |_| Next::Change(self.hand_over(train, &self.standing_on(current))))
     }
 
-    /// The squash, if it is proven to be what it should be; else what that takes.
-    fn proven(&self, train: &TrainRecord) -> Result<Landed, Next> {
-        let Some(landed) = self.landed(train) else { return Err(Next::Do(Work::Look { pull: train.current_pr })) };
-        let Some(default) = self.state.default_branch.clone() else { return Err(Next::Rest) };
+    /// Goes on with the squash when it is proven to be what it should be.
+    fn once_proven(&self, train: &TrainRecord, go_on: impl FnOnce(Landed) -> Next) -> Next {
+        let Some(landed) = self.landed(train) else { return Next::Do(Work::Look { pull: train.current_pr }) };
+        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.detail.proven.as_ref() == Some(&landed.commit) {
-            true => Ok(landed),
-            false => Err(Next::Do(Work::Prove { landed, default })),
+            true => go_on(landed),
+            false => Next::Do(Work::Prove { landed, default }),
         }
     }
 
     fn reconciling(&self, train: &TrainRecord) -> Next {
-        let landed = match self.proven(train) {
-            Ok(landed) => landed,
-            Err(next) => return next,
-        };
-        match train.cascade_phase.remaining().next() {
+        self.once_proven(train, |landed| match train.cascade_phase.remaining().next() {
             Some(next) => self.merge(train, next, Step::Reconcile { landed }),
             None => Next::Change(self.enter(train, train.cascade_phase.catching_up())),
-        }
+        })
     }
 
     fn catching_up(&self, train: &TrainRecord) -> Next {
