@@ -192,6 +192,22 @@ fn the_fan_out_of_a_train_that_was_cut_in_the_middle_is_completed() {
 }
 
 #[test]
+fn the_last_word_of_a_train_that_parted_names_all_however_old_its_comment_was() {
+    let mut yard = Yard::new(&[0, 1, 1, 1]);
+    yard.start(1);
+    yard.until_shown(1, |record| record.cascade_phase == CascadePhase::Idle);
+    let old = yard.hub.statuses[&1].clone();
+    yard.until_shown(2, |_| true);
+    assert!(yard.shown(3).is_none() && yard.shown(4).is_none());
+    yard.hub.statuses.insert(1, old);
+    yard.lose_everything();
+    yard.finish();
+    let body = &yard.hub.statuses[&1];
+    assert!(body.contains("Descendants #2, #3, #4 are now independent trains."), "{body}");
+    assert_eq!(yard.landed().len(), 4);
+}
+
+#[test]
 fn a_restored_backup_goes_on_from_what_github_shows() {
     let mut yard = Yard::new(&[0, 1, 2, 3]);
     yard.start(1);

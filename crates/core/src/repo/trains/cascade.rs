@@ -229,8 +229,8 @@ impl Standpoint<'_> {
         let is_on_its_own = |number: &PrNumber| {
             *number != root && self.state.active_trains.get(number).is_some_and(|own| is_live(own.state))
         };
-        let descendants: Vec<PrNumber> = descendants.iter().copied().filter(|number| !is_on_its_own(number)).collect();
-        match descendants.as_slice() {
+        let left: Vec<PrNumber> = descendants.iter().copied().filter(|number| !is_on_its_own(number)).collect();
+        match left.as_slice() {
             [] => {
                 let default = self.state.default_branch.clone().unwrap_or_else(|| fallback(self, train.current_pr));
                 let commit = |number: &PrNumber| (*number, self.state.pr(*number).and_then(merge_commit));
@@ -251,9 +251,10 @@ impl Standpoint<'_> {
                 change.events.push(Event::MergeStateOutdated { prs: vec![*next] });
             }
             several => {
-                let text = notice::fan_out_completed(several);
+                // It parted from all of them, whoever was there first.
+                let text = notice::fan_out_completed(descendants);
+                change.events.push(Event::StatusClosing { train_root: root, text, new_roots: descendants.to_vec() });
                 let new_roots = several.to_vec();
-                change.events.push(Event::StatusClosing { train_root: root, text, new_roots: new_roots.clone() });
                 change.events.push(Event::FanOutCompleted { old_root: root, new_roots, original_root_pr: root });
                 change.events.push(Event::MergeStateOutdated { prs: several.to_vec() });
             }
