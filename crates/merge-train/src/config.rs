@@ -56,6 +56,7 @@ pub struct Config {
     pub log: Log,
     pub api_keys: Vec<ApiKey>,
     pub ratchet: Ratchet,
+    pub runs: Runs,
     pub workflows: Vec<Workflow>,
     pub schedules: Vec<Schedule>,
     pub slack: Slack,

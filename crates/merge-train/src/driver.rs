@@ -3,6 +3,7 @@
 //! One worker for each repository, started when something waits for it and gone when nothing has for a while.
 
 mod outside;
+mod runs;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -12,16 +13,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use merge_train_core::ids::{RepoId, StreamId};
+use merge_train_core::ids::{RepoId, RunId, StreamId};
 use merge_train_core::repo::Settings;
 use store::{Owner, Store};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use workers::Workers;
+use workers::{Settled, Workers};
 
 pub use outside::{Github, Messages, Outside};
+pub use runs::{Agents, Order, Refused, RunOptions, Task};
 pub use session::{recorded, replay};
 pub use workers::Urgency;
 
@@ -42,6 +44,7 @@ pub struct Options {
     /// A snapshot is taken after so long, if anything happened.
     pub compact_interval: SignedDuration,
     pub retention: store::Retention,
+    pub runs: RunOptions,
     pub clock: Clock,
 }
 
@@ -56,16 +59,26 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub fn new(store: Arc<dyn Store>, outside: Arc<dyn Outside>, options: Options) -> Self {
+    pub fn new(store: Arc<dyn Store>, outside: Arc<dyn Outside>, agents: Arc<dyn Agents>, options: Options) -> Self {
         let stopping = CancellationToken::new();
         let (retention, clock) = (options.retention, options.clock.clone());
-        let workers = Arc::new(Workers::new(store.clone(), outside, options, stopping.clone()));
+        let workers = Arc::new(Workers::new(store.clone(), outside, agents, options, stopping.clone()));
         Self { store, workers, retention, clock, stopping }
     }
 
     /// Something waits for this repository's worker.
     pub fn wake(&self, repo: &RepoId, urgency: Urgency) {
-        self.workers.wake(repo, urgency);
+        self.workers.wake(&StreamId::Repo(repo.clone()), urgency);
+    }
+
+    /// Something waits for this run's worker.
+    pub fn wake_run(&self, run: &RunId, urgency: Urgency) {
+        self.workers.wake(&StreamId::Run(run.clone()), urgency);
+    }
+
+    /// Who waits for the end of which request about a run.
+    pub fn settled(&self) -> &Settled {
+        self.workers.settled()
     }
 
     /// How many workers there are.
@@ -92,7 +105,10 @@ impl Driver {
     /// Wakes every worker once: nobody knows what was missed while no process was there to hear of it.
     async fn begin(&self) {
         match self.store.streams(None).await {
-            Ok(streams) => streams.iter().for_each(|stream| self.wake_stream(&stream.stream)),
+            Ok(streams) => {
+                let repos = streams.iter().filter(|it| matches!(it.stream, StreamId::Repo(_)));
+                repos.for_each(|it| self.wake_stream(&it.stream));
+            }
             Err(error) => {
                 tracing::warn!(%error, "what is known could not be listed; each repository waits for its next event");
             }
@@ -121,9 +137,7 @@ impl Driver {
     }
 
     fn wake_stream(&self, stream: &StreamId) {
-        if let StreamId::Repo(repo) = stream {
-            self.wake(repo, Urgency::Usual);
-        }
+        self.workers.wake(stream, Urgency::Usual);
     }
 }
 

@@ -1,8 +1,10 @@
 //! The `merge-train` program.
 
 mod account;
+mod agent;
 mod clock;
 mod clones;
+mod commands;
 mod config;
 mod demo;
 mod discovery;
@@ -20,6 +22,7 @@ mod storage;
 mod telemetry;
 mod train;
 mod upkeep;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -63,8 +66,13 @@ enum Command {
     Train(train::Args),
 }
 
+fn main() -> ExitCode {
+    // Before the runtime and everything else: see there.
+    if agent::guard::is_asked_for() { agent::guard::run() } else { program() }
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn program() -> ExitCode {
     failpoint::arm();
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,

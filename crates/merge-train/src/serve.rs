@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::clones::{self, Clones};
+use crate::commands::Commands;
 use crate::config::{Config, Environment, ForServe};
 use crate::discovery::Discovery;
 use crate::driver::{self, Driver};
@@ -49,7 +50,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let clones = Arc::new(clones);
     let messages = driver::Messages { title: config.merge.title(), body: config.merge.body() };
     let outside = Arc::new(driver::Github::new(github.clone(), clones.clone(), messages));
-    let driver = Driver::new(store.clone(), outside, driver_options(&config, owner));
+    let agents = Arc::new(Commands::new(&config.runs));
+    let driver = Driver::new(store.clone(), outside, agents, driver_options(&config, owner));
     let health = Arc::new(Health::new(stopping.clone()));
     let app = Arc::new(App {
         store: store.clone(),
@@ -64,6 +66,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         metrics: metrics.clone(),
         github: github.clone(),
         web_url: config.github.git_url.clone(),
+        workflows: config.workflows.iter().map(|it| (it.name.clone(), it.definition())).collect(),
     });
 
     let listener = TcpListener::bind(config.server.bind_address)
@@ -147,6 +150,10 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
         retention: Retention {
             history: hours(keeping.history_retention_days.saturating_mul(24)),
             body_grace: keeping.spool_grace_mins.signed(),
+        },
+        runs: driver::RunOptions {
+            heartbeat: Duration::from_secs(config.runs.heartbeat_secs),
+            orphaned_after: Duration::from_secs(config.runs.orphaned_after_secs),
         },
         clock: Clock::default(),
     }

@@ -8,6 +8,7 @@ mod page;
 mod problem;
 mod repos;
 mod requests;
+mod runs;
 mod trains;
 mod webhook;
 
@@ -25,6 +26,7 @@ use crate::driver::Driver;
 pub use body::Budget;
 pub use health::Health;
 use problem::Problem;
+pub use runs::Workflows;
 
 /// What the handlers share.
 pub struct App {
@@ -38,6 +40,7 @@ pub struct App {
     pub github: github::Client,
     /// What the addresses of pages at GitHub begin with.
     pub web_url: String,
+    pub workflows: Workflows,
 }
 
 pub fn router(app: Arc<App>) -> Router {
@@ -53,6 +56,14 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/v1/repos/{owner}/{repo}/trains/{pr}/stop", post(trains::stop))
         .route("/api/v1/repos/{owner}/{repo}/state", get(repos::state))
         .route("/api/v1/repos/{owner}/{repo}/sync", post(repos::sync))
+        .route("/api/v1/runs", get(runs::list).post(runs::create))
+        .route("/api/v1/runs/{id}", get(runs::show))
+        .route("/api/v1/runs/{id}/steps", get(runs::steps))
+        .route("/api/v1/runs/{id}/checkpoints", get(runs::checkpoints))
+        .route("/api/v1/runs/{id}/approve", post(runs::approve))
+        .route("/api/v1/runs/{id}/reject", post(runs::reject))
+        .route("/api/v1/runs/{id}/cancel", post(runs::cancel))
+        .route("/api/v1/runs/{id}/signal", post(runs::signal))
         .fallback(|| async { Problem::not_found("there is nothing at this address") })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         // The budget bounds bodies, and says so in its own words.

@@ -95,7 +95,8 @@ pub trait Store: Send + Sync + 'static {
 
     // ── Rows ──
 
-    async fn run(&self, tenant: &TenantId, id: &RunId) -> Result<Option<Run>>;
+    /// A run of this tenant, or of whomever.
+    async fn run(&self, tenant: Option<&TenantId>, id: &RunId) -> Result<Option<Run>>;
 
     /// Newest first; the page after one begins at the `cursor` of its last run.
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>>;

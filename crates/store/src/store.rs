@@ -96,7 +96,7 @@ impl<B: Backend> Store for B {
             .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
-    async fn run(&self, tenant: &TenantId, id: &RunId) -> Result<Option<Run>> {
+    async fn run(&self, tenant: Option<&TenantId>, id: &RunId) -> Result<Option<Run>> {
         rows::query::run(&mut self.reader().await?.conn(), tenant, id)
             .await
             .map_err(|error| error.in_file(self.file().as_deref()))

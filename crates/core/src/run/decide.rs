@@ -1,6 +1,7 @@
 //! What an input means for a run, and what the run does next.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::document::{Decision, Initiator, StepStatus, TokensUsed, TransitionContext};
@@ -34,7 +35,8 @@ pub enum Input {
 }
 
 /// What somebody wants of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Request {
     Decide { by: String, decision: Decision, reason: Option<String> },
     Signal(Signal),

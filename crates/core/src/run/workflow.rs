@@ -85,7 +85,7 @@ pub enum OnExpiry {
 pub struct Wait {
     /// The type of the event.
     pub event: String,
-    /// Which of them: `${inputs.NAME}` and `${steps.ID.FIELD}` stand for what the run knows. None: any.
+    /// Which of them: `{inputs.NAME}` and `{steps.ID.FIELD}` stand for what the run knows. None: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation: Option<String>,
     pub timeout_ms: u64,
@@ -151,8 +151,15 @@ impl StepPlan {
     fn problems(&self) -> Vec<&'static str> {
         let mut problems = Vec::new();
         let is_empty = |program: &Program| program.command.first().is_none_or(String::is_empty);
+        // Commands run in a folder of their own.
+        let is_lost = |program: &Program| {
+            program.command.first().is_some_and(|path| path.contains('/') && !path.starts_with('/'))
+        };
         match &self.kind {
             Kind::Agent(program) if is_empty(program) => problems.push("its command is empty"),
+            Kind::Agent(program) if is_lost(program) => {
+                problems.push("its command is a relative path; write it in full");
+            }
             Kind::Agent(program) if program.timeout_ms == 0 => problems.push("it has no time to do anything"),
             Kind::Approval(Gate { by, need: Need::All, .. }) if by.is_empty() => {
                 problems.push("all have to approve, but nobody is named in `by`");
@@ -166,26 +173,28 @@ impl StepPlan {
         }
         if self.compensate.as_ref().is_some_and(is_empty) {
             problems.push("the command that undoes it is empty");
+        } else if self.compensate.as_ref().is_some_and(is_lost) {
+            problems.push("the command that undoes it is a relative path; write it in full");
         }
         problems
     }
 }
 
-/// Replaces `${path}` by what the path leads to in `known`. What leads nowhere is an error.
+/// Replaces `{path}` by what the path leads to in `known`. What leads nowhere is an error.
 pub fn fill(template: &str, known: &Value) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = template;
-    while let Some((before, after)) = rest.split_once("${") {
+    while let Some((before, after)) = rest.split_once('{') {
         let Some((path, after)) = after.split_once('}') else {
-            return Err(format!("`${{` without `}}` in {template:?}"));
+            return Err(format!("`{{` without `}}` in {template:?}"));
         };
         let found = path.split('.').try_fold(known, |value, part| value.get(part));
         filled.push_str(before);
         match found {
             Some(Value::String(text)) => filled.push_str(text),
             Some(value @ (Value::Number(_) | Value::Bool(_))) => filled.push_str(&value.to_string()),
-            Some(_) => return Err(format!("`${{{path}}}` is not a text, a number or a truth value")),
-            None => return Err(format!("`${{{path}}}` leads nowhere")),
+            Some(_) => return Err(format!("`{{{path}}}` is not a text, a number or a truth value")),
+            None => return Err(format!("`{{{path}}}` leads nowhere")),
         }
         rest = after;
     }

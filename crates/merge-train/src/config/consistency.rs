@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::draft::Draft;
+use super::draft::{Draft, Row};
 use super::problem::Place;
+use super::sections::Workflow;
 use super::settings::section;
 
 /// Fills in what follows from other settings, and complains of what contradicts them.
@@ -14,11 +15,13 @@ pub fn settle(draft: &mut Draft) {
     for section in ["api_keys", "workflows", "schedules"] {
         each_name_once(draft, section);
     }
+    workflows(draft);
     schedules(draft);
 }
 
 /// Compares limits with each other, those that have their default included.
 pub fn compare(draft: &mut Draft) {
+    compare_signs_of_life(draft);
     let number = |key| draft.number("server", key);
     let (Some((body, _)), Some((budget, place))) = (number("max_body_mb"), number("body_budget_mb")) else { return };
     if budget < body {
@@ -28,6 +31,24 @@ pub fn compare(draft: &mut Draft) {
         let text = format!(
             "server.body_budget_mb is {budget} and server.max_body_mb {body}: the largest body would never be taken; \
              the budget must be at least as large"
+        );
+        draft.complain(place, text);
+    }
+}
+
+/// Whoever is not heard of once must not be taken for dead.
+fn compare_signs_of_life(draft: &mut Draft) {
+    let (Some((beat, _)), Some((after, place))) =
+        (draft.number("runs", "heartbeat_secs"), draft.number("runs", "orphaned_after_secs"))
+    else {
+        return;
+    };
+    if after < beat.saturating_mul(2) {
+        let written = if *place == Place::Nowhere { draft.place("runs", "heartbeat_secs") } else { Some(place) };
+        let place = written.cloned().unwrap_or(Place::Nowhere);
+        let text = format!(
+            "runs.orphaned_after_secs is {after} and runs.heartbeat_secs {beat}: a run would be taken from whoever is at work on \
+             it; it must be at least twice as long"
         );
         draft.complain(place, text);
     }
@@ -104,6 +125,16 @@ fn each_name_once(draft: &mut Draft, section: &'static str) {
         }
     }
     again.into_iter().for_each(|(place, text)| draft.complain(place, text));
+}
+
+fn workflows(draft: &mut Draft) {
+    let problems = |row: &Row| {
+        let workflow: Workflow = row.typed()?;
+        let told = workflow.problems().into_iter();
+        Some(told.map(|problem| (row.place.clone(), format!("[[workflows]] {:?}: {problem}", workflow.name))).collect())
+    };
+    let all: Vec<Vec<_>> = draft.rows("workflows").iter().filter_map(problems).collect();
+    all.into_iter().flatten().for_each(|(place, text)| draft.complain(place, text));
 }
 
 fn schedules(draft: &mut Draft) {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::environment::Environment;
-use super::file::{Contents, Entry};
+use super::file::{self, Contents, Entry};
 use super::kind::{Kind, Written};
 use super::problem::{Place, Problem};
 use super::settings::{Need, Rows, SECTIONS, Section, Setting};
@@ -32,6 +33,11 @@ impl Row {
     pub fn text(&self, key: &str) -> Option<&str> {
         self.values.get(key).and_then(Value::as_str)
     }
+
+    /// The row as a typed section; none where something of it is missing, which is complained of elsewhere.
+    pub fn typed<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_value(Value::Object(self.values.clone())).ok()
+    }
 }
 
 impl Draft {
@@ -44,9 +50,10 @@ impl Draft {
                 draft.values.insert((entry.section.name, entry.setting.key), (value, entry.place));
             }
         }
-        for (section, place, entries) in contents.rows {
-            let row = draft.row(section, place, &entries, directory);
-            draft.rows.entry(section.name).or_default().push(row);
+        for row in contents.rows {
+            let section = row.section.name;
+            let row = draft.row(row, directory);
+            draft.rows.entry(section).or_default().push(row);
         }
         draft.take_environment(environment);
         draft
@@ -68,9 +75,10 @@ impl Draft {
         }
     }
 
-    fn row(&mut self, section: &'static Section, place: Place, entries: &[Entry], directory: &Path) -> Row {
+    fn row(&mut self, row: file::Row, directory: &Path) -> Row {
+        let file::Row { section, place, entries, rows } = row;
         let mut values = Map::new();
-        for entry in entries {
+        for entry in &entries {
             if let Some(value) = self.accept(entry, directory, false) {
                 values.insert(entry.setting.key.to_owned(), value);
             }
@@ -83,6 +91,12 @@ impl Draft {
             } else if !written && let Some(value) = default(section, setting) {
                 values.insert(setting.key.to_owned(), value);
             }
+        }
+        for inner in rows {
+            let name = inner.section.name.rsplit('.').next().unwrap_or_default();
+            let inner = Value::Object(self.row(inner, directory).values);
+            let all = values.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+            all.as_array_mut().expect("rows are a list").push(inner);
         }
         Row { place, values }
     }
@@ -143,7 +157,7 @@ impl Draft {
     /// The tree that the typed sections are read from, and where each setting stood.
     pub fn finish(self) -> (Value, BTreeMap<Name, Place>) {
         let mut root = Map::new();
-        for section in SECTIONS {
+        for section in SECTIONS.iter().filter(|section| !section.is_nested()) {
             let value = match section.rows {
                 Rows::One => Value::Object(Map::new()),
                 Rows::Many => Value::Array(Vec::new()),

@@ -26,9 +26,18 @@ pub struct Entry {
 #[derive(Default)]
 pub struct Contents {
     pub entries: Vec<Entry>,
-    /// The rows of the sections that repeat, each with its header's place.
-    pub rows: Vec<(&'static Section, Place, Vec<Entry>)>,
+    pub rows: Vec<Row>,
     pub problems: Vec<Problem>,
+}
+
+/// A row of a section that repeats.
+pub struct Row {
+    pub section: &'static Section,
+    /// Where its header stands.
+    pub place: Place,
+    pub entries: Vec<Entry>,
+    /// The rows inside it.
+    pub rows: Vec<Self>,
 }
 
 /// Reads all that can be read, whatever else is wrong.
@@ -71,7 +80,8 @@ impl Reader<'_> {
                     self.table(table, inner.name, contents);
                 }
                 (Some(inner), _, DeValue::Array(rows)) if inner.rows == Rows::Many => {
-                    rows.iter().for_each(|row| self.row(inner, row, contents));
+                    let rows = rows.iter().filter_map(|row| self.row(inner, row, &mut contents.problems));
+                    contents.rows.extend(rows.collect::<Vec<_>>());
                 }
                 (Some(inner), ..) => {
                     let header = inner.header();
@@ -87,20 +97,29 @@ impl Reader<'_> {
         }
     }
 
-    fn row(&self, section: &'static Section, row: &Spanned<DeValue<'_>>, contents: &mut Contents) {
+    fn row(&self, own: &'static Section, row: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Row> {
         let place = self.place(row.span().start);
-        let DeValue::Table(table) = row.get_ref() else {
-            let text = format!("{:?} takes tables; write {}", section.name, section.header());
-            return contents.problems.push(Problem::new(place, text));
+        let no_tables = |section: &Section, place: Place| {
+            Problem::new(place, format!("{:?} takes tables; write {}", section.name, section.header()))
         };
-        let mut entries = Vec::new();
+        let DeValue::Table(table) = row.get_ref() else {
+            problems.push(no_tables(own, place));
+            return None;
+        };
+        let (mut entries, mut rows) = (Vec::new(), Vec::new());
         for (key, value) in table {
-            match self.entry(section, key, value) {
-                Ok(entry) => entries.push(entry),
-                Err(problem) => contents.problems.push(problem),
+            match (section(&format!("{}.{}", own.name, key.get_ref())), value.get_ref()) {
+                (Some(inner), DeValue::Array(items)) => {
+                    rows.extend(items.iter().filter_map(|item| self.row(inner, item, problems)));
+                }
+                (Some(inner), _) => problems.push(no_tables(inner, self.place(key.span().start))),
+                (None, _) => match self.entry(own, key, value) {
+                    Ok(entry) => entries.push(entry),
+                    Err(problem) => problems.push(problem),
+                },
             }
         }
-        contents.rows.push((section, place, entries));
+        Some(Row { section: own, place, entries, rows })
     }
 
     fn entry(

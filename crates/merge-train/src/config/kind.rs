@@ -43,6 +43,8 @@ pub enum Kind {
     Texts,
     /// How a commit's message is made.
     Template,
+    /// A table of anything, for others to read.
+    Table,
 }
 
 /// The largest number that TOML can write: no limit.
@@ -63,6 +65,7 @@ pub enum Written {
     Decimal(String),
     Flag(bool),
     List(Vec<Written>),
+    Table(Vec<(String, Written)>),
     /// Something no setting takes: its name in TOML.
     Other(&'static str),
 }
@@ -99,6 +102,7 @@ impl Kind {
             Self::Tenant => "the owner of repositories".into(),
             Self::Tenants => "the owner of repositories, or * for all".into(),
             Self::Texts => "a text that is not empty, or a list of them".into(),
+            Self::Table => "a table".into(),
             Self::Template => "a text, with places such as {title} for what is known of the pull request".into(),
         }
     }
@@ -137,7 +141,8 @@ impl Kind {
             }
             (Self::Flag, Written::Flag(flag)) => Some((*flag).into()),
             (Self::Flag, Written::Bare(text)) => text.parse::<bool>().ok().map(Value::from),
-            (Self::Integer { .. } | Self::Minutes { .. } | Self::Flag, _) => None,
+            (Self::Table, table @ Written::Table(_)) => Some(table.json()),
+            (Self::Integer { .. } | Self::Minutes { .. } | Self::Flag | Self::Table, _) => None,
             (_, Written::Quoted(text) | Written::Bare(text)) => self.text(text).map(Value::from),
             _ => None,
         }
@@ -188,6 +193,7 @@ impl Shown {
             Written::Flag(flag) => Self::Text(flag.to_string()),
             Written::List(items) if items.is_empty() => Self::Text(String::new()),
             Written::List(_) => Self::Type("a list"),
+            Written::Table(_) => Self::Type("a table"),
             Written::Other(name) => Self::Type(name),
         }
     }
@@ -210,8 +216,26 @@ impl Written {
             }
             DeValue::Float(value) => Self::Decimal(value.as_str().to_owned()),
             DeValue::Datetime(_) => Self::Other("a date"),
-            DeValue::Table(_) => Self::Other("a table"),
+            DeValue::Table(table) => {
+                let entries: Result<Vec<_>, E> = table
+                    .iter()
+                    .map(|(key, value)| Ok((key.get_ref().to_string(), Self::from_toml(value.get_ref(), text)?)))
+                    .collect();
+                Self::Table(entries?)
+            }
         })
+    }
+
+    /// As it stands, whatever it is for.
+    fn json(&self) -> Value {
+        match self {
+            Self::Quoted(text) | Self::Bare(text) => text.as_str().into(),
+            Self::Integer(text) | Self::Decimal(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+            Self::Flag(flag) => (*flag).into(),
+            Self::List(items) => items.iter().map(Self::json).collect(),
+            Self::Table(entries) => entries.iter().map(|(key, value)| (key.clone(), value.json())).collect(),
+            Self::Other(_) => Value::Null,
+        }
     }
 }
 

@@ -10,8 +10,10 @@ use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
 use jiff::SignedDuration;
 use merge_train_core::ids::{Invalid, TenantId};
+use merge_train_core::run;
 use merge_train_core::train::message::Template;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use merge_train_core::secret::{HIDDEN, Secret};
 
@@ -298,13 +300,132 @@ pub struct Fixer {
     pub max_memory_mb: Option<u64>,
 }
 
+/// `[runs]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runs {
+    pub work_dir: PathBuf,
+    pub max_concurrent: usize,
+    pub heartbeat_secs: u64,
+    pub orphaned_after_secs: u64,
+    pub max_output_kb: usize,
+    pub max_log_mb: u64,
+    pub max_disk_mb: u64,
+}
+
 /// `[[workflows]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workflow {
     pub name: String,
-    pub command: Vec<String>,
-    pub timeout_mins: Minutes,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    inputs: Map<String, Value>,
+    #[serde(default)]
+    steps: Vec<WorkflowStep>,
+}
+
+/// `[[workflows.steps]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkflowStep {
+    id: String,
+    kind: StepKind,
+    timeout_mins: Option<Minutes>,
+    resumable: bool,
+    idempotent: bool,
+    #[serde(default)]
+    command: Vec<String>,
+    retries: u32,
+    backoff_secs: u64,
+    #[serde(default)]
+    compensate: Vec<String>,
+    #[serde(default)]
+    by: Vec<String>,
+    need: run::Need,
+    on_expiry: run::OnExpiry,
+    #[serde(default)]
+    event: String,
+    correlation: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StepKind {
+    Agent,
+    Approval,
+    Wait,
+}
+
+/// How long a command takes at most that nobody has set a limit for, and an event to come.
+const COMMAND_MS: u64 = 3_600_000;
+const EVENT_MS: u64 = 86_400_000;
+
+impl Workflow {
+    /// What a run is made of.
+    pub fn definition(&self) -> run::Workflow {
+        run::Workflow {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            inputs: self.inputs.clone(),
+            steps: self.steps.iter().map(WorkflowStep::plan).collect(),
+        }
+    }
+
+    /// What is wrong with it, but for what a setting's kind says already.
+    pub fn problems(&self) -> Vec<String> {
+        let steps = self.steps.iter().flat_map(|step| {
+            step.idle().into_iter().map(|key| format!("step {:?}: {key:?} is not for its kind", step.id))
+        });
+        let mut problems = self.definition().problems();
+        problems.extend(steps);
+        problems.extend(crate::workflow::schema_problems(&self.inputs));
+        problems
+    }
+}
+
+impl WorkflowStep {
+    fn plan(&self) -> run::StepPlan {
+        let timeout_ms = self.timeout_mins.map(|timeout| timeout.milliseconds);
+        let program = |command: &[String]| run::Program {
+            command: command.to_vec(),
+            timeout_ms: timeout_ms.unwrap_or(COMMAND_MS),
+        };
+        run::StepPlan {
+            id: self.id.clone(),
+            kind: match self.kind {
+                StepKind::Agent => run::Kind::Agent(program(&self.command)),
+                StepKind::Approval => run::Kind::Approval(run::Gate {
+                    by: self.by.clone(),
+                    need: self.need,
+                    timeout_ms,
+                    on_expiry: self.on_expiry,
+                }),
+                StepKind::Wait => run::Kind::Wait(run::Wait {
+                    event: self.event.clone(),
+                    correlation: self.correlation.clone(),
+                    timeout_ms: timeout_ms.unwrap_or(EVENT_MS),
+                }),
+            },
+            resumable: self.resumable,
+            idempotent: self.idempotent,
+            retry: run::Retry { times: self.retries, backoff_ms: self.backoff_secs.saturating_mul(1_000) },
+            compensate: (!self.compensate.is_empty()).then(|| program(&self.compensate)),
+        }
+    }
+
+    /// What is set that has no meaning for its kind.
+    fn idle(&self) -> Vec<&'static str> {
+        let kind = self.kind;
+        let set = [
+            ("command", StepKind::Agent, !self.command.is_empty()),
+            ("by", StepKind::Approval, !self.by.is_empty()),
+            ("event", StepKind::Wait, !self.event.is_empty()),
+            ("correlation", StepKind::Wait, self.correlation.is_some()),
+        ];
+        set.into_iter().filter(|(_, own, is_set)| *is_set && *own != kind).map(|(key, ..)| key).collect()
+    }
 }
 
 /// `[[schedules]]`

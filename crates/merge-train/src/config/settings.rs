@@ -51,6 +51,11 @@ impl Section {
         }
     }
 
+    /// Whether its rows are parts of another section's rows.
+    pub fn is_nested(&self) -> bool {
+        self.name.rsplit_once('.').and_then(|(outer, _)| section(outer)).is_some_and(|outer| outer.rows == Rows::Many)
+    }
+
     pub fn setting(&self, key: &str) -> Option<&'static Setting> {
         self.settings.iter().find(|setting| setting.key == key)
     }
@@ -191,10 +196,35 @@ pub static SECTIONS: &[Section] = &[
         whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
         whole("max_memory_mb", 64, MOST_MB, "How much memory one may take. Unset: all there is."),
     ] },
-    Section { name: "workflows", rows: Rows::Many, doc: "Work of your own that runs as durably as a train.", settings: &[
+    Section { name: "runs", rows: Rows::One, doc: "How runs of workflows are looked after.", settings: &[
+        set("work_dir", Kind::Path, "Where the commands of steps run, each run in a folder of its own, and where their logs are kept.").default("/var/lib/merge-train/runs"),
+        whole("max_concurrent", 1, 1024, "How many commands run at once; others wait for their turn.").default("8"),
+        whole("heartbeat_secs", 1, 3600, "How often a run that is worked on gives a sign of life.").default("30"),
+        whole("orphaned_after_secs", 2, 86_400, "A run that has given no sign of life for so long is taken up by whoever finds it. More than twice `heartbeat_secs`.").default("300"),
+        whole("max_output_kb", 1, 1 << 20, "The most that a command may print as its output.").default("1024"),
+        whole("max_log_mb", 1, 1 << 20, "How much is kept of what a command writes to standard error.").default("10"),
+        whole("max_disk_mb", 1, MOST_MB, "How much a command may leave in its folder.").default("1024"),
+    ] },
+    Section { name: "workflows", rows: Rows::Many, doc: "Work of your own that runs as durably as a train: steps, one after the other.", settings: &[
         set("name", Kind::Text, "What it is called; each name once.").required(),
-        set("command", Kind::Texts, "The program and its arguments. No shell is involved.").required(),
-        minutes("timeout_mins", WEEK_MINS, "How long it may take.").default("60"),
+        set("description", Kind::Text, "What it is for."),
+        set("inputs", Kind::Table, "What a run is given: a JSON Schema for each input, by name, with `required = true` where a run cannot do without, and `default`. What is not listed is refused."),
+    ] },
+    Section { name: "workflows.steps", rows: Rows::Many, doc: "A step of the workflow above it.", settings: &[
+        set("id", Kind::Text, "What it is called; each id once in a workflow.").required(),
+        set("kind", Kind::Choice(&["agent", "approval", "wait"]), "`agent`: a command that reads JSON and writes JSON. `approval`: people have to say yes. `wait`: something has to happen outside.").default("agent"),
+        minutes("timeout_mins", WEEK_MINS, "How long it may take. Unset: an hour for a command, a day for an event, and as long as it takes for people."),
+        set("resumable", Kind::Flag, "Whether its output stands for it when the run is taken up again after it was done.").default("true"),
+        set("idempotent", Kind::Flag, "Whether it can be done again without harm. A run that was cut off in a step that cannot fails.").default("false"),
+        set("command", Kind::Texts, "For `agent`: the program, in full or as it is found in `PATH`, and its arguments. No shell is involved."),
+        whole("retries", 0, 100, "For `agent`: how often it is tried again when it fails.").default("0"),
+        whole("backoff_secs", 0, 3600, "For `agent`: how long to wait before it is tried again; it doubles with each time.").default("10"),
+        set("compensate", Kind::Texts, "For `agent`: the command that undoes it when the run is cancelled. It may be run again if it is cut off."),
+        set("by", Kind::Texts, "For `approval`: who may decide, as `github:LOGIN`, `slack:USER`, `api:KEY`, or a name that may be any of them. Unset: whoever may operate runs."),
+        set("need", Kind::Choice(&["any", "all"]), "For `approval`: whether one of them is enough.").default("any"),
+        set("on_expiry", Kind::Choice(&["fail", "cancel", "approve"]), "For `approval`: what becomes of the run when nobody decides in time.").default("fail"),
+        set("event", Kind::Text, "For `wait`: the type of the event, such as `pull_request.closed`."),
+        set("correlation", Kind::Text, "For `wait`: which of them. `{inputs.NAME}` and `{steps.ID.FIELD}` stand for what the run knows. Unset: any."),
     ] },
     Section { name: "schedules", rows: Rows::Many, doc: "When workflows start by themselves.", settings: &[
         set("name", Kind::Text, "What it is called; each name once.").required(),

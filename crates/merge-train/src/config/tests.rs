@@ -6,6 +6,7 @@ mod needs;
 mod overrides;
 mod running;
 
+use merge_train_core::run;
 use std::path::Path;
 
 use git::Signing;
@@ -156,11 +157,27 @@ fn no_secret_shows_when_the_configuration_is_printed() {
 fn every_kind_of_section_is_read() {
     let config = accepted(
         "[ratchet]\nenabled = true\napprove_pushes = ['.github/**']\n[ratchet.fixer]\ncommand = ['fix', '--now']\n\
-         [[workflows]]\nname = 'nightly'\ncommand = 'run'\n\
+         [[workflows]]\nname = 'nightly'\ninputs = { pr = { type = 'integer', required = true } }\n\
+         [[workflows.steps]]\nid = 'look'\ncommand = 'look'\nretries = 2\ncompensate = ['forget', 'it']\n\
+         [[workflows.steps]]\nid = 'ok'\nkind = 'approval'\nby = ['octocat']\ntimeout_mins = 10\n\
+         [[workflows.steps]]\nid = 'landed'\nkind = 'wait'\nevent = 'landed'\ncorrelation = '{inputs.pr}'\n\
          [[schedules]]\nname = 'n'\nworkflow = 'nightly'\ntenant = 'octo'\nevery_mins = 60",
     );
     assert!(config.ratchet.enabled);
     assert_eq!(config.ratchet.fixer.command, ["fix", "--now"]);
-    assert_eq!((config.workflows[0].command.len(), config.workflows[0].timeout_mins.duration().as_secs()), (1, 3600));
+    let workflow = config.workflows[0].definition();
+    let kinds: Vec<run::Kind> = workflow.steps.iter().map(|step| step.kind.clone()).collect();
+    let program = run::Program { command: vec!["look".to_owned()], timeout_ms: 3_600_000 };
+    let gate = run::Gate {
+        by: vec!["octocat".to_owned()],
+        need: run::Need::Any,
+        timeout_ms: Some(600_000),
+        on_expiry: run::OnExpiry::Fail,
+    };
+    let correlation = Some("{inputs.pr}".to_owned());
+    let wait = run::Wait { event: "landed".to_owned(), correlation, timeout_ms: 86_400_000 };
+    assert_eq!(kinds, [run::Kind::Agent(program), run::Kind::Approval(gate), run::Kind::Wait(wait)]);
+    assert_eq!(workflow.steps[0].retry, run::Retry { times: 2, backoff_ms: 10_000 });
+    assert_eq!(workflow.steps[0].compensate.as_ref().map(|undo| undo.command.len()), Some(2));
     assert_eq!(config.schedules[0].tenant.to_string(), "octo");
 }

@@ -13,6 +13,7 @@ mod trains;
 mod webhook;
 mod world;
 
+pub(super) use outside::NoCommands;
 pub(super) use world::until;
 
 use merge_train_core::ids::{PrNumber, RepoId};

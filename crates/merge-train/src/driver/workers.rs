@@ -1,17 +1,19 @@
 //! The workers: one for each repository at most.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use merge_train_core::ids::RepoId;
+use merge_train_core::ids::{RepoId, StreamId, TenantId};
+use merge_train_core::inbox::Key;
 use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::runs::{self, Agents};
 use super::session::{End, Session};
 use super::{Options, Outside};
 
@@ -32,11 +34,37 @@ pub(super) struct Workers {
 pub(super) struct Shared {
     pub store: Arc<dyn Store>,
     pub outside: Arc<dyn Outside>,
+    pub agents: Arc<dyn Agents>,
     pub options: Options,
     pub stopping: CancellationToken,
     pub abandon: CancellationToken,
     loading: Semaphore,
-    bells: Mutex<HashMap<RepoId, Arc<Bell>>>,
+    bells: Mutex<HashMap<StreamId, Arc<Bell>>>,
+    pub settled: Settled,
+}
+
+/// Who waits for the end of which request.
+#[derive(Default)]
+pub struct Settled(Mutex<HashMap<(TenantId, Key), Weak<Notify>>>);
+
+impl Settled {
+    /// Hears of the end of a request from now on.
+    pub fn listen(&self, request: (TenantId, Key)) -> Arc<Notify> {
+        let mut waiting = self.0.lock();
+        if let Some(bell) = waiting.get(&request).and_then(Weak::upgrade) {
+            return bell;
+        }
+        waiting.retain(|_, bell| bell.strong_count() > 0);
+        let bell = Arc::new(Notify::new());
+        waiting.insert(request, Arc::downgrade(&bell));
+        bell
+    }
+
+    pub fn tell(&self, request: &(TenantId, Key)) {
+        if let Some(bell) = self.0.lock().remove(request).and_then(|bell| bell.upgrade()) {
+            bell.notify_waiters();
+        }
+    }
 }
 
 /// How soon something must be looked at.
@@ -85,29 +113,34 @@ impl Workers {
     pub fn new(
         store: Arc<dyn Store>,
         outside: Arc<dyn Outside>,
+        agents: Arc<dyn Agents>,
         options: Options,
         stopping: CancellationToken,
     ) -> Self {
-        let shared = Shared::new(store, outside, options, stopping);
+        let shared = Shared::new(store, outside, agents, options, stopping);
         let abandon = shared.abandon.clone();
         Self { shared: Arc::new(shared), tracker: TaskTracker::new(), abandon }
     }
 
-    pub fn wake(&self, repo: &RepoId, urgency: Urgency) {
+    pub fn settled(&self) -> &Settled {
+        &self.shared.settled
+    }
+
+    pub fn wake(&self, stream: &StreamId, urgency: Urgency) {
         if self.shared.stopping.is_cancelled() {
             return;
         }
         let mut bells = self.shared.bells.lock();
-        if let Some(bell) = bells.get(repo) {
+        if let Some(bell) = bells.get(stream) {
             bell.ring(urgency);
             return;
         }
         let bell = Arc::new(Bell::default());
         bell.ring(urgency);
-        bells.insert(repo.clone(), bell.clone());
+        bells.insert(stream.clone(), bell.clone());
         drop(bells);
-        let (shared, repo) = (self.shared.clone(), repo.clone());
-        self.tracker.spawn(work(shared, repo, bell));
+        let (shared, stream) = (self.shared.clone(), stream.clone());
+        self.tracker.spawn(work(shared, stream, bell));
     }
 
     pub fn count(&self) -> usize {
@@ -126,37 +159,30 @@ impl Workers {
 }
 
 /// A worker's life: sessions, one after the other, until there is nothing to do or somebody else does it.
-async fn work(shared: Arc<Shared>, repo: RepoId, bell: Arc<Bell>) {
-    let _gone = Gone { shared: &shared, repo: &repo, bell: &bell };
+async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<Bell>) {
+    let _gone = Gone { shared: &shared, stream: &stream, bell: &bell };
     let mut failures = 0;
     while !shared.stopping.is_cancelled() {
-        let opened = match shared.loading.acquire().await {
-            Ok(_permit) => Session::open(&shared, &repo).await,
-            Err(_) => return,
-        };
-        let ended = match opened {
-            Ok(session) => {
-                failures = 0;
-                session.run(&bell).await
-            }
-            Err(error) => Err(error),
+        let ended = match &stream {
+            StreamId::Repo(repo) => look_after_repo(&shared, repo, &bell, &mut failures).await,
+            StreamId::Run(run) => look_after_run(&shared, run, &bell, &mut failures).await,
         };
         match ended {
             Ok(End::Stopping) => return,
             Ok(End::Idle) => {
-                if shared.retire(&repo, &bell) {
-                    tracing::debug!(%repo, "the worker ends: nothing to do");
+                if shared.retire(&stream, &bell) {
+                    tracing::debug!(%stream, "the worker ends: nothing to do");
                     return;
                 }
             }
             Err(store::Error::Held { owner, until, .. }) => {
-                tracing::debug!(%repo, owner, %until, "another instance works on it");
+                tracing::debug!(%stream, owner, %until, "another instance works on it");
                 return;
             }
             Err(error) => {
                 failures += 1;
                 let wait = LONGEST_RETRY.min(FIRST_RETRY * 2_u32.saturating_pow(failures.min(10) - 1));
-                tracing::error!(%repo, error = &error as &dyn std::error::Error, ?wait, "the worker begins anew");
+                tracing::error!(%stream, error = &error as &dyn std::error::Error, ?wait, "the worker begins anew");
                 tokio::select! {
                     () = shared.stopping.cancelled() => return,
                     () = tokio::time::sleep(wait) => {}
@@ -166,31 +192,61 @@ async fn work(shared: Arc<Shared>, repo: RepoId, bell: Arc<Bell>) {
     }
 }
 
+async fn look_after_repo(shared: &Shared, repo: &RepoId, bell: &Bell, failures: &mut u32) -> store::Result<End> {
+    let session = {
+        let Ok(_permit) = shared.loading.acquire().await else { return Ok(End::Stopping) };
+        Session::open(shared, repo).await?
+    };
+    *failures = 0;
+    session.run(bell).await
+}
+
+async fn look_after_run(
+    shared: &Shared,
+    run: &merge_train_core::ids::RunId,
+    bell: &Bell,
+    failures: &mut u32,
+) -> store::Result<End> {
+    let session = {
+        let Ok(_permit) = shared.loading.acquire().await else { return Ok(End::Stopping) };
+        bell.reset();
+        runs::Session::open(shared, run).await?
+    };
+    *failures = 0;
+    match session {
+        Some(session) => session.run(bell).await,
+        None => Ok(End::Idle),
+    }
+}
+
 impl Shared {
     pub fn new(
         store: Arc<dyn Store>,
         outside: Arc<dyn Outside>,
+        agents: Arc<dyn Agents>,
         options: Options,
         stopping: CancellationToken,
     ) -> Self {
         Self {
             store,
             outside,
+            agents,
             options,
             stopping,
             abandon: CancellationToken::new(),
             loading: Semaphore::new(LOADING_AT_ONCE),
             bells: Mutex::default(),
+            settled: Settled::default(),
         }
     }
 
     /// Takes the worker off the list, unless the bell rang in the last moment.
-    fn retire(&self, repo: &RepoId, bell: &Bell) -> bool {
+    fn retire(&self, stream: &StreamId, bell: &Bell) -> bool {
         let mut bells = self.bells.lock();
         if bell.rung.load(Ordering::SeqCst) {
             return false;
         }
-        bells.remove(repo);
+        bells.remove(stream);
         true
     }
 }
@@ -198,7 +254,7 @@ impl Shared {
 /// Takes the worker off the list however it ends, so that the next ring starts another.
 struct Gone<'a> {
     shared: &'a Shared,
-    repo: &'a RepoId,
+    stream: &'a StreamId,
     bell: &'a Arc<Bell>,
 }
 
@@ -206,8 +262,8 @@ impl Drop for Gone<'_> {
     fn drop(&mut self) {
         let mut bells = self.shared.bells.lock();
         // A retired worker may have a successor by now.
-        if bells.get(self.repo).is_some_and(|bell| Arc::ptr_eq(bell, self.bell)) {
-            bells.remove(self.repo);
+        if bells.get(self.stream).is_some_and(|bell| Arc::ptr_eq(bell, self.bell)) {
+            bells.remove(self.stream);
         }
     }
 }

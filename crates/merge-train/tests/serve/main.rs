@@ -9,6 +9,7 @@ mod kill;
 mod native;
 mod outage;
 mod plan;
+mod runs;
 mod settings;
 mod simulator;
 mod state;

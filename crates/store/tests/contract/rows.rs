@@ -73,7 +73,7 @@ pub async fn a_row_of_every_kind_reads_back_as_it_was_written(world: World) {
     // Written again they are replaced, not doubled.
     write(&world, rows.clone()).await.unwrap();
     let (acme, r1) = (tenant("acme"), run_id("r1"));
-    let mut read = vec![Row::Run(Box::new(world.store.run(&acme, &r1).await.unwrap().unwrap()))];
+    let mut read = vec![Row::Run(Box::new(world.store.run(Some(&acme), &r1).await.unwrap().unwrap()))];
     read.extend(world.store.steps(&acme, &r1).await.unwrap().into_iter().map(|it| Row::Step(Box::new(it))));
     read.extend(world.store.checkpoints(&acme, &r1).await.unwrap().into_iter().map(|it| Row::Checkpoint(Box::new(it))));
     read.extend(world.store.workspaces(Some(&acme)).await.unwrap().into_iter().map(|it| Row::Workspace(Box::new(it))));
@@ -97,7 +97,7 @@ pub async fn a_run_that_ended_stays_as_it_ended(world: World) {
         let mut annotated = run(id, ended, at(0));
         annotated.error = Some("seen by a person".to_owned());
         write(&world, vec![Row::Run(Box::new(annotated.clone()))]).await.unwrap();
-        assert_eq!(world.store.run(&tenant("acme"), &run_id(id)).await.unwrap(), Some(annotated));
+        assert_eq!(world.store.run(Some(&tenant("acme")), &run_id(id)).await.unwrap(), Some(annotated));
     }
     let both = [RunStatus::Failed, RunStatus::Running].map(|status| Row::Run(Box::new(run("both", status, at(0)))));
     let refused = write(&world, both.to_vec()).await;
@@ -162,7 +162,7 @@ pub async fn a_silent_run_is_found(world: World) {
 pub async fn rows_of_another_tenant_are_not_seen(world: World) {
     write(&world, of_each_kind()).await.unwrap();
     let (globex, r1) = (tenant("globex"), run_id("r1"));
-    assert_eq!(world.store.run(&globex, &r1).await.unwrap(), None);
+    assert_eq!(world.store.run(Some(&globex), &r1).await.unwrap(), None);
     assert_eq!(world.store.steps(&globex, &r1).await.unwrap(), []);
     assert_eq!(world.store.checkpoints(&globex, &r1).await.unwrap(), []);
     assert_eq!(world.store.workspaces(Some(&globex)).await.unwrap(), []);
@@ -172,7 +172,7 @@ pub async fn rows_of_another_tenant_are_not_seen(world: World) {
     let mut theirs = run("r1", RunStatus::Completed, at(0));
     theirs.tenant_id = globex.clone();
     write(&world, vec![Row::Run(Box::new(theirs))]).await.unwrap();
-    let ours = world.store.run(&tenant("acme"), &r1).await.unwrap().unwrap();
+    let ours = world.store.run(Some(&tenant("acme")), &r1).await.unwrap().unwrap();
     assert_eq!(ours.status, RunStatus::Running, "a run of the same name is another one");
 }
 

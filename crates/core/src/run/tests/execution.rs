@@ -103,6 +103,7 @@ fn what_is_wrong_with_a_workflow_is_told() {
         agent("read"),
         agent("read"),
         agent("a b"),
+        StepPlan { kind: Kind::Agent(Program { command: vec!["./do".to_owned()], timeout_ms: 1 }), ..agent("do") },
         StepPlan { kind: Kind::Approval(all), ..agent("ok") },
         wait("for", "", None),
         undone_by("un", gate("gate", &[])),
@@ -113,6 +114,7 @@ fn what_is_wrong_with_a_workflow_is_told() {
     insta::assert_snapshot!(workflow.problems().join("\n"), @r#"
     two steps have the id "read"
     the id "a b" of step 3 is not made of letters, digits, `-` and `_`
+    step "do": its command is a relative path; write it in full
     step "ok": all have to approve, but nobody is named in `by`
     step "for": it waits for an event without a type
     step "gate": only a command can be tried again or undone
@@ -124,8 +126,8 @@ fn what_is_wrong_with_a_workflow_is_told() {
 #[test]
 fn templates_are_filled_with_what_is_known() {
     let known = json!({ "inputs": { "pr": 7, "who": "me" }, "steps": { "read": { "all": [1] } } });
-    assert_eq!(fill("${inputs.who}/${inputs.pr}!", &known), Ok("me/7!".to_owned()));
-    assert_eq!(fill("${inputs.none}", &known), Err("`${inputs.none}` leads nowhere".to_owned()));
-    assert!(fill("${steps.read.all}", &known).is_err());
-    assert!(fill("${inputs.who", &known).is_err());
+    assert_eq!(fill("{inputs.who}/{inputs.pr}!", &known), Ok("me/7!".to_owned()));
+    assert_eq!(fill("{inputs.none}", &known), Err("`{inputs.none}` leads nowhere".to_owned()));
+    assert!(fill("{steps.read.all}", &known).is_err());
+    assert!(fill("{inputs.who", &known).is_err());
 }

@@ -66,7 +66,7 @@ fn what_an_approval_that_expires_is_taken_for_is_for_the_workflow_to_say() {
 
 #[test]
 fn an_event_lets_those_go_on_that_wait_for_it_and_no_other() {
-    let mut trial = Trial::of(vec![wait("landed", "landed", Some("pr-${inputs.pr}")), agent("tell")]);
+    let mut trial = Trial::of(vec![wait("landed", "landed", Some("pr-{inputs.pr}")), agent("tell")]);
     assert_eq!(trial.status(), RunStatus::WaitingExternal);
     trial.signal("opened", Some("pr-7")).unwrap();
     trial.signal("landed", Some("pr-8")).unwrap();
@@ -118,7 +118,7 @@ fn section_5_1_a_run_that_waits_is_left_alone_by_a_restart_and_needs_nobody() {
 
 #[test]
 fn a_wait_for_what_cannot_be_named_fails_at_once() {
-    let trial = Trial::of(vec![wait("landed", "landed", Some("${steps.none.sha}"))]);
+    let trial = Trial::of(vec![wait("landed", "landed", Some("{steps.none.sha}"))]);
     assert_eq!(trial.status(), RunStatus::Failed);
-    assert!(trial.error().contains("`${steps.none.sha}` leads nowhere"), "{}", trial.error());
+    assert!(trial.error().contains("`{steps.none.sha}` leads nowhere"), "{}", trial.error());
 }

@@ -73,6 +73,21 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ("[server]\nbody_budget_mb = 24", "2:18: server.body_budget_mb is 24 and server.max_body_mb 25: the largest"),
         ("[server]\nmax_body_mb = 300", "2:15: server.body_budget_mb is 256 and server.max_body_mb 300: the largest"),
         ("[[schedules]]\nname = 's'\nworkflow = 'w'\ntenant = 'o'\nevery_mins = 1", "no [[workflows]] is called \"w\""),
+        ("[[workflows]]\nname = 'w'", "1:1: [[workflows]] \"w\": it has no steps"),
+        ("[[workflows]]\nname = 'w'\nsteps = 'none'", "\"workflows.steps\" takes tables; write [[workflows.steps]]"),
+        (
+            "[[workflows]]\nname = 'w'\n[[workflows.steps]]\nid = 'a'\ncomand = 'x'",
+            "5:1: unknown key \"comand\" in [[workflows.steps]]; did you mean \"command\"?",
+        ),
+        (
+            "[[workflows]]\nname = 'w'\n[[workflows.steps]]\nid = 'a'\nkind = 'wait'\nevent = 'e'\ncommand = 'x'",
+            "[[workflows]] \"w\": step \"a\": \"command\" is not for its kind",
+        ),
+        (
+            "[[workflows]]\nname = 'w'\ninputs = { pr = { type = 'whole' } }\n[[workflows.steps]]\nid = 'a'\ncommand = 'x'",
+            "the input \"pr\" is not described by a JSON Schema",
+        ),
+        ("[runs]\nheartbeat_secs = 200", "2:18: runs.orphaned_after_secs is 300 and runs.heartbeat_secs 200"),
         (
             "[server]\npublic_url = 'a ${NOPE}'",
             "merge-train.toml:2:17: server.public_url: the environment variable NOPE",

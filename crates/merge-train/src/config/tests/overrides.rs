@@ -18,6 +18,7 @@ fn sample(kind: Kind) -> String {
         Kind::LogFilter => "trace".into(),
         Kind::Sha256 => "ab".repeat(32),
         Kind::Tenant | Kind::Tenants => "octo".into(),
+        Kind::Table => unreachable!("a table is never in the environment"),
     }
 }
 
@@ -29,6 +30,7 @@ fn company(key: &str) -> &'static str {
         "installation_id" => "[github]\napp_id = 1\nprivate_key_path = 'x'",
         "api_url" => "[github]\ngraphql_url = 'http://x'\ngit_url = 'http://x'",
         "body_budget_mb" => "[server]\nmax_body_mb = 1",
+        "orphaned_after_secs" => "[runs]\nheartbeat_secs = 1",
         "signing" => "[git]\nssh_key_path = 'x'",
         _ => "",
     }

@@ -8,6 +8,7 @@ use merge_train_core::facts::{CiFacts, HeadRepo, Listing, MergeFacts, MergeState
 use merge_train_core::ids::{BranchName, CommentId, PrNumber, RepoId, Sha, UserId};
 use merge_train_core::plan::Plan;
 use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input};
+use merge_train_core::run::Output;
 use merge_train_core::train::work::{
     self, Expected, Merged, Outcome, Probed, Proof, Pushed, Retargeted, Squashed, Work,
 };
@@ -15,7 +16,7 @@ use merge_train_core::train::{MergeMethods, Policy, StaleApprovals};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::super::Outside;
+use super::super::{Agents, Outside, Task};
 
 const BOT: UserId = UserId::new(99);
 
@@ -217,4 +218,14 @@ pub fn branch(name: &str) -> BranchName {
 
 fn head(pr: PrNumber) -> Sha {
     Sha::parse(format!("{:040x}", pr.get())).unwrap()
+}
+
+/// For drivers whose runs, if there are any, have no commands.
+pub struct NoCommands;
+
+#[async_trait]
+impl Agents for NoCommands {
+    async fn run(&self, task: Task, _: CancellationToken) -> Result<Output, String> {
+        Err(format!("no command runs here, least of all {:?}", task.program.command))
+    }
 }

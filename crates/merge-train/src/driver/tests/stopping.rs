@@ -1,12 +1,13 @@
 //! Stopping: nothing more is taken, what is under way gets its time, and the streams are free for another.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use merge_train_core::ids::StreamId;
 use merge_train_core::repo::{EffectKey, Event};
 use store::{Owner, TakeLimit};
 
-use super::outside::Mishap;
+use super::outside::{Mishap, NoCommands};
 use super::webhook::Webhook;
 use super::widgets;
 use super::world::{World, options, until};
@@ -66,7 +67,7 @@ async fn what_a_result_asks_for_during_a_stop_is_left_to_the_next_driver() {
     assert_eq!(world.outside.seen(&repo, EffectKey::ReadMergeStates).begun, 1);
 
     let next = Options { owner: Owner("second".to_owned()), ..options() };
-    let next = Driver::new(world.store.clone(), world.outside.clone(), next);
+    let next = Driver::new(world.store.clone(), world.outside.clone(), Arc::new(NoCommands), next);
     let running = next.clone();
     tokio::spawn(async move { running.run().await });
     let is_read = |event: &Event| matches!(event, Event::MergeStateObserved { pr, .. } if pr.get() == 2);

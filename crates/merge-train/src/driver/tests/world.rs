@@ -11,8 +11,8 @@ use merge_train_core::repo::{Event, Recorded, Settings};
 use store::{Admission, ImportedStream, Lease, LeaseRequest, NewEvent, Owner, Retention, Since, Sqlite, Store, sqlite};
 use tempfile::TempDir;
 
-use super::super::{Driver, Options, recorded};
-use super::outside::{Scripted, branch, pull};
+use super::super::{Driver, Options, RunOptions, recorded};
+use super::outside::{NoCommands, Scripted, branch, pull};
 use super::webhook::Webhook;
 use crate::clock::{self, Clock};
 
@@ -37,6 +37,7 @@ pub fn options() -> Options {
         compact_after_events: 10_000,
         compact_interval: SignedDuration::from_hours(24),
         retention: Retention::default(),
+        runs: RunOptions::default(),
         clock: Clock::default(),
     }
 }
@@ -63,7 +64,7 @@ impl World {
         });
         let store: Arc<dyn Store> = Arc::new(store.await.unwrap());
         let outside = Arc::new(Scripted::default());
-        let driver = Driver::new(store.clone(), outside.clone(), options);
+        let driver = Driver::new(store.clone(), outside.clone(), Arc::new(NoCommands), options);
         Self { store, outside, driver, _dir: None }
     }
 

@@ -16,8 +16,9 @@ use serde_json::Value;
 use store::{Arrival, Owner, Priority, Retention, Route, Sqlite, Store, sqlite};
 use tokio_util::sync::CancellationToken;
 
+use super::super::super::tests::NoCommands;
 use super::super::super::workers::Shared;
-use super::super::super::{Github, Messages, Options};
+use super::super::super::{Github, Messages, Options, RunOptions};
 use super::gate::Gate;
 use super::hub::{Hub, text};
 use crate::clock::Clock;
@@ -50,10 +51,11 @@ impl Daemon {
             compact_after_events: COMPACT_AFTER,
             compact_interval: SignedDuration::from_hours(24),
             retention: Retention::default(),
+            runs: RunOptions::default(),
             clock: Clock::from(move || time.now()),
         };
         let gate = Arc::new(Gate::default());
-        let shared = Shared::new(store, gate.clone(), options, CancellationToken::new());
+        let shared = Shared::new(store, gate.clone(), Arc::new(NoCommands), options, CancellationToken::new());
         Self { shared, gate, github: github(hub, git) }
     }
 

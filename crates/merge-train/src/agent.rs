@@ -1,0 +1,128 @@
+//! The commands of workflow steps: each reads JSON, writes JSON, and leaves nothing running.
+//!
+//! ```text
+//! daemon ──orders──► guard ──starts──► command ──► whatever it starts
+//!    ▲  ◄─reports──    │ everything that loses its parent becomes the guard's child
+//!    └── stdout, stderr of the command
+//! ```
+//!
+//! **Invariant:** no shell reads a command, and nothing of the daemon's environment reaches it but [`INHERITED`].
+//!
+//! **Invariant:** when [`run`] returns, nothing that the command started runs any more, or the log says that it could not be
+//! ended. When the daemon dies, however it does, the guard ends all of it at once.
+//!
+//! **Invariant:** what is kept of a command's output is bounded, however much it prints.
+
+mod answer;
+mod disk;
+mod failure;
+pub mod guard;
+mod guarded;
+mod log;
+mod order;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use merge_train_core::run::{Output, Program};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use failure::Failure;
+use guarded::{Ended, Guarded};
+
+/// What of the daemon's environment concerns a command: where programs are, and where files go.
+const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+/// How long the end of an output may take once nothing is left that could write to it: a disk may stall under the log.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// How much of this machine a command may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest answer on standard output.
+    pub output_bytes: usize,
+    /// How much of standard error is kept.
+    pub log_bytes: u64,
+    /// How much the working folder may hold, and the longest file.
+    pub disk_bytes: u64,
+    /// How long a command that is asked to end may take to tidy up before it is killed.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { output_bytes: 1 << 20, log_bytes: 10 << 20, disk_bytes: 1 << 30, grace: Duration::from_secs(10) }
+    }
+}
+
+/// A command that is to be run, and what it gets.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    pub program: &'a Program,
+    /// What it reads on standard input.
+    pub input: &'a Value,
+    /// Where it runs; made if it is missing.
+    pub folder: &'a Path,
+    /// What it writes on standard error is added to this file.
+    pub log: &'a Path,
+    /// What it gets besides [`INHERITED`], and in its stead where the names are the same.
+    pub environment: &'a [(String, String)],
+    pub limits: Limits,
+}
+
+/// Runs a command to its end, or until `stop`. An error is for a person: what happened, and what to do.
+///
+/// Who drops this has the command killed at once, without the grace that `stop` gives.
+pub async fn run(task: Task<'_>, stop: CancellationToken) -> Result<Output, String> {
+    run_guarded_by(&this_program(), task, stop).await
+}
+
+/// The same with another program that knows [`guard::SUBCOMMAND`].
+pub async fn run_guarded_by(guard: &Path, task: Task<'_>, stop: CancellationToken) -> Result<Output, String> {
+    let outcome = Box::pin(attend(guard, &task, &stop)).await;
+    outcome.map_err(|failure| failure.tell(task.program, &task.limits))
+}
+
+/// This program, as it was started: an upgrade that replaces the file meanwhile does not change which guard is used.
+fn this_program() -> PathBuf {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { running } else { std::env::current_exe().unwrap_or_else(|_| "merge-train".into()) }
+}
+
+async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Result<Output, Failure> {
+    let limits = &task.limits;
+    if stop.is_cancelled() {
+        return Err(Failure::Stopped);
+    }
+    tokio::fs::create_dir_all(task.folder)
+        .await
+        .map_err(|error| Failure::Folder { folder: task.folder.to_owned(), error })?;
+    let (mut guarded, stdout, stderr) = Guarded::start(guard, task)?;
+    let too_much = CancellationToken::new();
+    let answer = tokio::spawn(answer::read(stdout, limits.output_bytes, too_much.clone()));
+    let log = tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes));
+    let verdict = tokio::select! {
+        biased;
+        () = stop.cancelled() => Err(Failure::Stopped),
+        ended = guarded.ended(task) => ended,
+        () = too_much.cancelled() => Err(Failure::TooMuch),
+        () = disk::beyond(task.folder, limits.disk_bytes) => Err(Failure::Disk),
+        () = tokio::time::sleep(Duration::from_millis(task.program.timeout_ms)) => Err(Failure::deadline()),
+    };
+    if verdict.is_err() {
+        guarded.ask_to_end().await;
+    }
+    guarded.gone(limits.grace).await;
+    let answer = tokio::time::timeout(LINGER, answer).await;
+    let tail = tokio::time::timeout(LINGER, log).await.ok().and_then(Result::ok).unwrap_or_default();
+    match (verdict, answer) {
+        // A command whose output is no longer read may well fail of that; the reason is the output.
+        (Ok(_), Ok(Ok(Err(answer::TooMuch)))) => Err(Failure::TooMuch),
+        (Ok(Ended::Exited(0)), Ok(Ok(Ok(bytes)))) => answer::parse(&bytes),
+        (Ok(Ended::Exited(0)), _) => Err(Failure::Lost { tail }),
+        (Ok(Ended::Exited(code)), _) => Err(Failure::Exited { code, tail }),
+        (Ok(Ended::Killed(signal)), _) => Err(Failure::Killed { signal, tail }),
+        (Err(failure), _) => Err(failure.with_log(tail)),
+    }
+}

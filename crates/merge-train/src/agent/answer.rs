@@ -1,0 +1,39 @@
+//! What a command prints: one JSON value.
+
+use merge_train_core::run::Output;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+
+/// A command printed more than it may.
+pub struct TooMuch;
+
+/// Reads to the end, or until it is too much. Then `too_much` is told, and nobody reads on: who prints endlessly fails of it.
+pub async fn read(
+    mut pipe: impl AsyncRead + Unpin,
+    limit: usize,
+    too_much: CancellationToken,
+) -> Result<Vec<u8>, TooMuch> {
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        if count > limit - bytes.len() {
+            too_much.cancel();
+            return Err(TooMuch);
+        }
+        bytes.extend_from_slice(&chunk[..count]);
+    }
+    Ok(bytes)
+}
+
+pub fn parse(bytes: &[u8]) -> Result<Output, Failure> {
+    let text = std::str::from_utf8(bytes).map_err(Failure::NotUtf8)?;
+    if text.trim().is_empty() {
+        return Err(Failure::Silent);
+    }
+    let value: Value = serde_json::from_str(text).map_err(Failure::NotJson)?;
+    let tokens_used = value.get("tokensUsed").and_then(|used| serde_json::from_value(used.clone()).ok());
+    Ok(Output { value, tokens_used })
+}

@@ -1,0 +1,225 @@
+//! `merge-train agent-guard`: a process that stands between the daemon and one command, and outlives both.
+//!
+//! It starts the command, says how it ended, and ends whatever is left of it. It does not trust the daemon to live: the end of
+//! the socket on its standard input is the end of the daemon, and of the command.
+
+mod tree;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream as Socket;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, WaitStatus, getrlimit, setrlimit, setsid, wait};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::ChildStdin;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+use super::order::{Order, Refusal, Report};
+use tree::Tree;
+
+/// How this program is told that it is to be a guard.
+pub const SUBCOMMAND: &str = "agent-guard";
+/// How long to wait for the death of what was killed before it is killed again, at first and at most: what comes to light when
+/// its parent dies is found the next time.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+
+/// Whether this process is to be a guard. Asked before anything else is set up: every step of a workflow waits for it.
+pub fn is_asked_for() -> bool {
+    std::env::args_os().nth(1).is_some_and(|argument| argument == SUBCOMMAND)
+}
+
+/// The whole life of a guard.
+pub fn run() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime.and_then(|runtime| runtime.block_on(stand())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: `merge-train {SUBCOMMAND}` is for the daemon, which starts it by itself: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn stand() -> io::Result<()> {
+    // Groups do not reach beyond their session: whatever group a process of the command is in, none but its own are in it.
+    setsid()?;
+    let socket = Socket::from(io::stdin().as_fd().try_clone_to_owned()?);
+    socket.set_nonblocking(true)?;
+    let (orders, mut reports) = UnixStream::from_std(socket)?.into_split();
+    let mut orders = BufReader::new(orders);
+    let Some((order, input)) = Order::receive(&mut orders).await? else { return Ok(()) };
+    limit(Resource::Fsize, order.file_bytes)?;
+    limit(Resource::Core, 0)?;
+    // Before the start, so that no death is missed.
+    let signals = Signals::new()?;
+    let reach = tree::Reach::claim();
+    let mut child = match start(&order.command) {
+        Ok(child) => child,
+        Err(error) => {
+            Report::Refused(why(&error)).send(&mut reports).await;
+            return Ok(());
+        }
+    };
+    if let Some(stdin) = child.stdin.take() {
+        feed(stdin, input)?;
+    }
+    let command = Pid::from_raw(child.id().cast_signed()).expect("a process has a number above 0");
+    let grace = Duration::from_millis(order.grace_ms);
+    Watch { command, tree: Tree { reach, command }, grace, phase: Phase::Running, orders, reports, signals }
+        .keep()
+        .await;
+    Ok(())
+}
+
+/// No more than `most` for this process and all that come of it.
+fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    let most = getrlimit(resource).maximum.map_or(most, |allowed| allowed.min(most));
+    Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one door for the commands of steps; the guard reaps what it starts")]
+fn start(command: &[String]) -> io::Result<Child> {
+    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
+    Command::new(program).args(arguments).stdin(Stdio::piped()).process_group(0).spawn()
+}
+
+fn why(error: &io::Error) -> Refusal {
+    match error.kind() {
+        io::ErrorKind::NotFound => Refusal::NotFound,
+        io::ErrorKind::PermissionDenied => Refusal::NotExecutable,
+        _ => Refusal::Other(error.to_string()),
+    }
+}
+
+/// Writes the input and closes the pipe, beside everything else: the command may read it late, or never.
+fn feed(stdin: std::process::ChildStdin, input: Vec<u8>) -> io::Result<()> {
+    let mut stdin = ChildStdin::from_std(stdin)?;
+    tokio::spawn(async move { stdin.write_all(&input).await });
+    Ok(())
+}
+
+/// What the guard is told by the kernel.
+struct Signals {
+    death: Signal,
+    /// An end that somebody else wishes: a service manager that stops every process of the daemon.
+    end: [Signal; 3],
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        let end = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
+        Ok(Self { death: signal(SignalKind::child())?, end })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    Running,
+    /// Everything was asked to end.
+    Asked {
+        kill_at: Instant,
+    },
+    Killing {
+        again_in: Duration,
+    },
+}
+
+/// A command that runs, or what is left of it.
+struct Watch {
+    command: Pid,
+    tree: Tree,
+    grace: Duration,
+    phase: Phase,
+    orders: BufReader<OwnedReadHalf>,
+    reports: OwnedWriteHalf,
+    signals: Signals,
+}
+
+impl Watch {
+    /// Until nothing is left.
+    async fn keep(mut self) {
+        loop {
+            self.wait().await;
+            let (ended, left) = self.reap();
+            if let Some(status) = ended {
+                // At once: what it left may take its time, but its outcome is known.
+                report(status).send(&mut self.reports).await;
+                self.ask();
+            }
+            if !left {
+                return;
+            }
+            if matches!(self.phase, Phase::Killing { .. }) {
+                self.tree.kill();
+            }
+        }
+    }
+
+    /// Until something may have changed.
+    async fn wait(&mut self) {
+        let mut word = [0; 1];
+        let phase = self.phase;
+        let listens = !matches!(phase, Phase::Killing { .. });
+        let [terminate, interrupt, hangup] = &mut self.signals.end;
+        tokio::select! {
+            _ = self.signals.death.recv() => {}
+            said = self.orders.read(&mut word), if listens => match said {
+                Ok(1..) => self.ask(),
+                _ => self.phase = Phase::Killing { again_in: AGAIN.0 },
+            },
+            _ = terminate.recv() => self.ask(),
+            _ = interrupt.recv() => self.ask(),
+            _ = hangup.recv() => self.ask(),
+            next = over(phase) => self.phase = next,
+        }
+    }
+
+    /// Asks everything to end, once.
+    fn ask(&mut self) {
+        if self.phase == Phase::Running {
+            self.tree.terminate();
+            self.phase = Phase::Asked { kill_at: Instant::now() + self.grace };
+        }
+    }
+
+    /// Buries the dead: how the command ended, if it was among them, and whether anything lives.
+    fn reap(&self) -> (Option<WaitStatus>, bool) {
+        let mut ended = None;
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.command => ended = Some(status),
+                Ok(Some(_)) => {}
+                Ok(None) => return (ended, true),
+                Err(_) => return (ended, self.tree.has_strays()),
+            }
+        }
+    }
+}
+
+/// Waits until the time of a phase is over, for the one that follows.
+async fn over(phase: Phase) -> Phase {
+    match phase {
+        Phase::Running => std::future::pending().await,
+        Phase::Asked { kill_at } => {
+            tokio::time::sleep_until(kill_at).await;
+            Phase::Killing { again_in: AGAIN.0 }
+        }
+        Phase::Killing { again_in } => {
+            tokio::time::sleep(again_in).await;
+            Phase::Killing { again_in: (again_in * 2).min(AGAIN.1) }
+        }
+    }
+}
+
+fn report(status: WaitStatus) -> Report {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Report::Exited(code),
+        (None, signal) => Report::Killed(signal.unwrap_or_default()),
+    }
+}

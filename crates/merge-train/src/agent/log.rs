@@ -1,0 +1,97 @@
+//! What a command writes on standard error: a file that somebody may read, and its last lines for an error.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+
+/// The most that an error quotes.
+const TAIL_BYTES: usize = 2048;
+
+/// The last of what a command wrote.
+#[derive(Debug, Default)]
+pub struct Tail(Vec<u8>);
+
+/// Reads to the end, so that the command is never kept waiting, and keeps what comes first. A log that cannot be written is
+/// no reason for a command to fail.
+pub async fn keep(mut pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64) -> Tail {
+    let mut tail = Tail::default();
+    let mut log = Log::open(&path, limit).await;
+    let mut chunk = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        tail.push(&chunk[..count]);
+        if let Ok(open) = &mut log
+            && let Err(error) = open.add(&chunk[..count]).await
+        {
+            log = Err(error);
+        }
+    }
+    let kept = match log {
+        Ok(mut open) => open.file.flush().await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = kept {
+        tracing::warn!(log = %path.display(), %error, "the log of a command could not be written");
+    }
+    tail
+}
+
+struct Log {
+    file: File,
+    limit: u64,
+    written: u64,
+}
+
+impl Log {
+    async fn open(path: &Path, limit: u64) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            tokio::fs::create_dir_all(folder).await?;
+        }
+        let file = tokio::fs::OpenOptions::new().create(true).append(true).open(path).await?;
+        Ok(Self { file, limit, written: 0 })
+    }
+
+    async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.written > self.limit {
+            return Ok(());
+        }
+        let room = usize::try_from(self.limit - self.written).unwrap_or(usize::MAX);
+        self.written += bytes.len() as u64;
+        self.file.write_all(&bytes[..bytes.len().min(room)]).await?;
+        if bytes.len() > room {
+            let line = format!("\n[merge-train: more than {} bytes; the rest was dropped]\n", self.limit);
+            self.file.write_all(line.as_bytes()).await?;
+        }
+        // A file of the runtime tells of an error with the next call: this one is for the bytes above.
+        self.file.flush().await
+    }
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+        self.0.drain(..self.0.len().saturating_sub(TAIL_BYTES));
+    }
+
+    /// The last lines as text that is safe on a terminal and in a comment. Empty if nothing was written.
+    pub fn text(&self) -> String {
+        let text: String = String::from_utf8_lossy(&self.0).trim().chars().map(harmless).collect();
+        let mut start = text.len().saturating_sub(TAIL_BYTES);
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        text[start..].to_owned()
+    }
+}
+
+/// No control characters but the ends of lines, and nothing that turns the direction of what follows.
+pub fn harmless(c: char) -> char {
+    match c {
+        '\n' => c,
+        '\t' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+        c if c.is_control() => '?',
+        c => c,
+    }
+}

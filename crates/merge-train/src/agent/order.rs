@@ -1,0 +1,78 @@
+//! What the daemon and the guard say to each other, on a socket of which each holds one end.
+//!
+//! First comes the order: a line of JSON, and the input as it is. Everything after it is a wish that the command end;
+//! the end of the stream is the end of the daemon. The guard answers with one report.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// The longest line that announces an order: the kernel takes no longer command either.
+const LONGEST_LINE: u64 = 8 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The longest file that the command may write.
+    pub file_bytes: u64,
+    pub grace_ms: u64,
+    /// How much input follows.
+    pub input_bytes: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    Refused(Refusal),
+    Exited(i32),
+    Killed(i32),
+}
+
+/// Why a command could not be started.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    NotFound,
+    NotExecutable,
+    Other(String),
+}
+
+impl Order {
+    pub async fn send(&self, input: &[u8], to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        to.write_all(&line(self)).await?;
+        to.write_all(input).await
+    }
+
+    /// The order and its input. Both are read before anything is started: a command that does not read its input must not
+    /// keep a later word of the daemon from being heard. None: the daemon was gone before it had said all.
+    pub async fn receive(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<(Self, Vec<u8>)>> {
+        let mut text = String::new();
+        (&mut *from).take(LONGEST_LINE).read_line(&mut text).await?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let order: Self = serde_json::from_str(&text)?;
+        let mut input = Vec::new();
+        let count = from.take(order.input_bytes).read_to_end(&mut input).await?;
+        Ok((count as u64 == order.input_bytes).then_some((order, input)))
+    }
+}
+
+impl Report {
+    pub async fn send(&self, to: &mut (impl AsyncWrite + Unpin)) {
+        // Without a daemon nobody is left to be told.
+        let _ = to.write_all(&line(self)).await;
+    }
+
+    pub fn parse(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
+}
+
+fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).expect("texts and numbers are JSON");
+    line.push(b'\n');
+    line
+}

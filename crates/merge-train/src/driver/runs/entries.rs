@@ -1,0 +1,75 @@
+//! What comes in for a run, and what whoever sent it is told.
+
+use jiff::Timestamp;
+use merge_train_core::run::{self, Created, Effect, Event, Input, Refusal, Request, RunState};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::{Entry, Outcome};
+
+/// What the inbox keeps of a request about a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    Create(Box<Created>),
+    Ask(Request),
+}
+
+pub struct Answered {
+    pub events: Vec<Event>,
+    pub effects: Vec<Effect>,
+    pub outcome: Outcome,
+}
+
+/// Decides on an entry. What cannot be done is an answer, too.
+pub fn answer(state: Option<&RunState>, entry: &Entry, now: Timestamp) -> Answered {
+    let nothing = |outcome: Outcome| Answered { events: Vec::new(), effects: Vec::new(), outcome };
+    let order = match serde_json::from_slice::<Order>(&entry.body) {
+        Ok(order) => order,
+        Err(error) => return nothing(Outcome::Failed { error: format!("it cannot be read: {error}") }),
+    };
+    match (state, order) {
+        (None, Order::Create(created)) => {
+            let state = RunState::new(created.clone(), now);
+            let plan = run::begin(&state, now);
+            let mut events = vec![Event::RunCreated(created)];
+            events.extend(plan.events);
+            Answered { outcome: told(&state), events, effects: plan.effects }
+        }
+        // It was created before, by the same request.
+        (Some(state), Order::Create(_)) => nothing(told(state)),
+        (None, Order::Ask(_)) => nothing(Outcome::Failed { error: "there is no such run".to_owned() }),
+        (Some(state), Order::Ask(request)) => {
+            let input = Input::Asked { key: Some(entry.key.clone()), request };
+            match run::decide(state, &input, now) {
+                Ok(plan) => Answered { events: plan.events, effects: plan.effects, outcome: told(state) },
+                Err(refusal) => nothing(Outcome::Completed {
+                    response: json!({ "refused": Refused::of(&refusal) }),
+                    run_id: Some(state.created.run.clone()),
+                }),
+            }
+        }
+    }
+}
+
+fn told(state: &RunState) -> Outcome {
+    let run = state.created.run.clone();
+    Outcome::Completed { response: json!({ "runId": run }), run_id: Some(run) }
+}
+
+/// A refusal, as it is remembered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Refused {
+    pub code: String,
+    pub detail: String,
+}
+
+impl Refused {
+    fn of(refusal: &Refusal) -> Self {
+        let code = match (refusal, refusal.code()) {
+            (_, Some(code)) => code.as_str(),
+            (Refusal::NotEntitled { .. }, None) => "FORBIDDEN",
+            (_, None) => "CONFLICT",
+        };
+        Self { code: code.to_owned(), detail: refusal.to_string() }
+    }
+}

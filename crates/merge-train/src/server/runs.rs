@@ -1,0 +1,365 @@
+//! `/api/v1/runs…`: runs, and what people want of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
+use merge_train_core::inbox::{Key, RequestHash, Source};
+use merge_train_core::run::{self, Created, Decision, Initiator, Request, Run, Signal, Trigger, TriggerSource};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use store::{Arrival, Priority, Route, RunCursor, RunQuery, RunStatus};
+
+use super::App;
+use super::access::{presented, require};
+use super::idempotency;
+use super::problem::Problem;
+use super::requests::key;
+use crate::config::{ApiKey, Role, Tenants};
+use crate::driver::{Order, Refused, Urgency};
+use crate::{clock, failpoint, workflow};
+
+/// How long a caller waits for the outcome; then it is told to look again.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Another instance may be at work, which nobody here hears of.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const LENGTH: usize = 50;
+const MOST: usize = 200;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    workflow: String,
+    #[serde(default)]
+    inputs: Map<String, Value>,
+    repo: Option<RepoId>,
+    pr: Option<PrNumber>,
+    /// Whose run it is, where neither the key nor the repository says.
+    tenant: Option<TenantId>,
+}
+
+/// Creates a run.
+pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Result<Response, Problem> {
+    let key_presented = presented(&app.api_keys, &headers)?;
+    let wanted: Wanted = read(&body)?;
+    let tenant = tenant_of(key_presented, &wanted)?;
+    let client = require(&app.api_keys, &headers, Role::Operator, &tenant)?;
+    let key = key(&headers, &client.name)?;
+    let definition = app.workflows.get(&wanted.workflow).ok_or_else(|| unknown_workflow(&app, &wanted.workflow))?;
+    let inputs = workflow::inputs(definition, wanted.inputs).map_err(|problems| {
+        let detail = format!("the inputs do not fit the workflow {:?}: {}", wanted.workflow, problems.join("; "));
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUTS", detail)
+    })?;
+    let pr_url = wanted.repo.as_ref().zip(wanted.pr).map(|(repo, pr)| format!("{}/{repo}/pull/{pr}", app.web_url));
+    let created = Created {
+        run: run_id(&tenant, &key),
+        tenant: tenant.clone(),
+        workflow: definition.clone(),
+        inputs,
+        repo: wanted.repo,
+        pr: wanted.pr,
+        pr_url,
+        trigger: Trigger {
+            source: TriggerSource::Api,
+            user_id: Some(format!("api:{}", client.name)),
+            webhook_event_id: None,
+        },
+        idempotency_key: Some(key.clone()),
+    };
+    let run = created.run.clone();
+    let hash = RequestHash::of(&[b"create\n", &body[..]].concat());
+    let outcome = order(&app, &tenant, &run, key, hash, Order::Create(Box::new(created)), Priority::Normal).await?;
+    let location = format!("/api/v1/runs/{run}");
+    let status = if outcome.is_settled { StatusCode::CREATED } else { StatusCode::ACCEPTED };
+    let document = app.store.run(Some(&tenant), &run).await?;
+    let body = document.map_or_else(|| json!({ "id": run, "status": "pending" }), |run| json!(run));
+    let mut response = (status, [(header::LOCATION, location)], Json(body)).into_response();
+    if outcome.is_replayed {
+        response.headers_mut().insert("idempotent-replayed", header::HeaderValue::from_static("true"));
+    }
+    Ok(failpoint::answer("api", response))
+}
+
+fn unknown_workflow(app: &App, name: &str) -> Problem {
+    let known: Vec<&str> = app.workflows.keys().map(String::as_str).collect();
+    let detail = match known.as_slice() {
+        [] => format!("there is no workflow {name:?}: the configuration has none; add [[workflows]] to it"),
+        known => format!("there is no workflow {name:?}; there are: {}", known.join(", ")),
+    };
+    Problem::new(StatusCode::NOT_FOUND, "UNKNOWN_WORKFLOW", detail)
+}
+
+fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
+    match (&wanted.repo, &wanted.tenant, &key.tenant) {
+        (Some(repo), Some(tenant), _) if repo.tenant() != *tenant => {
+            Err(Problem::bad_request(format!("the repository {repo} is not {tenant}'s")))
+        }
+        (Some(repo), _, _) => Ok(repo.tenant()),
+        (None, Some(tenant), _) | (None, None, Tenants::One(tenant)) => Ok(tenant.clone()),
+        (None, None, Tenants::All) => {
+            Err(Problem::bad_request("whose run is it? The API key is for all: name a repo or a tenant"))
+        }
+    }
+}
+
+/// The same request makes the same run, wherever it is taken in.
+fn run_id(tenant: &TenantId, key: &Key) -> RunId {
+    let digest = digest(&SHA256, format!("{tenant}\n{key}").as_bytes());
+    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    RunId::parse(format!("run-{hex}")).expect("letters, digits and a dash")
+}
+
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+    let body = if body.is_empty() { b"{}" } else { body };
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::bad_request(format!("the body is not what this request takes: {error}")))
+}
+
+struct Settled {
+    is_settled: bool,
+    is_replayed: bool,
+}
+
+/// Puts an order for a run into the inbox, and waits a while for what comes of it.
+async fn order(
+    app: &App,
+    tenant: &TenantId,
+    run: &RunId,
+    key: Key,
+    hash: RequestHash,
+    order: Order,
+    priority: Priority,
+) -> Result<Settled, Problem> {
+    let body = serde_json::to_vec(&order).expect("an order is JSON");
+    let label = match &order {
+        Order::Create(_) => "create",
+        Order::Ask(Request::Decide { .. }) => "decide",
+        Order::Ask(Request::Signal(_)) => "signal",
+        Order::Ask(Request::Cancel { .. }) => "cancel",
+    };
+    let bell = app.driver.settled().listen((tenant.clone(), key.clone()));
+    let stream = StreamId::Run(run.clone());
+    let route = Route::Stream { stream, priority, label: label.to_owned(), body };
+    let (source, received_at) = (Source::Api, clock::now());
+    let arrival = Arrival { tenant: tenant.clone(), key: key.clone(), source, hash, received_at, route };
+    let admission = idempotency::admit(app, arrival).await?;
+    let is_replayed = matches!(admission, store::Admission::Replay { .. });
+    idempotency::answer(Source::Api, &key, admission, &Map::new())?;
+    let urgency = if priority == Priority::Stop { Urgency::Alarm } else { Urgency::Usual };
+    app.driver.wake_run(run, urgency);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let rung = bell.notified();
+        let record = app.store.record(tenant, &key).await?;
+        if let Some(record) = record.filter(|record| record.status != merge_train_core::inbox::Status::Processing) {
+            if let Some(error) = record.error {
+                return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REQUEST_FAILED", error));
+            }
+            let refused = record.response.as_ref().and_then(|response| response.get("refused"));
+            if let Some(refused) = refused.and_then(|it| serde_json::from_value::<Refused>(it.clone()).ok()) {
+                return Err(refusal(&refused));
+            }
+            return Ok(Settled { is_settled: true, is_replayed });
+        }
+        if tokio::time::Instant::now() >= deadline {
+            return Ok(Settled { is_settled: false, is_replayed });
+        }
+        let _ = tokio::time::timeout(LOOK_AGAIN, rung).await;
+    }
+}
+
+fn refusal(refused: &Refused) -> Problem {
+    let detail = refused.detail.clone();
+    match refused.code.as_str() {
+        "FORBIDDEN" => Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail),
+        "RUN_TERMINAL_STATE" => Problem::new(StatusCode::CONFLICT, "RUN_TERMINAL_STATE", detail),
+        "RUN_INVALID_TRANSITION" => Problem::new(StatusCode::CONFLICT, "RUN_INVALID_TRANSITION", detail),
+        _ => Problem::conflict(detail),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    tenant: Option<TenantId>,
+    status: Option<RunStatus>,
+    repo: Option<RepoId>,
+    cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Runs, newest first.
+pub async fn list(
+    State(app): State<Arc<App>>,
+    query: Result<Query<Which>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    let client = presented(&app.api_keys, &headers)?;
+    let Query(which) = query.map_err(|error| {
+        let takes = format!("a list takes `tenant`, `status`, `repo`, `cursor`, and `limit` up to {MOST}");
+        Problem::bad_request(format!("{}; {takes}", error.body_text()))
+    })?;
+    let limit = which.limit.unwrap_or(LENGTH);
+    if limit == 0 || limit > MOST {
+        return Err(Problem::bad_request(format!("limit is {limit}; it must be a whole number, 1–{MOST}")));
+    }
+    let tenant = match (&client.tenant, which.tenant) {
+        (Tenants::All, tenant) => tenant,
+        (Tenants::One(own), None) => Some(own.clone()),
+        (Tenants::One(own), Some(tenant)) if *own == tenant => Some(tenant),
+        // Of others there is nothing to be seen.
+        (Tenants::One(_), Some(_)) => return Ok(Json(json!({ "runs": [], "next_cursor": null }))),
+    };
+    let after = which.cursor.as_deref().map(read_cursor).transpose()?;
+    let query = RunQuery { tenant, status: which.status, repo: which.repo, after, limit: limit + 1 };
+    let mut runs = app.store.runs(&query).await?;
+    let has_more = runs.len() > limit;
+    runs.truncate(limit);
+    let next_cursor = runs.last().filter(|_| has_more).map(cursor);
+    Ok(Json(json!({ "runs": runs, "next_cursor": next_cursor })))
+}
+
+fn cursor(run: &Run) -> String {
+    format!("{}_{}", run.created_at.as_microsecond(), run.id)
+}
+
+fn read_cursor(text: &str) -> Result<RunCursor, Problem> {
+    let read = || {
+        let (at, id) = text.split_once('_')?;
+        Some(RunCursor { created_at: Timestamp::from_microsecond(at.parse().ok()?).ok()?, id: RunId::parse(id).ok()? })
+    };
+    read().ok_or_else(|| {
+        Problem::bad_request("cursor is not one that was given out here; take next_cursor of the page before")
+    })
+}
+
+/// A run that the presented key may see, and the key. Another tenant's is not there.
+async fn known<'a>(app: &'a App, headers: &HeaderMap, id: &str, role: Role) -> Result<(Run, &'a ApiKey), Problem> {
+    let client = presented(&app.api_keys, headers)?;
+    let nowhere = || Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_RUN", "there is no such run");
+    let id = RunId::parse(id).map_err(|_| nowhere())?;
+    let tenant = match &client.tenant {
+        Tenants::All => None,
+        Tenants::One(tenant) => Some(tenant),
+    };
+    let run = app.store.run(tenant, &id).await?.ok_or_else(nowhere)?;
+    require(&app.api_keys, headers, role, &run.tenant_id)?;
+    Ok((run, client))
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Run>, Problem> {
+    Ok(Json(known(&app, &headers, &id, Role::Viewer).await?.0))
+}
+
+pub async fn steps(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
+    Ok(Json(json!({ "steps": app.store.steps(&run.tenant_id, &run.id).await? })))
+}
+
+pub async fn checkpoints(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
+    Ok(Json(json!({ "checkpoints": app.store.checkpoints(&run.tenant_id, &run.id).await? })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Why {
+    reason: Option<String>,
+}
+
+pub async fn approve(
+    app: State<Arc<App>>,
+    id: Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    decide(app, id, headers, body, Decision::Approved).await
+}
+
+pub async fn reject(
+    app: State<Arc<App>>,
+    id: Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    decide(app, id, headers, body, Decision::Rejected).await
+}
+
+async fn decide(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+    decision: Decision,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
+    let Why { reason } = read(&body)?;
+    let request = Request::Decide { by: format!("api:{}", client.name), decision, reason };
+    ask(&app, &headers, client, &run, request, Priority::Normal).await
+}
+
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
+    let Why { reason } = read(&body)?;
+    let by = Some(format!("api:{}", client.name));
+    let request = Request::Cancel { initiator: Initiator::User, by, reason };
+    ask(&app, &headers, client, &run, request, Priority::Stop).await
+}
+
+pub async fn signal(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
+    let signal: Signal = read(&body)?;
+    let source = signal.source.or_else(|| Some(format!("api:{}", client.name)));
+    ask(&app, &headers, client, &run, Request::Signal(Signal { source, ..signal }), Priority::Normal).await
+}
+
+async fn ask(
+    app: &App,
+    headers: &HeaderMap,
+    client: &ApiKey,
+    run: &Run,
+    request: Request,
+    priority: Priority,
+) -> Result<Response, Problem> {
+    let key = key(headers, &client.name)?;
+    let order_body = serde_json::to_vec(&request).expect("a request is JSON");
+    let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &order_body].concat());
+    let outcome = order(app, &run.tenant_id, &run.id, key, hash, Order::Ask(request), priority).await?;
+    let status = if outcome.is_settled { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let run = app.store.run(Some(&run.tenant_id), &run.id).await?;
+    let response = (status, Json(json!(run))).into_response();
+    Ok(failpoint::answer("api", response))
+}
+
+/// The workflows of a configuration, by name.
+pub type Workflows = std::collections::BTreeMap<String, run::Workflow>;

@@ -1,0 +1,13 @@
+//! The commands of workflow steps, as processes: what they get, what becomes of their output, and that nothing of them is left.
+//!
+//! The program is its own guard, so the guard is the built program; what runs it is the module itself.
+
+mod ending;
+mod outcomes;
+mod output;
+#[allow(dead_code, reason = "the half that is the guard is called in the built program")]
+#[path = "../../src"]
+mod program {
+    pub mod agent;
+}
+mod world;
