@@ -2,6 +2,7 @@
 //!
 //! One worker for each repository, started when something waits for it and gone when nothing has for a while.
 
+mod link;
 mod outside;
 mod runs;
 mod session;
@@ -13,15 +14,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use merge_train_core::ids::{RepoId, RunId, StreamId};
+use merge_train_core::ids::{RepoId, StreamId};
 use merge_train_core::repo::Settings;
 use store::{Owner, Store};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use workers::{Settled, Workers};
+use workers::Workers;
 
+pub use link::Link;
 pub use outside::{Github, Messages, Outside};
 pub use runs::{Agents, Order, Refused, RunOptions, Task};
 pub use session::{recorded, replay};
@@ -45,6 +47,7 @@ pub struct Options {
     pub compact_interval: SignedDuration,
     pub retention: store::Retention,
     pub runs: RunOptions,
+    pub link: Link,
     pub clock: Clock,
 }
 
@@ -55,30 +58,21 @@ pub struct Driver {
     workers: Arc<Workers>,
     retention: store::Retention,
     clock: Clock,
+    link: Link,
     stopping: CancellationToken,
 }
 
 impl Driver {
     pub fn new(store: Arc<dyn Store>, outside: Arc<dyn Outside>, agents: Arc<dyn Agents>, options: Options) -> Self {
         let stopping = CancellationToken::new();
-        let (retention, clock) = (options.retention, options.clock.clone());
+        let (retention, clock, link) = (options.retention, options.clock.clone(), options.link.clone());
         let workers = Arc::new(Workers::new(store.clone(), outside, agents, options, stopping.clone()));
-        Self { store, workers, retention, clock, stopping }
+        Self { store, workers, retention, clock, link, stopping }
     }
 
     /// Something waits for this repository's worker.
     pub fn wake(&self, repo: &RepoId, urgency: Urgency) {
         self.workers.wake(&StreamId::Repo(repo.clone()), urgency);
-    }
-
-    /// Something waits for this run's worker.
-    pub fn wake_run(&self, run: &RunId, urgency: Urgency) {
-        self.workers.wake(&StreamId::Run(run.clone()), urgency);
-    }
-
-    /// Who waits for the end of which request about a run.
-    pub fn settled(&self) -> &Settled {
-        self.workers.settled()
     }
 
     /// How many workers there are.
@@ -92,12 +86,14 @@ impl Driver {
         let mut look_over = every(LOOK_OVER);
         let mut sweep = every(SWEEP);
         let mut wakes = self.store.wakes();
+        let Some(mut woken) = self.link.woken() else { return };
         loop {
             tokio::select! {
                 () = self.stopping.cancelled() => return,
                 _ = look_over.tick() => self.look_over().await,
                 _ = sweep.tick() => self.sweep().await,
                 Ok(stream) = wakes.recv() => self.wake_stream(&stream),
+                Some(stream) = woken.recv() => self.wake_stream(&stream),
             }
         }
     }

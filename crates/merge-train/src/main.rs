@@ -11,6 +11,7 @@ mod discovery;
 mod doctor;
 mod driver;
 mod failpoint;
+mod orders;
 mod plan;
 mod remote;
 mod serve;

@@ -18,7 +18,8 @@ use crate::clones::{self, Clones};
 use crate::commands::Commands;
 use crate::config::{Config, Environment, ForServe};
 use crate::discovery::Discovery;
-use crate::driver::{self, Driver};
+use crate::driver::{self, Driver, Link};
+use crate::orders::Orders;
 use crate::server::{self, App, Budget, Health};
 use crate::upkeep::Upkeep;
 use crate::{account, storage, telemetry};
@@ -51,7 +52,14 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let messages = driver::Messages { title: config.merge.title(), body: config.merge.body() };
     let outside = Arc::new(driver::Github::new(github.clone(), clones.clone(), messages));
     let agents = Arc::new(Commands::new(&config.runs));
-    let driver = Driver::new(store.clone(), outside, agents, driver_options(&config, owner));
+    let options = driver_options(&config, owner);
+    let orders = Orders {
+        store: store.clone(),
+        link: options.link.clone(),
+        workflows: Arc::new(config.workflows.iter().map(|it| (it.name.clone(), it.definition())).collect()),
+        web_url: config.github.git_url.clone(),
+    };
+    let driver = Driver::new(store.clone(), outside, agents, options);
     let health = Arc::new(Health::new(stopping.clone()));
     let app = Arc::new(App {
         store: store.clone(),
@@ -66,7 +74,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         metrics: metrics.clone(),
         github: github.clone(),
         web_url: config.github.git_url.clone(),
-        workflows: config.workflows.iter().map(|it| (it.name.clone(), it.definition())).collect(),
+        orders,
     });
 
     let listener = TcpListener::bind(config.server.bind_address)
@@ -155,6 +163,7 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
             heartbeat: Duration::from_secs(config.runs.heartbeat_secs),
             orphaned_after: Duration::from_secs(config.runs.orphaned_after_secs),
         },
+        link: Link::default(),
         clock: Clock::default(),
     }
 }

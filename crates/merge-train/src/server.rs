@@ -23,10 +23,10 @@ use store::Store;
 
 use crate::config::ApiKey;
 use crate::driver::Driver;
+use crate::orders::Orders;
 pub use body::Budget;
 pub use health::Health;
 use problem::Problem;
-pub use runs::Workflows;
 
 /// What the handlers share.
 pub struct App {
@@ -40,7 +40,7 @@ pub struct App {
     pub github: github::Client,
     /// What the addresses of pages at GitHub begin with.
     pub web_url: String,
-    pub workflows: Workflows,
+    pub orders: Orders,
 }
 
 pub fn router(app: Arc<App>) -> Router {

@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
                 let answered = entries::answer(self.state.as_ref(), &entry, now);
                 let settled = Settlement { entry: entry.id, outcome: answered.outcome };
                 self.record(answered.events, vec![settled]).await?;
-                self.shared.settled.tell(&key);
+                self.shared.options.link.tell(&key);
                 self.act(answered.effects);
             }
         }

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use merge_train_core::ids::{RepoId, StreamId, TenantId};
-use merge_train_core::inbox::Key;
+use merge_train_core::ids::{RepoId, StreamId};
 use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::{Notify, Semaphore};
@@ -40,31 +39,6 @@ pub(super) struct Shared {
     pub abandon: CancellationToken,
     loading: Semaphore,
     bells: Mutex<HashMap<StreamId, Arc<Bell>>>,
-    pub settled: Settled,
-}
-
-/// Who waits for the end of which request.
-#[derive(Default)]
-pub struct Settled(Mutex<HashMap<(TenantId, Key), Weak<Notify>>>);
-
-impl Settled {
-    /// Hears of the end of a request from now on.
-    pub fn listen(&self, request: (TenantId, Key)) -> Arc<Notify> {
-        let mut waiting = self.0.lock();
-        if let Some(bell) = waiting.get(&request).and_then(Weak::upgrade) {
-            return bell;
-        }
-        waiting.retain(|_, bell| bell.strong_count() > 0);
-        let bell = Arc::new(Notify::new());
-        waiting.insert(request, Arc::downgrade(&bell));
-        bell
-    }
-
-    pub fn tell(&self, request: &(TenantId, Key)) {
-        if let Some(bell) = self.0.lock().remove(request).and_then(|bell| bell.upgrade()) {
-            bell.notify_waiters();
-        }
-    }
 }
 
 /// How soon something must be looked at.
@@ -120,10 +94,6 @@ impl Workers {
         let shared = Shared::new(store, outside, agents, options, stopping);
         let abandon = shared.abandon.clone();
         Self { shared: Arc::new(shared), tracker: TaskTracker::new(), abandon }
-    }
-
-    pub fn settled(&self) -> &Settled {
-        &self.shared.settled
     }
 
     pub fn wake(&self, stream: &StreamId, urgency: Urgency) {
@@ -236,7 +206,6 @@ impl Shared {
             abandon: CancellationToken::new(),
             loading: Semaphore::new(LOADING_AT_ONCE),
             bells: Mutex::default(),
-            settled: Settled::default(),
         }
     }
 

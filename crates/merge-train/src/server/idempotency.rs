@@ -5,14 +5,13 @@ use std::time::Duration;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use merge_train_core::ids::RunId;
 use merge_train_core::inbox::{Key, Source};
 use serde_json::{Map, Value, json};
 use store::{Admission, Arrival};
 
 use super::App;
 use super::problem::Problem;
-use crate::telemetry::metrics::IDEMPOTENCY_HITS;
+use crate::orders;
 
 /// GitHub gives up after ten seconds and calls the delivery failed; it must hear from us before.
 const STORE_TIMEOUT: Duration = Duration::from_secs(8);
@@ -38,14 +37,7 @@ pub fn answer(
     admission: Admission,
     besides: &Map<String, Value>,
 ) -> Result<(Response, &'static str), Problem> {
-    let result = match &admission {
-        Admission::Accepted | Admission::Claimed(_) => "accepted",
-        Admission::InFlight { .. } => "in_flight",
-        Admission::Replay { .. } => "replayed",
-        Admission::Exhausted { .. } => "exhausted",
-        Admission::Conflict => "conflict",
-    };
-    metrics::counter!(IDEMPOTENCY_HITS, "source" => source.as_str(), "result" => result).increment(1);
+    let result = orders::count(source, key, &admission);
     let with_besides = |mut body: Value| {
         if let Some(members) = body.as_object_mut() {
             members.extend(besides.clone());
@@ -56,12 +48,8 @@ pub fn answer(
         |status: &str| (StatusCode::ACCEPTED, with_besides(json!({ "status": status, "key": key }))).into_response();
     let response = match admission {
         Admission::Accepted | Admission::Claimed(_) => waits("accepted"),
-        Admission::InFlight { run_id } => {
-            hit(key, run_id.as_ref());
-            waits("processing")
-        }
-        Admission::Replay { response, run_id } => {
-            hit(key, run_id.as_ref());
+        Admission::InFlight { .. } => waits("processing"),
+        Admission::Replay { response, .. } => {
             let body = with_besides(response.unwrap_or(json!({ "status": "processed", "key": key })));
             (StatusCode::ACCEPTED, [("idempotent-replayed", "true")], body).into_response()
         }
@@ -75,13 +63,4 @@ pub fn answer(
         }
     };
     Ok((response, result))
-}
-
-fn hit(key: &Key, run_id: Option<&RunId>) {
-    tracing::info!(
-        event = "idempotency_hit",
-        key = key.as_str(),
-        cachedRunId = run_id.map(RunId::as_str),
-        "it came before"
-    );
 }

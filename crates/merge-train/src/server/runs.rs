@@ -1,9 +1,7 @@
 //! `/api/v1/runs…`: runs, and what people want of them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
@@ -11,26 +9,22 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
-use merge_train_core::inbox::{Key, RequestHash, Source};
-use merge_train_core::run::{self, Created, Decision, Initiator, Request, Run, Signal, Trigger, TriggerSource};
+use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
+use merge_train_core::inbox::{RequestHash, Source};
+use merge_train_core::run::{Decision, Initiator, Request, Run, Signal, Trigger, TriggerSource};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use store::{Arrival, Priority, Route, RunCursor, RunQuery, RunStatus};
+use store::{RunCursor, RunQuery, RunStatus};
 
 use super::App;
 use super::access::{presented, require};
-use super::idempotency;
 use super::problem::Problem;
 use super::requests::key;
 use crate::config::{ApiKey, Role, Tenants};
-use crate::driver::{Order, Refused, Urgency};
-use crate::{clock, failpoint, workflow};
+use crate::driver::Refused;
+use crate::orders::{self, Failed, Origin, Progress};
+use crate::failpoint;
 
-/// How long a caller waits for the outcome; then it is told to look again.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Another instance may be at work, which nobody here hears of.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
 const LENGTH: usize = 50;
 const MOST: usize = 200;
 
@@ -53,48 +47,55 @@ pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes
     let tenant = tenant_of(key_presented, &wanted)?;
     let client = require(&app.api_keys, &headers, Role::Operator, &tenant)?;
     let key = key(&headers, &client.name)?;
-    let definition = app.workflows.get(&wanted.workflow).ok_or_else(|| unknown_workflow(&app, &wanted.workflow))?;
-    let inputs = workflow::inputs(definition, wanted.inputs).map_err(|problems| {
-        let detail = format!("the inputs do not fit the workflow {:?}: {}", wanted.workflow, problems.join("; "));
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUTS", detail)
-    })?;
-    let pr_url = wanted.repo.as_ref().zip(wanted.pr).map(|(repo, pr)| format!("{}/{repo}/pull/{pr}", app.web_url));
-    let created = Created {
-        run: run_id(&tenant, &key),
-        tenant: tenant.clone(),
-        workflow: definition.clone(),
-        inputs,
-        repo: wanted.repo,
-        pr: wanted.pr,
-        pr_url,
-        trigger: Trigger {
-            source: TriggerSource::Api,
-            user_id: Some(format!("api:{}", client.name)),
-            webhook_event_id: None,
-        },
-        idempotency_key: Some(key.clone()),
-    };
-    let run = created.run.clone();
+    let user_id = Some(format!("api:{}", client.name));
+    let trigger = Trigger { source: source_of(&headers), user_id, webhook_event_id: None };
+    let Wanted { workflow, inputs, repo, pr, .. } = wanted;
+    let wanted = orders::Wanted { workflow, inputs, tenant: tenant.clone(), repo, pr, trigger };
     let hash = RequestHash::of(&[b"create\n", &body[..]].concat());
-    let outcome = order(&app, &tenant, &run, key, hash, Order::Create(Box::new(created)), Priority::Normal).await?;
+    let placed = app.orders.create(wanted, Origin { source: Source::Api, key, hash }).await.map_err(told(&app))?;
+    let progress = app.orders.outcome(&placed).await.map_err(told(&app))?;
+    let run = &placed.run;
     let location = format!("/api/v1/runs/{run}");
-    let status = if outcome.is_settled { StatusCode::CREATED } else { StatusCode::ACCEPTED };
-    let document = app.store.run(Some(&tenant), &run).await?;
+    let status = if progress == Progress::Done { StatusCode::CREATED } else { StatusCode::ACCEPTED };
+    let document = app.store.run(Some(&tenant), run).await?;
     let body = document.map_or_else(|| json!({ "id": run, "status": "pending" }), |run| json!(run));
     let mut response = (status, [(header::LOCATION, location)], Json(body)).into_response();
-    if outcome.is_replayed {
+    if placed.is_replayed {
         response.headers_mut().insert("idempotent-replayed", header::HeaderValue::from_static("true"));
     }
     Ok(failpoint::answer("api", response))
 }
 
-fn unknown_workflow(app: &App, name: &str) -> Problem {
-    let known: Vec<&str> = app.workflows.keys().map(String::as_str).collect();
-    let detail = match known.as_slice() {
-        [] => format!("there is no workflow {name:?}: the configuration has none; add [[workflows]] to it"),
-        known => format!("there is no workflow {name:?}; there are: {}", known.join(", ")),
-    };
-    Problem::new(StatusCode::NOT_FOUND, "UNKNOWN_WORKFLOW", detail)
+/// Whether a person typed it, or a program asked.
+fn source_of(headers: &HeaderMap) -> TriggerSource {
+    match headers.get("x-merge-train-client").map(|value| value.as_bytes()) {
+        Some(b"cli") => TriggerSource::Cli,
+        Some(b"ui") => TriggerSource::Ui,
+        _ => TriggerSource::Api,
+    }
+}
+
+/// What a caller is told of an order that failed.
+fn told(app: &App) -> impl Fn(Failed) -> Problem {
+    move |failed| {
+        let detail = failed.to_string();
+        match failed {
+            Failed::UnknownWorkflow { .. } => Problem::new(StatusCode::NOT_FOUND, "UNKNOWN_WORKFLOW", detail),
+            Failed::Inputs { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUTS", detail),
+            Failed::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT", detail),
+            Failed::Exhausted { .. } | Failed::Order(_) => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REQUEST_FAILED", detail)
+            }
+            Failed::Refused(refused) => refusal(&refused),
+            Failed::TooSlow => Problem::unavailable(detail),
+            Failed::Store(error) => {
+                if error.is_outage() {
+                    app.health.store_failed(&error);
+                }
+                error.into()
+            }
+        }
+    }
 }
 
 fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
@@ -110,70 +111,10 @@ fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
     }
 }
 
-/// The same request makes the same run, wherever it is taken in.
-fn run_id(tenant: &TenantId, key: &Key) -> RunId {
-    let digest = digest(&SHA256, format!("{tenant}\n{key}").as_bytes());
-    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    RunId::parse(format!("run-{hex}")).expect("letters, digits and a dash")
-}
-
 fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
     let body = if body.is_empty() { b"{}" } else { body };
     serde_json::from_slice(body)
         .map_err(|error| Problem::bad_request(format!("the body is not what this request takes: {error}")))
-}
-
-struct Settled {
-    is_settled: bool,
-    is_replayed: bool,
-}
-
-/// Puts an order for a run into the inbox, and waits a while for what comes of it.
-async fn order(
-    app: &App,
-    tenant: &TenantId,
-    run: &RunId,
-    key: Key,
-    hash: RequestHash,
-    order: Order,
-    priority: Priority,
-) -> Result<Settled, Problem> {
-    let body = serde_json::to_vec(&order).expect("an order is JSON");
-    let label = match &order {
-        Order::Create(_) => "create",
-        Order::Ask(Request::Decide { .. }) => "decide",
-        Order::Ask(Request::Signal(_)) => "signal",
-        Order::Ask(Request::Cancel { .. }) => "cancel",
-    };
-    let bell = app.driver.settled().listen((tenant.clone(), key.clone()));
-    let stream = StreamId::Run(run.clone());
-    let route = Route::Stream { stream, priority, label: label.to_owned(), body };
-    let (source, received_at) = (Source::Api, clock::now());
-    let arrival = Arrival { tenant: tenant.clone(), key: key.clone(), source, hash, received_at, route };
-    let admission = idempotency::admit(app, arrival).await?;
-    let is_replayed = matches!(admission, store::Admission::Replay { .. });
-    idempotency::answer(Source::Api, &key, admission, &Map::new())?;
-    let urgency = if priority == Priority::Stop { Urgency::Alarm } else { Urgency::Usual };
-    app.driver.wake_run(run, urgency);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        let rung = bell.notified();
-        let record = app.store.record(tenant, &key).await?;
-        if let Some(record) = record.filter(|record| record.status != merge_train_core::inbox::Status::Processing) {
-            if let Some(error) = record.error {
-                return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REQUEST_FAILED", error));
-            }
-            let refused = record.response.as_ref().and_then(|response| response.get("refused"));
-            if let Some(refused) = refused.and_then(|it| serde_json::from_value::<Refused>(it.clone()).ok()) {
-                return Err(refusal(&refused));
-            }
-            return Ok(Settled { is_settled: true, is_replayed });
-        }
-        if tokio::time::Instant::now() >= deadline {
-            return Ok(Settled { is_settled: false, is_replayed });
-        }
-        let _ = tokio::time::timeout(LOOK_AGAIN, rung).await;
-    }
 }
 
 fn refusal(refused: &Refused) -> Problem {
@@ -315,7 +256,7 @@ async fn decide(
     let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
     let Why { reason } = read(&body)?;
     let request = Request::Decide { by: format!("api:{}", client.name), decision, reason };
-    ask(&app, &headers, client, &run, request, Priority::Normal).await
+    ask(&app, &headers, client, &run, request).await
 }
 
 pub async fn cancel(
@@ -328,7 +269,7 @@ pub async fn cancel(
     let Why { reason } = read(&body)?;
     let by = Some(format!("api:{}", client.name));
     let request = Request::Cancel { initiator: Initiator::User, by, reason };
-    ask(&app, &headers, client, &run, request, Priority::Stop).await
+    ask(&app, &headers, client, &run, request).await
 }
 
 pub async fn signal(
@@ -340,7 +281,7 @@ pub async fn signal(
     let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
     let signal: Signal = read(&body)?;
     let source = signal.source.or_else(|| Some(format!("api:{}", client.name)));
-    ask(&app, &headers, client, &run, Request::Signal(Signal { source, ..signal }), Priority::Normal).await
+    ask(&app, &headers, client, &run, Request::Signal(Signal { source, ..signal })).await
 }
 
 async fn ask(
@@ -349,17 +290,15 @@ async fn ask(
     client: &ApiKey,
     run: &Run,
     request: Request,
-    priority: Priority,
 ) -> Result<Response, Problem> {
     let key = key(headers, &client.name)?;
-    let order_body = serde_json::to_vec(&request).expect("a request is JSON");
-    let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &order_body].concat());
-    let outcome = order(app, &run.tenant_id, &run.id, key, hash, Order::Ask(request), priority).await?;
-    let status = if outcome.is_settled { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let body = serde_json::to_vec(&request).expect("a request is JSON");
+    let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
+    let origin = Origin { source: Source::Api, key, hash };
+    let placed = app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?;
+    let progress = app.orders.outcome(&placed).await.map_err(told(app))?;
+    let status = if progress == Progress::Done { StatusCode::OK } else { StatusCode::ACCEPTED };
     let run = app.store.run(Some(&run.tenant_id), &run.id).await?;
     let response = (status, Json(json!(run))).into_response();
     Ok(failpoint::answer("api", response))
 }
-
-/// The workflows of a configuration, by name.
-pub type Workflows = std::collections::BTreeMap<String, run::Workflow>;

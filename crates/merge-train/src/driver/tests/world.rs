@@ -38,6 +38,7 @@ pub fn options() -> Options {
         compact_interval: SignedDuration::from_hours(24),
         retention: Retention::default(),
         runs: RunOptions::default(),
+        link: Link::default(),
         clock: Clock::default(),
     }
 }

@@ -52,6 +52,7 @@ impl Daemon {
             compact_interval: SignedDuration::from_hours(24),
             retention: Retention::default(),
             runs: RunOptions::default(),
+            link: Link::default(),
             clock: Clock::from(move || time.now()),
         };
         let gate = Arc::new(Gate::default());

@@ -1,0 +1,60 @@
+//! What ties those who take things in to the workers: who is to be woken, and who waits for the end of what.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use merge_train_core::ids::{StreamId, TenantId};
+use merge_train_core::inbox::Key;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// A request, and who made it.
+type Asked = (TenantId, Key);
+
+/// Cheap to clone; all clones are one.
+#[derive(Clone)]
+pub struct Link {
+    wakes: UnboundedSender<StreamId>,
+    woken: Arc<Mutex<Option<UnboundedReceiver<StreamId>>>>,
+    waiting: Arc<Mutex<HashMap<Asked, Weak<Notify>>>>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        let (wakes, woken) = unbounded_channel();
+        Self { wakes, woken: Arc::new(Mutex::new(Some(woken))), waiting: Arc::default() }
+    }
+}
+
+impl Link {
+    /// Something waits for a worker.
+    pub fn wake(&self, stream: &StreamId) {
+        // Where no driver runs, the next one looks for itself.
+        let _ = self.wakes.send(stream.clone());
+    }
+
+    /// What is woken, for the one driver that there is.
+    pub(super) fn woken(&self) -> Option<UnboundedReceiver<StreamId>> {
+        self.woken.lock().take()
+    }
+
+    /// Hears of the end of a request from now on.
+    pub fn listen(&self, request: Asked) -> Arc<Notify> {
+        let mut waiting = self.waiting.lock();
+        if let Some(bell) = waiting.get(&request).and_then(Weak::upgrade) {
+            return bell;
+        }
+        waiting.retain(|_, bell| bell.strong_count() > 0);
+        let bell = Arc::new(Notify::new());
+        waiting.insert(request, Arc::downgrade(&bell));
+        bell
+    }
+
+    /// A request has come to its end.
+    pub(super) fn tell(&self, request: &Asked) {
+        if let Some(bell) = self.waiting.lock().remove(request).and_then(|bell| bell.upgrade()) {
+            bell.notify_waiters();
+        }
+    }
+}

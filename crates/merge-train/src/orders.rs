@@ -1,0 +1,218 @@
+//! The one door to runs: whoever wants one, or something of one, says so here, be it over HTTP, in Slack, in a comment, or
+//! because it is time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
+use merge_train_core::inbox::{Key, RequestHash, Source, Status};
+use merge_train_core::run::{Created, Request, Trigger, Workflow};
+use serde_json::{Map, Value};
+use store::{Admission, Arrival, Priority, Route, Store};
+use tokio::time::Instant;
+
+use crate::driver::{Link, Order, Refused};
+use crate::telemetry::metrics::IDEMPOTENCY_HITS;
+use crate::{clock, workflow};
+
+/// How long somebody waits for the outcome who asked for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Another instance may be at work, which nobody here hears of.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// GitHub and Slack give up soon; they must hear from us before.
+const STORE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The workflows of a configuration, by name.
+pub type Workflows = BTreeMap<String, Workflow>;
+
+#[derive(Clone)]
+pub struct Orders {
+    pub store: Arc<dyn Store>,
+    pub link: Link,
+    pub workflows: Arc<Workflows>,
+    /// What the addresses of pages at GitHub begin with.
+    pub web_url: String,
+}
+
+/// A run that somebody wants.
+pub struct Wanted {
+    pub workflow: String,
+    pub inputs: Map<String, Value>,
+    pub tenant: TenantId,
+    pub repo: Option<RepoId>,
+    pub pr: Option<PrNumber>,
+    pub trigger: Trigger,
+}
+
+/// What came in, and from where.
+pub struct Origin {
+    pub source: Source,
+    pub key: Key,
+    /// Of all that tells one request from another under the same key.
+    pub hash: RequestHash,
+}
+
+/// An order that is in the inbox.
+#[derive(Debug)]
+pub struct Placed {
+    pub run: RunId,
+    pub tenant: TenantId,
+    pub key: Key,
+    /// It came before.
+    pub is_repeated: bool,
+    /// It came before and was done: what is answered is what was answered then.
+    pub is_replayed: bool,
+}
+
+/// How far an order has come that somebody waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Done,
+    /// It will be done; who wants to know looks again.
+    UnderWay,
+}
+
+/// Why an order is not taken, or not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    #[error("{}", unknown_workflow(.name, .known))]
+    UnknownWorkflow { name: String, known: Vec<String> },
+    #[error("the inputs do not fit the workflow {workflow:?}: {}", .problems.join("; "))]
+    Inputs { workflow: String, problems: Vec<String> },
+    #[error("{key} came before with another payload; nothing was done with this one")]
+    Conflict { key: Key },
+    #[error("{key} failed before and is not tried again: {error}")]
+    Exhausted { key: Key, error: String },
+    #[error("{0}")]
+    Order(String),
+    /// The run itself says no.
+    #[error("{}", .0.detail)]
+    Refused(Refused),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("the database is too slow just now; please send it again")]
+    TooSlow,
+}
+
+fn unknown_workflow(name: &str, known: &[String]) -> String {
+    match known {
+        [] => format!("there is no workflow {name:?}: the configuration has none; add [[workflows]] to it"),
+        known => format!("there is no workflow {name:?}; there are: {}", known.join(", ")),
+    }
+}
+
+impl Orders {
+    /// Orders a new run. The same key orders the same run, wherever it comes in.
+    pub async fn create(&self, wanted: Wanted, origin: Origin) -> Result<Placed, Failed> {
+        let Wanted { workflow: name, inputs, tenant, repo, pr, trigger } = wanted;
+        let known = || self.workflows.keys().cloned().collect();
+        let definition =
+            self.workflows.get(&name).ok_or_else(|| Failed::UnknownWorkflow { name: name.clone(), known: known() })?;
+        let inputs = workflow::inputs(definition, inputs)
+            .map_err(|problems| Failed::Inputs { workflow: name.clone(), problems })?;
+        let pr_url = repo.as_ref().zip(pr).map(|(repo, pr)| format!("{}/{repo}/pull/{pr}", self.web_url));
+        let run = run_id(&tenant, &origin.key);
+        let created = Created {
+            run: run.clone(),
+            tenant: tenant.clone(),
+            workflow: definition.clone(),
+            inputs,
+            repo,
+            pr,
+            pr_url,
+            trigger,
+            idempotency_key: Some(origin.key.clone()),
+        };
+        self.place(&tenant, run, Order::Create(Box::new(created)), origin).await
+    }
+
+    /// Asks something of a run.
+    pub async fn ask(
+        &self,
+        tenant: &TenantId,
+        run: &RunId,
+        request: Request,
+        origin: Origin,
+    ) -> Result<Placed, Failed> {
+        self.place(tenant, run.clone(), Order::Ask(request), origin).await
+    }
+
+    async fn place(&self, tenant: &TenantId, run: RunId, order: Order, origin: Origin) -> Result<Placed, Failed> {
+        let Origin { source, key, hash } = origin;
+        let (label, priority) = match &order {
+            Order::Create(_) => ("create", Priority::Normal),
+            Order::Ask(Request::Decide { .. }) => ("decide", Priority::Normal),
+            Order::Ask(Request::Signal(_)) => ("signal", Priority::Normal),
+            Order::Ask(Request::Cancel { .. }) => ("cancel", Priority::Stop),
+        };
+        let stream = StreamId::Run(run.clone());
+        let body = serde_json::to_vec(&order).expect("an order is JSON");
+        let route = Route::Stream { stream: stream.clone(), priority, label: label.to_owned(), body };
+        let (tenant, received_at) = (tenant.clone(), clock::now());
+        let arrival = Arrival { tenant: tenant.clone(), key: key.clone(), source, hash, received_at, route };
+        let admission = tokio::time::timeout(STORE_TIMEOUT, self.store.admit(arrival))
+            .await
+            .map_err(|_| Failed::TooSlow)??;
+        count(source, &key, &admission);
+        let (is_repeated, is_replayed) = match admission {
+            Admission::Accepted | Admission::Claimed(_) => (false, false),
+            Admission::InFlight { .. } => (true, false),
+            Admission::Replay { .. } => (true, true),
+            Admission::Exhausted { error } => return Err(Failed::Exhausted { key, error }),
+            Admission::Conflict => return Err(Failed::Conflict { key }),
+        };
+        self.link.wake(&stream);
+        Ok(Placed { run, tenant, key, is_repeated, is_replayed })
+    }
+
+    /// Waits a while for what comes of an order.
+    pub async fn outcome(&self, placed: &Placed) -> Result<Progress, Failed> {
+        let deadline = Instant::now() + PATIENCE;
+        let bell = self.link.listen((placed.tenant.clone(), placed.key.clone()));
+        loop {
+            // Whoever rings after this is heard, even before it is waited for.
+            let rung = bell.notified();
+            let record = self.store.record(&placed.tenant, &placed.key).await?;
+            if let Some(record) = record.filter(|record| record.status != Status::Processing) {
+                if let Some(error) = record.error {
+                    return Err(Failed::Order(error));
+                }
+                let refused = record.response.as_ref().and_then(|response| response.get("refused"));
+                return match refused.and_then(|it| serde_json::from_value::<Refused>(it.clone()).ok()) {
+                    Some(refused) => Err(Failed::Refused(refused)),
+                    None => Ok(Progress::Done),
+                };
+            }
+            if Instant::now() >= deadline {
+                return Ok(Progress::UnderWay);
+            }
+            let _ = tokio::time::timeout(LOOK_AGAIN, rung).await;
+        }
+    }
+}
+
+/// Counts what the inbox made of an arrival, and tells of what came before.
+pub fn count(source: Source, key: &Key, admission: &Admission) -> &'static str {
+    let (result, before) = match admission {
+        Admission::Accepted | Admission::Claimed(_) => ("accepted", None),
+        Admission::InFlight { run_id } => ("in_flight", Some(run_id)),
+        Admission::Replay { run_id, .. } => ("replayed", Some(run_id)),
+        Admission::Exhausted { .. } => ("exhausted", None),
+        Admission::Conflict => ("conflict", None),
+    };
+    metrics::counter!(IDEMPOTENCY_HITS, "source" => source.as_str(), "result" => result).increment(1);
+    if let Some(run_id) = before {
+        let (key, cached) = (key.as_str(), run_id.as_ref().map(RunId::as_str));
+        tracing::info!(event = "idempotency_hit", key, cachedRunId = cached, "it came before");
+    }
+    result
+}
+
+/// The same request makes the same run, wherever it is taken in.
+fn run_id(tenant: &TenantId, key: &Key) -> RunId {
+    let digest = digest(&SHA256, format!("{tenant}\n{key}").as_bytes());
+    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    RunId::parse(format!("run-{hex}")).expect("letters, digits and a dash")
+}
