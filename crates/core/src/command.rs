@@ -14,7 +14,8 @@ mod tests;
 
 use std::fmt;
 
-use crate::ids::PrNumber;
+use crate::ids::{PrNumber, RunId};
+use crate::run::Decision;
 
 pub use typed::Typed;
 pub use verb::{Verb, help};
@@ -31,11 +32,24 @@ pub enum Command {
     Predecessor(PrNumber),
     Start,
     Stop,
-    StopForce { close_prs: ClosePrs },
+    StopForce {
+        close_prs: ClosePrs,
+    },
     Plan,
     Status,
     Help,
     Retry,
+    /// Starts a workflow of the configuration; the values are as they were typed.
+    Run {
+        workflow: String,
+        inputs: Vec<(String, String)>,
+    },
+    /// Says yes or no where a run waits for that.
+    Decide {
+        run: RunId,
+        decision: Decision,
+        reason: Option<String>,
+    },
 }
 
 /// Whether a forced stop also closes the pull requests.
@@ -65,6 +79,15 @@ impl fmt::Display for Command {
             Self::Status => f.write_str("status"),
             Self::Help => f.write_str("help"),
             Self::Retry => f.write_str("retry"),
+            Self::Run { workflow, inputs } => {
+                write!(f, "run {workflow}")?;
+                inputs.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+            }
+            Self::Decide { run, decision, reason } => {
+                let verb = if *decision == Decision::Approved { "approve" } else { "reject" };
+                write!(f, "{verb} {run}")?;
+                reason.iter().try_for_each(|reason| write!(f, " {reason}"))
+            }
         }
     }
 }
@@ -98,6 +121,16 @@ pub enum Misuse {
     Unexpected { text: Typed },
     /// `--close-prs` without `--force`.
     ForceMissing,
+    /// `run`, and nothing after it.
+    WorkflowMissing,
+    /// After the name of a workflow is something that sets no input.
+    NotAnInput { text: Typed },
+    /// `approve` or `reject`, and no run after it.
+    RunMissing,
+    /// Where the id of a run belongs is something that cannot be one.
+    NotARun { text: Typed },
+    /// `reject`, and no reason after the run.
+    ReasonMissing,
 }
 
 impl fmt::Display for Misuse {
@@ -107,6 +140,13 @@ impl fmt::Display for Misuse {
             Self::NotANumber { text } => write!(f, "{text} is not the number of a pull request"),
             Self::Unexpected { text } => write!(f, "{text} does not belong there"),
             Self::ForceMissing => f.write_str("`--close-prs` goes only with `--force`"),
+            Self::WorkflowMissing => f.write_str("the name of a workflow is missing"),
+            Self::NotAnInput { text } => {
+                write!(f, "{text} is no input, which is written as `name=value`, without spaces")
+            }
+            Self::RunMissing => f.write_str("the id of a run is missing"),
+            Self::NotARun { text } => write!(f, "{text} is not the id of a run"),
+            Self::ReasonMissing => f.write_str("a reason is missing: whoever started the run wants to know why"),
         }
     }
 }

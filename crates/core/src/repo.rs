@@ -14,6 +14,7 @@ mod membership;
 mod outbox;
 mod prune;
 mod reads;
+mod runs;
 mod snapshot;
 mod stack;
 mod state;
@@ -36,6 +37,7 @@ pub use event::{
 };
 pub use outbox::{NoteId, Say, Tried, mark};
 pub use reads::{attention, next_wake};
+pub use runs::{RunMove, TRAIN, moves_trains, runs_moved};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};
 
@@ -88,6 +90,8 @@ pub enum Request {
     StartTrain { pr: PrNumber },
     /// To stop the train that has this pull request on board.
     StopTrain { pr: PrNumber },
+    /// To have the train that has this pull request on board look again at once, as `@merge-train retry` does.
+    RetryTrain { pr: PrNumber },
 }
 
 /// Why an effect did not succeed.

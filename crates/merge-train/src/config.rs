@@ -31,6 +31,7 @@ use serde::Deserialize;
 
 pub use environment::Environment;
 pub use merge_train_core::secret::Secret;
+pub use near::near;
 pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
 pub use sections::*;
@@ -60,6 +61,7 @@ pub struct Config {
     pub workflows: Vec<Workflow>,
     pub schedules: Vec<Schedule>,
     pub slack: Slack,
+    pub slack_workspaces: Vec<SlackWorkspace>,
     /// What is odd but does no harm; for the log.
     #[serde(skip)]
     pub warnings: Vec<String>,

@@ -2,6 +2,7 @@
 //!
 //! One worker for each repository, started when something waits for it and gone when nothing has for a while.
 
+mod ledger;
 mod link;
 mod outside;
 mod runs;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::Settings;
+use merge_train_core::repo::{Settings, TRAIN};
+use merge_train_core::run::Run;
 use store::{Owner, Store};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +50,8 @@ pub struct Options {
     pub retention: store::Retention,
     pub runs: RunOptions,
     pub link: Link,
+    /// What the addresses of pages at GitHub begin with.
+    pub web_url: String,
     pub clock: Clock,
 }
 
@@ -59,6 +63,7 @@ pub struct Driver {
     retention: store::Retention,
     clock: Clock,
     link: Link,
+    orphaned_after: Duration,
     stopping: CancellationToken,
 }
 
@@ -66,8 +71,9 @@ impl Driver {
     pub fn new(store: Arc<dyn Store>, outside: Arc<dyn Outside>, agents: Arc<dyn Agents>, options: Options) -> Self {
         let stopping = CancellationToken::new();
         let (retention, clock, link) = (options.retention, options.clock.clone(), options.link.clone());
+        let orphaned_after = options.runs.orphaned_after;
         let workers = Arc::new(Workers::new(store.clone(), outside, agents, options, stopping.clone()));
-        Self { store, workers, retention, clock, link, stopping }
+        Self { store, workers, retention, clock, link, orphaned_after, stopping }
     }
 
     /// Something waits for this repository's worker.
@@ -122,6 +128,18 @@ impl Driver {
             Ok(streams) => streams.iter().for_each(|stream| self.wake_stream(stream)),
             Err(error) => tracing::warn!(%error, "the inbox could not be looked over"),
         }
+        self.look_for_orphans().await;
+    }
+
+    /// Runs that are said to be worked on, and of which nobody has heard for too long.
+    async fn look_for_orphans(&self) {
+        let now = self.clock.now();
+        let before = SignedDuration::try_from(self.orphaned_after).ok().and_then(|after| now.checked_sub(after).ok());
+        let Some(before) = before else { return };
+        match self.store.stale_runs(before, LOOK_OVER_LIMIT).await {
+            Ok(runs) => runs.iter().filter_map(stream_of).for_each(|stream| self.wake_stream(&stream)),
+            Err(error) => tracing::warn!(%error, "orphaned runs could not be looked for"),
+        }
     }
 
     async fn sweep(&self) {
@@ -134,6 +152,14 @@ impl Driver {
 
     fn wake_stream(&self, stream: &StreamId) {
         self.workers.wake(stream, Urgency::Usual);
+    }
+}
+
+/// Who works on a run: for a train, whoever works on its repository.
+fn stream_of(run: &Run) -> Option<StreamId> {
+    match run.kind.as_str() {
+        TRAIN => run.repo_id.parse().ok().map(StreamId::Repo),
+        _ => Some(StreamId::Run(run.id.clone())),
     }
 }
 

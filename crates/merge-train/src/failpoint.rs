@@ -13,6 +13,7 @@
 //! | `effect.EFFECT.end` | it is done, and that is not recorded |
 //! | `response.KIND.before` | what came in is durable, and who sent it waits for the answer |
 //! | `response.KIND.after` | the answer is out |
+//! | `schedule.ordered` | a slot of a schedule is ordered, and that is not remembered |
 //! | `snapshot.before`, `snapshot.after` | what is to be forgotten is; the new generation has not begun, or has |
 //!
 //! `FAILPOINTS`, in the words of the `fail` crate, says where to die: `effect.push.end=2*off->return` is the third end of a

@@ -2,6 +2,7 @@
 
 mod account;
 mod agent;
+mod bench;
 mod clock;
 mod clones;
 mod commands;
@@ -14,6 +15,8 @@ mod failpoint;
 mod orders;
 mod plan;
 mod remote;
+mod runs;
+mod schedules;
 mod serve;
 mod server;
 mod sim;
@@ -21,6 +24,7 @@ mod state;
 mod status;
 mod storage;
 mod telemetry;
+mod terminal;
 mod train;
 mod upkeep;
 mod workflow;
@@ -39,6 +43,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure how fast the durable parts are on this machine.
+    #[command(hide = true)]
+    Bench(bench::Args),
     /// Start a simulated GitHub with a stack of pull requests, and a daemon that lands it.
     Demo(demo::Args),
     /// Try out what the daemon depends on: configuration, git, signing, disk, database, GitHub.
@@ -51,6 +58,11 @@ enum Command {
     ///
     /// Exit code 0: it would land. 2: it would not, because of a conflict, or because a start would be refused. 1: an error.
     Plan(plan::Args),
+    /// List, show, watch, begin and steer runs: of workflows, and of trains.
+    ///
+    /// Asks a running daemon. Exit code 0: done. 3: the run that was named is not there. 1: refused, or an error. 2: wrong
+    /// arguments. `runs watch` has others.
+    Runs(runs::Args),
     /// Run the daemon.
     Serve(serve::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
@@ -81,9 +93,11 @@ async fn program() -> ExitCode {
     };
     let done = |()| ExitCode::SUCCESS;
     let outcome = match command {
+        Command::Bench(args) => bench::run(args).await.map(done),
         Command::Demo(args) => demo::run(args).await.map(done),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Plan(args) => Box::pin(plan::run(args)).await,
+        Command::Runs(args) => Box::pin(runs::run(args)).await,
         Command::Serve(args) => serve::run(args).await.map(done),
         Command::Sim(args) => sim::run(args).await.map(done),
         Command::State(args) => state::run(args).await.map(done),
@@ -108,7 +122,7 @@ fn explain(usage: &clap::Error) -> ExitCode {
     let command = std::env::args().nth(1);
     match command.as_deref() {
         _ if !usage.use_stderr() => ExitCode::SUCCESS,
-        Some("status" | "train") => ExitCode::from(2),
+        Some("runs" | "status" | "train") => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }
 }

@@ -81,6 +81,8 @@ pub enum Failed {
     UnknownWorkflow { name: String, known: Vec<String> },
     #[error("the inputs do not fit the workflow {workflow:?}: {}", .problems.join("; "))]
     Inputs { workflow: String, problems: Vec<String> },
+    #[error("there is no such run")]
+    NoSuchRun,
     #[error("{key} came before with another payload; nothing was done with this one")]
     Conflict { key: Key },
     #[error("{key} failed before and is not tried again: {error}")]
@@ -136,6 +138,9 @@ impl Orders {
         request: Request,
         origin: Origin,
     ) -> Result<Placed, Failed> {
+        if self.store.run(Some(tenant), run).await?.is_none() {
+            return Err(Failed::NoSuchRun);
+        }
         self.place(tenant, run.clone(), Order::Ask(request), origin).await
     }
 
@@ -145,6 +150,7 @@ impl Orders {
             Order::Create(_) => ("create", Priority::Normal),
             Order::Ask(Request::Decide { .. }) => ("decide", Priority::Normal),
             Order::Ask(Request::Signal(_)) => ("signal", Priority::Normal),
+            Order::Ask(Request::Resume { .. }) => ("resume", Priority::Normal),
             Order::Ask(Request::Cancel { .. }) => ("cancel", Priority::Stop),
         };
         let stream = StreamId::Run(run.clone());
@@ -152,9 +158,8 @@ impl Orders {
         let route = Route::Stream { stream: stream.clone(), priority, label: label.to_owned(), body };
         let (tenant, received_at) = (tenant.clone(), clock::now());
         let arrival = Arrival { tenant: tenant.clone(), key: key.clone(), source, hash, received_at, route };
-        let admission = tokio::time::timeout(STORE_TIMEOUT, self.store.admit(arrival))
-            .await
-            .map_err(|_| Failed::TooSlow)??;
+        let admission =
+            tokio::time::timeout(STORE_TIMEOUT, self.store.admit(arrival)).await.map_err(|_| Failed::TooSlow)??;
         count(source, &key, &admission);
         let (is_repeated, is_replayed) = match admission {
             Admission::Accepted | Admission::Claimed(_) => (false, false),

@@ -1,13 +1,15 @@
 //! A running daemon, as the commands beside it see it: through its API.
 
 mod error;
+mod events;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use reqwest::{Method, RequestBuilder, Response};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::{Host, Url};
@@ -15,9 +17,12 @@ use url::{Host, Url};
 use crate::config::{Config, Environment, Secret};
 
 pub use error::Error;
+pub use events::{Event, Events};
 
-/// A daemon that has not answered by then does not.
+/// A daemon that has not answered by then does not. Of what it tells as it happens, something comes every fifteen seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// The daemon gives out no more at once.
+const LONGEST_PAGE: usize = 200;
 
 /// Where the daemon is, and who asks.
 #[derive(clap::Args)]
@@ -38,6 +43,41 @@ pub struct Daemon {
     http: reqwest::Client,
     url: String,
     key: Secret,
+}
+
+/// What the daemon answers to somebody who wants something.
+pub struct Taken<T> {
+    pub body: T,
+    pub progress: Progress,
+    pub arrival: Arrival,
+}
+
+/// How far it is with that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Done,
+    /// It will be done; who wants to know looks again.
+    UnderWay,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    First,
+    /// It came before under the same id and was done then.
+    Again,
+}
+
+/// The beginning of a list.
+pub struct Beginning<T> {
+    pub items: Vec<T>,
+    pub rest: Rest,
+}
+
+/// Whether something of a list is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    Nothing,
+    More,
 }
 
 impl Access {
@@ -80,8 +120,10 @@ impl Daemon {
     fn new(url: &str, key: Secret) -> anyhow::Result<Self> {
         let wrong = || Error::BadAddress { url: url.to_owned() };
         let parsed = Url::parse(url).ok().filter(|url| ["http", "https"].contains(&url.scheme())).ok_or_else(wrong)?;
-        let mut http =
-            reqwest::Client::builder().timeout(TIMEOUT).user_agent(concat!("merge-train/", env!("CARGO_PKG_VERSION")));
+        let mut http = reqwest::Client::builder()
+            .connect_timeout(TIMEOUT)
+            .read_timeout(TIMEOUT)
+            .user_agent(concat!("merge-train/", env!("CARGO_PKG_VERSION")));
         if is_this_machine(parsed.host().ok_or_else(wrong)?) {
             // No proxy can reach it.
             http = http.no_proxy();
@@ -116,14 +158,78 @@ impl Daemon {
         }
     }
 
+    /// The first of a list that `query` narrows down: `most` of them, or all.
+    pub async fn beginning<T: DeserializeOwned>(
+        &self,
+        (path, name): (&str, &str),
+        query: &[(&str, String)],
+        most: Option<usize>,
+    ) -> Result<Beginning<T>, Error> {
+        let mut items = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let left = most.map_or(LONGEST_PAGE, |most| most.saturating_sub(items.len()));
+            let limit = left.clamp(1, LONGEST_PAGE).to_string();
+            let besides = [("limit", limit)].into_iter().chain(cursor.map(|cursor| ("cursor", cursor)));
+            let request = self.request(Method::GET, path).query(query).query(&besides.collect::<Vec<_>>());
+            let mut page: Value = self.read(self.send(request).await?).await?;
+            let found = page.get_mut(name).map(Value::take).unwrap_or_default();
+            items.extend(serde_json::from_value::<Vec<T>>(found).map_err(|_| self.no_daemon())?);
+            cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+            match &cursor {
+                None => return Ok(Beginning { items, rest: Rest::Nothing }),
+                Some(_) if most.is_some_and(|most| items.len() >= most) => {
+                    return Ok(Beginning { items, rest: Rest::More });
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
     /// Asks for something, once however often it is called with the same `id`.
     pub async fn order<T: DeserializeOwned>(&self, path: &str, id: &str) -> Result<T, Error> {
         let request = self.request(Method::POST, path).header("x-idempotency-key", id);
         self.read(self.send(request).await?).await
     }
 
+    /// Asks for something that takes more words, once however often it is called with the same `id`.
+    pub async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        id: &str,
+        body: &impl Serialize,
+    ) -> Result<Taken<T>, Error> {
+        let request = self.request(Method::POST, path).header("x-idempotency-key", id).json(body);
+        let response = self.send(request).await?;
+        let is_under_way = response.status() == StatusCode::ACCEPTED;
+        let is_repeated = response.headers().contains_key("idempotent-replayed");
+        let progress = if is_under_way { Progress::UnderWay } else { Progress::Done };
+        let arrival = if is_repeated { Arrival::Again } else { Arrival::First };
+        Ok(Taken { body: self.read(response).await?, progress, arrival })
+    }
+
+    /// What happens, as it happens, from after the event `heard` on.
+    pub async fn watch(&self, path: &str, heard: Option<&str>) -> Result<Events, Error> {
+        let mut request = self.ask(Method::GET, path).header("accept", events::MEDIA_TYPE);
+        if let Some(id) = heard {
+            request = request.header("last-event-id", id);
+        }
+        let response = self.send(request).await?;
+        if !response.status().is_success() {
+            return self.read::<Value>(response).await.and(Err(self.no_daemon()));
+        }
+        Events::of(response, &self.url)
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.url)).bearer_auth(self.key.expose())
+        self.ask(method, path).timeout(TIMEOUT)
+    }
+
+    /// Without an end to the time that the answer may take.
+    fn ask(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        // A run remembers what set it off.
+        request.bearer_auth(self.key.expose()).header("x-merge-train-client", "cli")
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
@@ -144,7 +250,8 @@ impl Daemon {
     }
 }
 
-fn is_this_machine(host: Host<&str>) -> bool {
+/// Whether nothing that is sent there leaves this machine.
+pub fn is_this_machine(host: Host<&str>) -> bool {
     match host {
         Host::Domain(name) => name == "localhost",
         Host::Ipv4(ip) => ip.is_loopback(),

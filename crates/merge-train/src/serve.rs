@@ -20,7 +20,8 @@ use crate::config::{Config, Environment, ForServe};
 use crate::discovery::Discovery;
 use crate::driver::{self, Driver, Link};
 use crate::orders::Orders;
-use crate::server::{self, App, Budget, Health};
+use crate::schedules::Schedules;
+use crate::server::{self, App, Budget, Health, Slack};
 use crate::upkeep::Upkeep;
 use crate::{account, storage, telemetry};
 
@@ -50,7 +51,6 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let clones = Clones::new(git, needs.clones.clone(), config.github.git_url.clone(), github.clone());
     let clones = Arc::new(clones);
     let messages = driver::Messages { title: config.merge.title(), body: config.merge.body() };
-    let outside = Arc::new(driver::Github::new(github.clone(), clones.clone(), messages));
     let agents = Arc::new(Commands::new(&config.runs));
     let options = driver_options(&config, owner);
     let orders = Orders {
@@ -59,8 +59,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         workflows: Arc::new(config.workflows.iter().map(|it| (it.name.clone(), it.definition())).collect()),
         web_url: config.github.git_url.clone(),
     };
-    let driver = Driver::new(store.clone(), outside, agents, options);
+    let outside = driver::Github::new(github.clone(), clones.clone(), messages, Some(orders.clone()));
+    let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
+    let schedules = Schedules::new(orders.clone(), &config.schedules, Clock::default());
     let health = Arc::new(Health::new(stopping.clone()));
+    let slack = Slack::new(&config.slack, &config.slack_workspaces, stopping.clone())?.map(Arc::new);
     let app = Arc::new(App {
         store: store.clone(),
         driver: driver.clone(),
@@ -75,6 +78,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         github: github.clone(),
         web_url: config.github.git_url.clone(),
         orders,
+        slack: slack.clone(),
     });
 
     let listener = TcpListener::bind(config.server.bind_address)
@@ -85,8 +89,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         let (health, store) = (health.clone(), store.clone());
         async move { health.watch(store.as_ref()).await }
     });
+    let schedules = tokio::spawn(schedules.run(stopping.clone()));
     let upkeep = tokio::spawn(
-        Upkeep { store: store.clone(), clones, worktree_max_age: worktree_max_age(&config) }.run(stopping.clone()),
+        Upkeep {
+            store: store.clone(),
+            clones,
+            worktree_max_age: worktree_max_age(&config),
+            run_folders: config.runs.work_dir.clone(),
+        }
+        .run(stopping.clone()),
     );
     let counting = tokio::spawn(telemetry::metrics::run_upkeep(metrics));
     let discovery = Discovery { store: store.clone(), driver: driver.clone(), github };
@@ -110,7 +121,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let _ = tokio::time::timeout_at(deadline, serving).await;
     driver.stop(deadline.saturating_duration_since(Instant::now())).await;
     let _ = tokio::time::timeout(Duration::from_secs(1), async {
-        (watch.await, drive.await, upkeep.await, discovery.await)
+        if let Some(slack) = &slack {
+            slack.finish().await;
+        }
+        (watch.await, drive.await, upkeep.await, discovery.await, schedules.await)
     })
     .await;
     counting.abort();
@@ -158,12 +172,14 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
         retention: Retention {
             history: hours(keeping.history_retention_days.saturating_mul(24)),
             body_grace: keeping.spool_grace_mins.signed(),
+            runs: hours(config.runs.retention_days.saturating_mul(24)),
         },
         runs: driver::RunOptions {
             heartbeat: Duration::from_secs(config.runs.heartbeat_secs),
             orphaned_after: Duration::from_secs(config.runs.orphaned_after_secs),
         },
         link: Link::default(),
+        web_url: config.github.git_url.clone(),
         clock: Clock::default(),
     }
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod body;
+mod feed;
 mod health;
 mod idempotency;
 mod page;
@@ -9,6 +10,7 @@ mod problem;
 mod repos;
 mod requests;
 mod runs;
+mod slack;
 mod trains;
 mod webhook;
 
@@ -27,6 +29,7 @@ use crate::orders::Orders;
 pub use body::Budget;
 pub use health::Health;
 use problem::Problem;
+pub use slack::Slack;
 
 /// What the handlers share.
 pub struct App {
@@ -41,6 +44,8 @@ pub struct App {
     /// What the addresses of pages at GitHub begin with.
     pub web_url: String,
     pub orders: Orders,
+    /// None where Slack may do nothing.
+    pub slack: Option<Arc<Slack>>,
 }
 
 pub fn router(app: Arc<App>) -> Router {
@@ -59,11 +64,17 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/v1/runs", get(runs::list).post(runs::create))
         .route("/api/v1/runs/{id}", get(runs::show))
         .route("/api/v1/runs/{id}/steps", get(runs::steps))
+        .route("/api/v1/runs/{id}/events", get(runs::events))
+        .route("/api/v1/runs/{id}/watch", get(runs::watch))
+        .route("/api/v1/events", get(feed::watch))
         .route("/api/v1/runs/{id}/checkpoints", get(runs::checkpoints))
         .route("/api/v1/runs/{id}/approve", post(runs::approve))
         .route("/api/v1/runs/{id}/reject", post(runs::reject))
         .route("/api/v1/runs/{id}/cancel", post(runs::cancel))
+        .route("/api/v1/runs/{id}/resume", post(runs::resume))
         .route("/api/v1/runs/{id}/signal", post(runs::signal))
+        .route("/slack/commands", post(slack::commands))
+        .route("/slack/interactions", post(slack::interactions))
         .fallback(|| async { Problem::not_found("there is nothing at this address") })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         // The budget bounds bodies, and says so in its own words.

@@ -14,8 +14,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::remote::{Access, Daemon};
+use crate::terminal::Ink;
 use crate::{clock, telemetry};
-use table::{Ink, Train};
+use table::Train;
 use target::Scope;
 
 /// The exit code where a train was named that is not there.

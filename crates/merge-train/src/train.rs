@@ -10,7 +10,8 @@ use serde_json::json;
 use crate::plan::target::Target;
 use crate::remote::Access;
 use crate::status::NO_SUCH_TRAIN;
-use crate::status::table::{self, Ink, Train};
+use crate::status::table::{self, Train};
+use crate::terminal::Ink;
 use crate::{clock, telemetry};
 use follow::{Follower, Result};
 

@@ -1,12 +1,13 @@
-//! Keeping what trains need in order: the signing key is tried; in the clones, what a crash left behind goes, and what lies
-//! about is packed.
+//! Keeping what trains and runs need in order: the signing key is tried; in the clones, what a crash left behind goes, and
+//! what lies about is packed; the folders of forgotten runs go.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use merge_train_core::ids::{PrNumber, RepoId, StreamId};
+use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId};
 use store::{Since, Store};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,8 @@ pub struct Upkeep {
     pub clones: Arc<Clones>,
     /// Worktrees of no active train go when they are older.
     pub worktree_max_age: Duration,
+    /// Where each run has a folder. One whose run is forgotten goes.
+    pub run_folders: PathBuf,
 }
 
 impl Upkeep {
@@ -37,7 +40,25 @@ impl Upkeep {
             }
             self.try_signing().await;
             self.round(&stopping).await;
+            if let Err(error) = self.sweep_run_folders().await {
+                tracing::warn!(error = format!("{error:#}"), "the folders of runs could not be looked after");
+            }
         }
+    }
+
+    async fn sweep_run_folders(&self) -> anyhow::Result<()> {
+        let Ok(mut folders) = tokio::fs::read_dir(&self.run_folders).await else { return Ok(()) };
+        while let Some(folder) = folders.next_entry().await? {
+            let name = folder.file_name();
+            let Some(run) = name.to_str().and_then(|name| RunId::parse(name).ok()) else { continue };
+            let age = folder.metadata().await?.modified()?.elapsed().unwrap_or_default();
+            // A run is stored before its folder is made.
+            if age > INTERVAL && self.store.run(None, &run).await?.is_none() {
+                tokio::fs::remove_dir_all(folder.path()).await.with_context(|| format!("removing that of {run}"))?;
+                tracing::info!(%run, "removed the folder of a run that is forgotten");
+            }
+        }
+        Ok(())
     }
 
     /// A key that has expired is told before a train needs it.

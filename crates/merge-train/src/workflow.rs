@@ -43,6 +43,11 @@ pub fn schema_problems(inputs: &Map<String, Value>) -> Vec<String> {
     problems
 }
 
+/// A value that somebody typed: JSON if it is that, else text.
+pub fn value(typed: String) -> Value {
+    serde_json::from_str(&typed).unwrap_or(Value::String(typed))
+}
+
 /// The inputs of a run, with the defaults for those that are not given; or what does not fit.
 pub fn inputs(workflow: &Workflow, given: Map<String, Value>) -> Result<Map<String, Value>, Vec<String>> {
     let mut inputs = given;

@@ -11,6 +11,7 @@ pub mod layout;
 pub mod postgres;
 mod room;
 pub mod rows;
+mod schedule;
 mod schema;
 pub mod sqlite;
 mod store;
@@ -104,6 +105,9 @@ pub trait Store: Send + Sync + 'static {
     /// Runs that are said to be running and have not shown a sign of life since, the longest silent first.
     async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>>;
 
+    /// How many runs have not ended, by whose they are and what they are doing.
+    async fn active_runs(&self) -> Result<Vec<(TenantId, RunStatus, u64)>>;
+
     /// By position.
     async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>>;
 
@@ -119,6 +123,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// Newest first.
     async fn transitions(&self, tenant: &TenantId, workspace: &str, limit: usize) -> Result<Vec<Transition>>;
+
+    // ── Schedules ──
+
+    /// The last slot of a schedule that was dealt with. None: it was never heard of.
+    async fn schedule(&self, tenant: &TenantId, name: &str) -> Result<Option<Timestamp>>;
+
+    /// A slot of a schedule is dealt with, and all before it. One that is earlier than the last changes nothing.
+    async fn schedule_done(&self, tenant: &TenantId, name: &str, slot: Timestamp) -> Result<()>;
 
     // ── The whole ──
 

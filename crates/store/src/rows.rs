@@ -31,6 +31,10 @@ pub struct RunQuery {
     pub tenant: Option<TenantId>,
     pub status: Option<RunStatus>,
     pub repo: Option<RepoId>,
+    /// The workflow, or whatever else they are runs of.
+    pub kind: Option<String>,
+    /// What they are not runs of.
+    pub except: Option<String>,
     pub after: Option<RunCursor>,
     /// At most so many; 0 for none.
     pub limit: usize,

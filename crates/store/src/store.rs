@@ -11,7 +11,8 @@ use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::inbox::finish::Finish;
 use crate::inbox::{self, Admission, Arrival, Claim, Entry, EntryId, Outcome, TakeLimit};
-use crate::rows::{self, Checkpoint, Run, RunQuery, Session, Step, Transition, Workspace};
+use crate::rows::{self, Checkpoint, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
+use crate::schedule;
 use crate::stream::append::Append;
 use crate::stream::compact::Compact;
 use crate::stream::lease::{Acquire, Release, Renew};
@@ -114,6 +115,12 @@ impl<B: Backend> Store for B {
             .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
+    async fn active_runs(&self) -> Result<Vec<(TenantId, RunStatus, u64)>> {
+        rows::query::active_runs(&mut self.reader().await?.conn())
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
     async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
         rows::query::steps(&mut self.reader().await?.conn(), tenant, run)
             .await
@@ -148,6 +155,16 @@ impl<B: Backend> Store for B {
         rows::query::transitions(&mut self.reader().await?.conn(), tenant, workspace, limit)
             .await
             .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
+    async fn schedule(&self, tenant: &TenantId, name: &str) -> Result<Option<Timestamp>> {
+        schedule::slot(&mut self.reader().await?.conn(), tenant, name)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
+    async fn schedule_done(&self, tenant: &TenantId, name: &str, slot: Timestamp) -> Result<()> {
+        self.write(schedule::Done { tenant: tenant.clone(), name: name.to_owned(), slot }).await
     }
 
     async fn import(&self, streams: Vec<ImportedStream>) -> Result<()> {

@@ -3,6 +3,9 @@
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
+use merge_train_core::ids::{RunId, StreamId};
+use merge_train_core::run::RunStatus;
+
 use crate::backend::Backend;
 use crate::db::{Conn, Record, int, micros, sql, whole};
 use crate::error::Result;
@@ -18,11 +21,17 @@ pub struct Retention {
     pub history: SignedDuration,
     /// Bodies of entries that are settled.
     pub body_grace: SignedDuration,
+    /// Runs that have ended, with their steps, checkpoints and events.
+    pub runs: SignedDuration,
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { history: SignedDuration::from_hours(7 * 24), body_grace: SignedDuration::from_hours(1) }
+        Self {
+            history: SignedDuration::from_hours(7 * 24),
+            body_grace: SignedDuration::from_hours(1),
+            runs: SignedDuration::from_hours(30 * 24),
+        }
     }
 }
 
@@ -34,6 +43,7 @@ pub struct Swept {
     pub generations: u64,
     pub events: u64,
     pub transitions: u64,
+    pub runs: u64,
 }
 
 pub async fn sweep(store: &impl Backend, now: Timestamp, retention: &Retention) -> Result<Swept> {
@@ -45,6 +55,7 @@ pub async fn sweep(store: &impl Backend, now: Timestamp, retention: &Retention) 
         generations: all_of(store, What::Generations, history).await?,
         events: all_of(store, What::Events, history).await?,
         transitions: all_of(store, What::Transitions, history).await?,
+        runs: all_of(store, What::Runs, now.checked_sub(retention.runs).unwrap_or(Timestamp::MIN)).await?,
     })
 }
 
@@ -66,6 +77,7 @@ enum What {
     Generations,
     Events,
     Transitions,
+    Runs,
 }
 
 /// Removes some of it; how many.
@@ -90,6 +102,7 @@ impl Write for Step {
             What::Bodies => bodies(conn, before).await,
             What::Generations => generations(conn, before).await,
             What::Events => events(conn).await,
+            What::Runs => runs(conn, before).await,
             What::Transitions => {
                 let query = "DELETE FROM transitions WHERE (tenant, id) IN \
                              (SELECT tenant, id FROM transitions WHERE created_at < $1 ORDER BY created_at LIMIT $2)";
@@ -97,6 +110,32 @@ impl Write for Step {
             }
         }
     }
+}
+
+pub(crate) const OLD_RUNS: &str =
+    "SELECT tenant, id FROM runs WHERE status = $1 AND last_heartbeat_at < $2 ORDER BY last_heartbeat_at LIMIT $3";
+
+/// Whatever there is of runs that have ended.
+async fn runs(conn: &mut Conn<'_>, before: i64) -> Result<u64> {
+    let mut gone = 0;
+    for status in RunStatus::ALL.into_iter().filter(|status| status.is_terminal()) {
+        for row in sql(OLD_RUNS).text(status.as_str()).int(before).int(STEP).all(conn).await? {
+            let (tenant, id): (String, String) = (row.text(0)?, row.text(1)?);
+            for table in ["steps", "checkpoints"] {
+                let query = sql(format!("DELETE FROM {table} WHERE tenant = $1 AND run = $2"));
+                query.text(tenant.as_str()).text(id.as_str()).execute(conn).await?;
+            }
+            // The run of a train has no stream: its events are its repository's.
+            let stream = RunId::parse(&id).map(StreamId::Run).map(|stream| stream.to_string()).unwrap_or_default();
+            for table in ["events", "snapshots", "streams"] {
+                let query = sql(format!("DELETE FROM {table} WHERE stream = $1"));
+                query.text(stream.as_str()).execute(conn).await?;
+            }
+            let query = sql("DELETE FROM runs WHERE tenant = $1 AND id = $2");
+            gone += query.text(tenant).text(id).execute(conn).await?;
+        }
+    }
+    Ok(gone)
 }
 
 pub(crate) const OLD_BODIES: &str = "SELECT id FROM inbox WHERE status <> 'processing' AND size > 0 \

@@ -16,6 +16,9 @@ pub enum Verb {
     Plan,
     Status,
     Retry,
+    Run,
+    Approve,
+    Reject,
     Help,
 }
 
@@ -28,8 +31,18 @@ struct Usage {
 
 impl Verb {
     /// In the order in which help lists them.
-    pub const ALL: [Self; 7] =
-        [Self::Predecessor, Self::Start, Self::Stop, Self::Plan, Self::Status, Self::Retry, Self::Help];
+    pub const ALL: [Self; 10] = [
+        Self::Predecessor,
+        Self::Start,
+        Self::Stop,
+        Self::Plan,
+        Self::Status,
+        Self::Retry,
+        Self::Run,
+        Self::Approve,
+        Self::Reject,
+        Self::Help,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -39,6 +52,9 @@ impl Verb {
             Self::Plan => "plan",
             Self::Status => "status",
             Self::Retry => "retry",
+            Self::Run => "run",
+            Self::Approve => "approve",
+            Self::Reject => "reject",
             Self::Help => "help",
         }
     }
@@ -94,6 +110,17 @@ impl Verb {
                 &[Usage { words: "status", meaning: "where the train is, what it waits for and who can help" }]
             }
             Self::Retry => &[Usage { words: "retry", meaning: "try now what the train would try again later" }],
+            Self::Run => &[Usage {
+                words: "run NAME input=value",
+                meaning: "start a workflow of the configuration (for its author, maintainers and admins)",
+            }],
+            Self::Approve => &[Usage {
+                words: "approve RUN",
+                meaning: "say yes where a run waits for approval (for maintainers and admins, and whom the workflow names)",
+            }],
+            Self::Reject => {
+                &[Usage { words: "reject RUN REASON", meaning: "say no where a run waits for approval (for the same)" }]
+            }
             Self::Help => &[Usage { words: "help", meaning: "this list" }],
         }
     }

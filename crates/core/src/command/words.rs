@@ -1,7 +1,8 @@
 //! What the words after the mention mean.
 
 use super::{ClosePrs, Command, Misuse, Said, Typed, Verb};
-use crate::ids::PrNumber;
+use crate::ids::{PrNumber, RunId};
+use crate::run::Decision;
 
 /// GitHub's API gives the number of a pull request as a 32-bit integer.
 const LARGEST_NUMBER: u64 = i32::MAX as u64;
@@ -22,6 +23,10 @@ pub(super) fn understand(line: &str) -> Said {
         Verb::Status => alone(Command::Status, arguments),
         Verb::Help => alone(Command::Help, arguments),
         Verb::Retry => alone(Command::Retry, arguments),
+        // What is given to a workflow, and a reason, are taken as they are.
+        Verb::Run => run(&words[1..]),
+        Verb::Approve => decide(Decision::Approved, &words[1..]),
+        Verb::Reject => decide(Decision::Rejected, &words[1..]),
     };
     understood.map_or_else(|why| Said::Misused { verb, why }, Said::Command)
 }
@@ -49,6 +54,28 @@ fn pull_request(word: &str) -> Option<PrNumber> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = is_number.then(|| digits.parse().ok()).flatten()?;
     (1..=LARGEST_NUMBER).contains(&number).then(|| PrNumber::new(number))
+}
+
+fn run(arguments: &[&str]) -> Result<Command, Misuse> {
+    let Some((workflow, inputs)) = arguments.split_first() else { return Err(Misuse::WorkflowMissing) };
+    let workflow = if inputs.is_empty() { without_punctuation(workflow) } else { workflow };
+    let input = |word: &&str| match word.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Misuse::NotAnInput { text: Typed::of(&[word]) }),
+    };
+    let inputs = inputs.iter().map(input).collect::<Result<_, _>>()?;
+    Ok(Command::Run { workflow: workflow.to_owned(), inputs })
+}
+
+fn decide(decision: Decision, arguments: &[&str]) -> Result<Command, Misuse> {
+    let Some((run, reason)) = arguments.split_first() else { return Err(Misuse::RunMissing) };
+    let run = without_punctuation(run.trim_matches('`'));
+    let run = RunId::parse(run).map_err(|_| Misuse::NotARun { text: Typed::of(&[run]) })?;
+    let reason = (!reason.is_empty()).then(|| reason.join(" "));
+    if decision == Decision::Rejected && reason.is_none() {
+        return Err(Misuse::ReasonMissing);
+    }
+    Ok(Command::Decide { run, decision, reason })
 }
 
 fn stop(arguments: &[&str]) -> Result<Command, Misuse> {

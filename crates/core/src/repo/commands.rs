@@ -62,10 +62,12 @@ fn judge(draft: &mut Draft<'_>, given: &Given) {
             carry_out(draft, given, &command, &Right::Author);
         }
         (Some(Allowed::Author), false) => refuse(draft, given, &command, Allowed::Author, &Right::Unverified),
-        (Some(Allowed::AuthorOrMaintainer | Allowed::Admin), _) if given.backoff.is_due(draft.now) => {
+        (Some(Allowed::AuthorOrMaintainer | Allowed::Maintainer | Allowed::Admin), _)
+            if given.backoff.is_due(draft.now) =>
+        {
             draft.effect(Effect::ReadPermission { comment: given.comment.id, login: given.login.clone() });
         }
-        (Some(Allowed::AuthorOrMaintainer | Allowed::Admin), _) => {}
+        (Some(Allowed::AuthorOrMaintainer | Allowed::Maintainer | Allowed::Admin), _) => {}
     }
 }
 
@@ -73,7 +75,8 @@ fn judge(draft: &mut Draft<'_>, given: &Given) {
 fn allowed(command: &Command) -> Option<Allowed> {
     match command {
         Command::Start | Command::Predecessor(_) => Some(Allowed::Author),
-        Command::Stop | Command::Retry => Some(Allowed::AuthorOrMaintainer),
+        Command::Stop | Command::Retry | Command::Run { .. } => Some(Allowed::AuthorOrMaintainer),
+        Command::Decide { .. } => Some(Allowed::Maintainer),
         Command::StopForce { .. } => Some(Allowed::Admin),
         Command::Plan | Command::Status | Command::Help => None,
     }
@@ -144,6 +147,12 @@ fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Ri
             draft.comment(pr, command::help());
             Ok(())
         }
+        // Whether it can be done is told when it is tried.
+        Command::Run { .. } | Command::Decide { .. } => {
+            let (command, login) = (given.command.clone(), given.login.clone());
+            draft.say(pr, Say::Order { comment: given.comment.id, command, login });
+            Ok(())
+        }
         // Declarations are judged where comments are read.
         Command::Predecessor(_) => Ok(()),
     };
@@ -197,7 +206,7 @@ fn train_of(state: &RepoState, pr: PrNumber) -> Option<(PrNumber, PrNumber)> {
 }
 
 /// Does not wait any longer before it asks again.
-fn retry(draft: &mut Draft<'_>, pr: PrNumber) -> Result<(), String> {
+pub(super) fn retry(draft: &mut Draft<'_>, pr: PrNumber) -> Result<(), String> {
     let root = draft.state.train_of(pr);
     let train = root.and_then(|root| draft.state.active_trains.get(&root)).filter(|train| is_live(train.state));
     let Some(train) = train else { return Err(answer::nothing_to_retry(pr)) };

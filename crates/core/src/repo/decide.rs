@@ -50,7 +50,7 @@ fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: 
         || settings.auto_start
         || !state.commands.is_empty()
         || plan.events.iter().any(is_retarget)
-        || matches!(input, Input::Asked { request: Request::StartTrain { .. } | Request::StopTrain { .. }, .. })
+        || matches!(input, Input::Asked { request, .. } if *request != Request::Sync)
         || plan.events.iter().any(is_about_trains)
 }
 
@@ -68,6 +68,10 @@ fn requested(draft: &mut Draft<'_>, key: &Key, request: Request) {
         Request::StopTrain { pr } => match trains::stop(draft, pr, Stopping::Usual) {
             true => RequestOutcome::Started,
             false => RequestOutcome::Nothing,
+        },
+        Request::RetryTrain { pr } => match commands::retry(draft, pr) {
+            Ok(()) => RequestOutcome::Started,
+            Err(_) => RequestOutcome::Nothing,
         },
     };
     draft.record(Event::RequestProcessed { key: key.clone(), request, outcome });

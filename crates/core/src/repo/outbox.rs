@@ -32,6 +32,8 @@ pub enum Say {
     Close {},
     /// A comment with what landing the stack would do, computed when it is said.
     Plan { members: Vec<Member>, default: BranchName },
+    /// A comment with what came of a command about runs, which is given when it is said.
+    Order { comment: CommentId, command: String, login: String },
 }
 
 /// Whether a note can have been said already.

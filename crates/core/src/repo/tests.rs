@@ -10,6 +10,7 @@ mod notes;
 mod properties;
 mod reads;
 mod recovery;
+mod runs;
 mod trains;
 mod trains_people;
 mod trains_unruly;

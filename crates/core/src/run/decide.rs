@@ -15,7 +15,10 @@ use crate::inbox::Key;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// Somebody takes the run up who did not begin it, or who forgot.
-    Resume,
+    Resume {
+        /// Nobody has been at work on it for too long.
+        is_orphan: bool,
+    },
     /// A step's command ended.
     StepEnded {
         step: usize,
@@ -38,9 +41,25 @@ pub enum Input {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    Decide { by: String, decision: Decision, reason: Option<String> },
+    Decide {
+        by: String,
+        decision: Decision,
+        reason: Option<String>,
+        /// The gate that is meant, by the id of its step. None: whichever the run stands at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<String>,
+    },
     Signal(Signal),
-    Cancel { initiator: Initiator, by: Option<String>, reason: Option<String> },
+    Cancel {
+        initiator: Initiator,
+        by: Option<String>,
+        reason: Option<String>,
+    },
+    /// To go on: past a gate, without what is waited for, or at once instead of after a pause.
+    Resume {
+        by: String,
+        reason: Option<String>,
+    },
 }
 
 /// What a command left.
@@ -77,6 +96,8 @@ pub enum Refusal {
     DecidedAlready { by: String },
     #[error("the run is being cancelled already")]
     CancelledAlready,
+    #[error("the run does not wait for {meant:?} any more, but for {stands_at:?}")]
+    AnotherGate { meant: String, stands_at: String },
 }
 
 impl Refusal {
@@ -84,7 +105,10 @@ impl Refusal {
     pub fn code(&self) -> Option<Code> {
         match self {
             Self::Illegal(illegal) => Some(illegal.code()),
-            Self::NotEntitled { .. } | Self::DecidedAlready { .. } | Self::CancelledAlready => None,
+            Self::NotEntitled { .. }
+            | Self::DecidedAlready { .. }
+            | Self::CancelledAlready
+            | Self::AnotherGate { .. } => None,
         }
     }
 }
@@ -99,7 +123,7 @@ pub fn decide(state: &RunState, input: &Input, now: Timestamp) -> Result<Plan, R
     // What is over is over before anybody says anything else.
     draft.expire();
     match input {
-        Input::Resume => draft.resume(),
+        Input::Resume { is_orphan } => draft.resume(*is_orphan),
         Input::StepEnded { step, attempt, result } => draft.step_ended(*step, *attempt, result),
         Input::CompensationEnded { step, result } => draft.compensated(*step, result),
         Input::Asked { request, .. } => draft.asked(request)?,
@@ -153,7 +177,7 @@ impl Draft {
             user_id: by,
             initiator: Some(initiator),
             timestamp: Some(self.now),
-            metadata: None,
+            metadata: self.state.awaited(),
             approval: self.state.approval(),
             external_event: self.state.external_event(),
         };
@@ -348,12 +372,16 @@ impl Draft {
     fn asked(&mut self, request: &Request) -> Result<(), Refusal> {
         let status = self.state.status;
         match request {
-            Request::Decide { by, decision, reason } => {
+            Request::Decide { by, decision, reason, step } => {
                 if status != RunStatus::AwaitingApproval || self.state.cancellation.is_some() {
                     // What an approval makes of a run follows from nowhere else.
                     let to = if *decision == Decision::Approved { RunStatus::Running } else { RunStatus::Failed };
                     status.check(to)?;
                     return Err(Illegal::InvalidTransition { from: status, to }.into());
+                }
+                let stands_at = self.state.plan(self.state.position).map(|plan| plan.id.clone()).unwrap_or_default();
+                if let Some(meant) = step.clone().filter(|meant| *meant != stands_at) {
+                    return Err(Refusal::AnotherGate { meant, stands_at });
                 }
                 let entitled = self.gate().map(|gate| gate.by).unwrap_or_default();
                 if !entitled.is_empty() && !entitled.iter().any(|name| is_named(name, by)) {
@@ -371,6 +399,7 @@ impl Draft {
                 }
                 self.record(Event::SignalReceived { signal: signal.clone() });
             }
+            Request::Resume { by, reason } => self.go_on_at_once(by, reason.as_ref())?,
             Request::Cancel { initiator, by, reason } => {
                 status.check(RunStatus::Cancelled)?;
                 if self.state.cancellation.is_some() {
@@ -384,6 +413,35 @@ impl Draft {
             }
         }
         Ok(())
+    }
+
+    fn go_on_at_once(&mut self, by: &str, reason: Option<&String>) -> Result<(), Refusal> {
+        let status = self.state.status;
+        if self.state.cancellation.is_some() {
+            return Err(Illegal::InvalidTransition { from: status, to: RunStatus::Running }.into());
+        }
+        match status {
+            RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => {
+                Err(Illegal::TerminalState { status }.into())
+            }
+            RunStatus::AwaitingApproval => {
+                let (by, reason) = (by.to_owned(), reason.cloned());
+                self.asked(&Request::Decide { by, decision: Decision::Approved, reason, step: None })
+            }
+            RunStatus::WaitingExternal => {
+                self.transition(RunStatus::Running, Initiator::User, Some(by.to_owned()), None);
+                let output = json!({ "event": null, "resumedBy": by, "reason": reason });
+                self.record(Event::StepCompleted { step: self.state.position, output, tokens_used: None });
+                Ok(())
+            }
+            RunStatus::Pending | RunStatus::Running => {
+                let position = self.state.position;
+                if self.state.steps.get(position).is_some_and(|step| step.retry_at.is_some()) {
+                    self.record(Event::StepReplayed { step: position });
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Whether a command runs, or ran when the process ended.
@@ -427,7 +485,7 @@ impl Draft {
     }
 
     /// Goes on from the last checkpoint. What was under way died with the process that began it.
-    fn resume(&mut self) {
+    fn resume(&mut self, is_orphan: bool) {
         if let Some(step) = self.state.undoing {
             if let Some(program) = self.state.plan(step).and_then(|plan| plan.compensate.clone()) {
                 self.compensate(step, program);
@@ -443,16 +501,16 @@ impl Draft {
                 let error = "the process that ran it ended".to_owned();
                 return self.record(Event::StepFailed { step: position, error, retry_at: None });
             }
-            return self.take_up(position, "was under way");
+            return self.take_up(position, "was under way", is_orphan);
         }
         let is_between = self.state.steps.get(position).is_none_or(|step| step.status == StepStatus::Pending);
         if let Some(last) = position.checked_sub(1).filter(|_| is_between && self.state.cancellation.is_none()) {
-            self.take_up(last, "was the last that was done");
+            self.take_up(last, "was the last that was done", is_orphan);
         }
     }
 
     /// The specification's decision tree. Nothing is skipped that has left no output, and nobody is asked twice.
-    fn take_up(&mut self, index: usize, how: &str) {
+    fn take_up(&mut self, index: usize, how: &str, is_orphan: bool) {
         let Some(plan) = self.state.plan(index).cloned() else { return };
         let is_done = self.state.steps[index].status == StepStatus::Completed;
         let can_skip = is_done && (plan.resumable || !matches!(plan.kind, Kind::Agent(_)));
@@ -467,7 +525,8 @@ impl Draft {
                 plan.id,
                 if is_done { "" } else { " (it has left no output)" },
             );
-            self.fail(Initiator::System, Some(Code::ResumeFailed), message);
+            let code = if is_orphan { Code::Orphaned } else { Code::ResumeFailed };
+            self.fail(Initiator::System, Some(code), message);
         }
     }
 }

@@ -370,6 +370,13 @@ impl RunState {
         })
     }
 
+    /// Which of the events that a run waits for is meant.
+    pub fn awaited(&self) -> Option<Map<String, Value>> {
+        self.plan(self.position).filter(|plan| matches!(plan.kind, Kind::Wait(_)))?;
+        let correlation = self.correlation.clone()?;
+        Some(Map::from_iter([("correlation".to_owned(), Value::String(correlation))]))
+    }
+
     /// What came of that which the run waits for.
     pub fn matching(&self) -> Option<&Signal> {
         let Kind::Wait(wait) = &self.plan(self.position)?.kind else { return None };

@@ -106,7 +106,7 @@ impl Trial {
     }
 
     fn approve(&mut self, by: &str) -> Result<(), Refusal> {
-        self.ask(Request::Decide { by: by.to_owned(), decision: Decision::Approved, reason: None })
+        self.ask(Request::Decide { by: by.to_owned(), decision: Decision::Approved, reason: None, step: None })
     }
 
     fn cancel(&mut self) -> Result<(), Refusal> {
@@ -147,7 +147,7 @@ impl Trial {
     fn crash(&mut self) {
         self.under_way.clear();
         self.clock += 400;
-        self.feed(&Input::Resume).unwrap();
+        self.feed(&Input::Resume { is_orphan: false }).unwrap();
     }
 
     fn passes(&mut self, seconds: i64) {

@@ -10,6 +10,7 @@ use super::work::{Push, PushKind, Tidying};
 use super::{CascadePhase, TrainRecord, TrainState, Trains};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
 use crate::repo::{Event, PushDetail};
+use crate::run::TriggerSource;
 
 /// Beside the record of one train; what outlives the record is what is left to do for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct Detail {
     /// Something that cannot be undone was begun, and nobody has heard of its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
+    /// The run that the train is, while it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunMark>,
     /// What landed so far, the first first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub landed: Vec<PrNumber>,
@@ -69,6 +73,15 @@ pub struct Detail {
     pub status: StatusDetail,
 }
 
+/// What tells the run of a train from all others of its name, and what set it off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunMark {
+    pub since: Timestamp,
+    /// The `recovery_seq` that it began with: it is never the same twice.
+    pub seq: u64,
+    pub source: TriggerSource,
+}
+
 /// What the status comment shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -115,7 +128,7 @@ pub type Details = BTreeMap<PrNumber, Detail>;
 /// Folds one event in; the records are those after it.
 pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestamp) {
     match event {
-        Event::TrainStarted { root_pr, .. } => begin(details, *root_pr),
+        Event::TrainStarted { root_pr, .. } => begin(details, trains, *root_pr, ts),
         Event::LateFound { pr } => {
             details.entry(*pr).or_default().late = true;
         }
@@ -125,11 +138,11 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
                 end(detail);
             });
             for root in new_roots {
-                begin(details, *root);
+                begin(details, trains, *root, ts);
                 change(details, *root, |detail| detail.parted_from = Some(*old_root));
             }
         }
-        Event::TrainRecovered { record, comment, landed } => recover(details, record, *comment, landed),
+        Event::TrainRecovered { record, comment, landed } => recover(details, record, *comment, landed, ts),
         Event::TrainForgotten { root_pr, .. } => change(details, *root_pr, |detail| {
             detail.tidying = Some(Tidying::Remove);
             detail.status.doubted = false;
@@ -162,6 +175,11 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
         }
     }
     details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
+    for (root, detail) in details.iter_mut().filter(|(_, detail)| detail.run.is_some()) {
+        if !trains.get(root).is_some_and(|train| !train.state.as_run().is_terminal()) {
+            detail.run = None;
+        }
+    }
 }
 
 fn going_on(details: &mut Details, event: &Event) {
@@ -339,20 +357,27 @@ impl Detail {
     }
 }
 
-/// A train begins, or begins anew; its status comment stays the same.
-fn begin(details: &mut Details, root: PrNumber) {
+/// A train begins, or begins anew; its status comment stays the same. Where a person had to look at it, it goes on as the same
+/// run.
+fn begin(details: &mut Details, trains: &Trains, root: PrNumber, ts: Timestamp) {
     let before = details.remove(&root).unwrap_or_default();
     let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
-    details.insert(root, Detail { status, ..Detail::default() });
+    let seq = trains.get(&root).map(|train| train.recovery_seq).unwrap_or_default();
+    let run = before.run.or(Some(RunMark { since: ts, seq, source: TriggerSource::Webhook }));
+    details.insert(root, Detail { status, run, ..Detail::default() });
 }
 
 /// Goes on from what the status comment shows. What was begun beyond that is not known: it is looked for.
-fn recover(details: &mut Details, record: &TrainRecord, comment: CommentId, landed: &[PrNumber]) {
+fn recover(details: &mut Details, record: &TrainRecord, comment: CommentId, landed: &[PrNumber], ts: Timestamp) {
     let status = StatusDetail { comment: Some(comment), shown: record.recovery_seq, ..StatusDetail::default() };
     let squash = Intended::Squash { pull: record.current_pr, head: record.predecessor_head_sha.clone() };
     let is_squashing = is_live(record.state) && matches!(record.cascade_phase, CascadePhase::SquashPending { .. });
     let intent = is_squashing.then_some(Intent { what: squash, doubted: true });
-    details.insert(record.original_root_pr, Detail { intent, landed: landed.to_vec(), status, ..Detail::default() });
+    let root = record.original_root_pr;
+    let before = details.remove(&root).and_then(|before| before.run);
+    let new = RunMark { since: ts, seq: record.recovery_seq, source: TriggerSource::Webhook };
+    let run = before.or(Some(new));
+    details.insert(root, Detail { intent, run, landed: landed.to_vec(), status, ..Detail::default() });
 }
 
 /// Nothing of what it was about is done any more.

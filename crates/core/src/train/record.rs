@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::detail::is_live;
 use crate::ids::{CommentId, PrNumber, Sha};
+use crate::run::RunStatus;
 
 /// The version of the record's schema.
 const VERSION: u32 = 1;
@@ -72,6 +73,19 @@ pub enum TrainState {
     NeedsManualReview,
 }
 
+impl TrainState {
+    /// The state of the run that the train is.
+    pub fn as_run(self) -> RunStatus {
+        match self {
+            Self::Running => RunStatus::Running,
+            Self::WaitingCi => RunStatus::WaitingExternal,
+            Self::NeedsManualReview => RunStatus::AwaitingApproval,
+            Self::Stopped => RunStatus::Cancelled,
+            Self::Aborted => RunStatus::Failed,
+        }
+    }
+}
+
 /// Where a train is between two squashes.
 ///
 /// The descendants are frozen at `Preparing` and carried unchanged to `Retargeting`: one that comes later was never
@@ -87,6 +101,18 @@ pub enum CascadePhase {
 }
 
 impl CascadePhase {
+    /// Its name alone; who is in it and how far is in the phase itself.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Preparing { .. } => "preparing",
+            Self::SquashPending { .. } => "squash_pending",
+            Self::Reconciling { .. } => "reconciling",
+            Self::CatchingUp { .. } => "catching_up",
+            Self::Retargeting { .. } => "retargeting",
+        }
+    }
+
     /// The pull requests that the phase promised something to.
     pub fn frozen_descendants(&self) -> &[PrNumber] {
         match self {

@@ -71,7 +71,7 @@ async fn stand() -> io::Result<()> {
     }
     let command = Pid::from_raw(child.id().cast_signed()).expect("a process has a number above 0");
     let grace = Duration::from_millis(order.grace_ms);
-    Watch { command, tree: Tree { reach, command }, grace, phase: Phase::Running, orders, reports, signals }
+    Watch { command, tree: Tree::new(reach, command), grace, phase: Phase::Running, orders, reports, signals }
         .keep()
         .await;
     Ok(())
@@ -155,8 +155,11 @@ impl Watch {
             if !left {
                 return;
             }
-            if matches!(self.phase, Phase::Killing { .. }) {
-                self.tree.kill();
+            match self.phase {
+                Phase::Running => {}
+                // What was being started when everything was asked comes to light when its parent dies.
+                Phase::Asked { .. } => self.tree.terminate(),
+                Phase::Killing { .. } => self.tree.kill(),
             }
         }
     }

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use url::Url;
+
 use super::draft::{Draft, Row};
 use super::problem::Place;
-use super::sections::Workflow;
+use super::sections::{Schedule, Workflow};
 use super::settings::section;
+use crate::remote::is_this_machine;
 
 /// Fills in what follows from other settings, and complains of what contradicts them.
 pub fn settle(draft: &mut Draft) {
@@ -13,10 +16,12 @@ pub fn settle(draft: &mut Draft) {
     identity(draft);
     signing(draft);
     for section in ["api_keys", "workflows", "schedules"] {
-        each_name_once(draft, section);
+        each_once(draft, section, "name");
     }
+    each_once(draft, "slack_workspaces", "team_id");
     workflows(draft);
     schedules(draft);
+    slack(draft);
 }
 
 /// Compares limits with each other, those that have their default included.
@@ -110,15 +115,15 @@ fn signing(draft: &mut Draft) {
     }
 }
 
-fn each_name_once(draft: &mut Draft, section: &'static str) {
+fn each_once(draft: &mut Draft, section: &'static str, key: &str) {
     let mut first = BTreeMap::new();
     let mut again = Vec::new();
     for row in draft.rows(section) {
-        let Some(name) = row.text("name") else { continue };
+        let Some(name) = row.text(key) else { continue };
         if let Some(earlier) = first.get(name) {
             again.push((
                 row.place.clone(),
-                format!("[[{section}]] {name:?} is there already, at {earlier}; choose another name"),
+                format!("[[{section}]] {name:?} is there already, at {earlier}; choose another {key}"),
             ));
         } else {
             first.insert(name.to_owned(), row.place.clone());
@@ -138,15 +143,40 @@ fn workflows(draft: &mut Draft) {
 }
 
 fn schedules(draft: &mut Draft) {
-    let known: Vec<&str> = draft.rows("workflows").iter().filter_map(|row| row.text("name")).collect();
-    let lost: Vec<_> = draft
-        .rows("schedules")
-        .iter()
-        .filter_map(|row| row.text("workflow").map(|workflow| (row.place.clone(), workflow)))
-        .filter(|(_, workflow)| !known.contains(workflow))
-        .map(|(place, workflow)| {
-            (place, format!("no [[workflows]] is called {workflow:?}; there are: {}", known.join(", ")))
-        })
-        .collect();
-    lost.into_iter().for_each(|(place, text)| draft.complain(place, text));
+    let rows = draft.rows("workflows");
+    let known: Vec<&str> = rows.iter().filter_map(|row| row.text("name")).collect();
+    let problems = |row: &Row| {
+        let workflow = row.text("workflow")?;
+        if !known.contains(&workflow) {
+            let text = match known.as_slice() {
+                [] => format!("no [[workflows]] is called {workflow:?}; there is none at all"),
+                known => format!("no [[workflows]] is called {workflow:?}; there are: {}", known.join(", ")),
+            };
+            return Some(vec![(row.place.clone(), text)]);
+        }
+        // Of a workflow that is wrong itself, nothing follows for its schedules.
+        let workflow = rows.iter().find(|row| row.text("name") == Some(workflow))?.typed::<Workflow>()?;
+        let workflow = Some(workflow).filter(|workflow| workflow.problems().is_empty())?;
+        let schedule: Schedule = row.typed()?;
+        let told = schedule.problems(&workflow.definition()).into_iter();
+        Some(told.map(|problem| (row.place.clone(), format!("[[schedules]] {:?}: {problem}", schedule.name))).collect())
+    };
+    let all: Vec<Vec<_>> = draft.rows("schedules").iter().filter_map(problems).collect();
+    all.into_iter().flatten().for_each(|(place, text)| draft.complain(place, text));
+}
+
+fn slack(draft: &mut Draft) {
+    if let (Some(row), None) = (draft.rows("slack_workspaces").first(), draft.place("slack", "signing_secret")) {
+        let text = "[[slack_workspaces]] needs slack.signing_secret, the secret that Slack signs requests with";
+        draft.complain(row.place.clone(), text);
+    }
+    let Some((prefix, place)) = draft.text("slack", "response_url_prefix") else { return };
+    let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
+    if !Url::parse(prefix).is_ok_and(is_safe) {
+        let text = format!(
+            "slack.response_url_prefix is {prefix:?}: what is said in Slack would go through the network for all to read; it \
+             must begin with https://"
+        );
+        draft.complain(place.clone(), text);
+    }
 }

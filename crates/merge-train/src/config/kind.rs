@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use merge_train_core::ids::TenantId;
+use merge_train_core::ids::{RepoId, TenantId};
 use merge_train_core::train::message::Template;
 use serde_json::Value;
 use toml::de::DeValue;
@@ -10,6 +10,8 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use merge_train_core::secret::HIDDEN;
+
+use crate::schedules::timetable;
 
 /// The kinds of value. Each says in one place what it takes, from the file and from the environment alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,11 @@ pub enum Kind {
     Template,
     /// A table of anything, for others to read.
     Table,
+    /// A repository, as `owner/name`.
+    Repo,
+    /// When something happens, again and again.
+    Cron,
+    TimeZone,
 }
 
 /// The largest number that TOML can write: no limit.
@@ -103,6 +110,11 @@ impl Kind {
             Self::Tenants => "the owner of repositories, or * for all".into(),
             Self::Texts => "a text that is not empty, or a list of them".into(),
             Self::Table => "a table".into(),
+            Self::Repo => "a repository, such as octocat/hello-world".into(),
+            Self::Cron => {
+                "five fields (minute, hour, day of the month, month, day of the week), or a name such as @daily".into()
+            }
+            Self::TimeZone => "the name of a time zone, such as Europe/Berlin or UTC".into(),
             Self::Template => "a text, with places such as {title} for what is known of the pull request".into(),
         }
     }
@@ -112,6 +124,11 @@ impl Kind {
     pub fn accept(self, written: &Written) -> Result<Value, String> {
         if let (Self::Template, Written::Quoted(text) | Written::Bare(text)) = (self, written) {
             Template::parse(text).map_err(|unknown| format!("is no template: {unknown}"))?;
+        }
+        if let (Self::Cron, Written::Quoted(text) | Written::Bare(text)) = (self, written)
+            && !text.trim().is_empty()
+        {
+            timetable::pattern(text).map_err(|why| format!("is {text:?}, which is no cron pattern: {why}"))?;
         }
         self.value(written).ok_or_else(|| {
             let shown = match Shown::of(written) {
@@ -179,6 +196,8 @@ impl Kind {
             Self::Tenant | Self::Tenants => {
                 text.to_ascii_lowercase().parse::<TenantId>().ok().map(|tenant| tenant.to_string())
             }
+            Self::Repo => text.parse::<RepoId>().ok().map(|repo| repo.to_string()),
+            Self::TimeZone => timetable::time_zone(text).and_then(|_| given()),
             _ => given(),
         }
     }

@@ -8,14 +8,17 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
-use jiff::SignedDuration;
-use merge_train_core::ids::{Invalid, TenantId};
+use jiff::{SignedDuration, Timestamp};
+use merge_train_core::ids::{Invalid, RepoId, TenantId};
 use merge_train_core::run;
 use merge_train_core::train::message::Template;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use merge_train_core::secret::{HIDDEN, Secret};
+
+use crate::schedules::timetable::{self, Timetable};
+use crate::schedules::{self, Missed};
 
 /// A span of time that is written in minutes, and may be a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -311,6 +314,7 @@ pub struct Runs {
     pub max_output_kb: usize,
     pub max_log_mb: u64,
     pub max_disk_mb: u64,
+    pub retention_days: u64,
 }
 
 /// `[[workflows]]`
@@ -435,7 +439,37 @@ pub struct Schedule {
     pub name: String,
     pub workflow: String,
     pub tenant: TenantId,
-    pub every_mins: Minutes,
+    cron: String,
+    time_zone: String,
+    pub missed: Missed,
+    #[serde(default)]
+    pub inputs: Map<String, Value>,
+    pub repo: Option<RepoId>,
+}
+
+impl Schedule {
+    /// When its slots are.
+    pub fn timetable(&self) -> Timetable {
+        let checked = "it was checked when it was read";
+        let pattern = timetable::pattern(&self.cron).expect(checked);
+        Timetable::new(pattern, timetable::time_zone(&self.time_zone).expect(checked))
+    }
+
+    /// What is wrong with it, but for what a setting's kind says already.
+    pub fn problems(&self, workflow: &run::Workflow) -> Vec<String> {
+        let mut problems = Vec::new();
+        if let Err(unfit) = schedules::key(&self.name, Timestamp::UNIX_EPOCH) {
+            problems.push(unfit.to_string());
+        }
+        if let Some(repo) = self.repo.as_ref().filter(|repo| repo.tenant() != self.tenant) {
+            problems.push(format!("the repository {repo} is not of its tenant {}", self.tenant));
+        }
+        if let Err(unfit) = crate::workflow::inputs(workflow, self.inputs.clone()) {
+            let name = &workflow.name;
+            problems.extend(unfit.iter().map(|why| format!("its inputs do not fit the workflow {name:?}: {why}")));
+        }
+        problems
+    }
 }
 
 /// `[slack]`
@@ -443,5 +477,15 @@ pub struct Schedule {
 #[serde(deny_unknown_fields)]
 pub struct Slack {
     pub signing_secret: Option<Secret>,
-    pub bot_token: Option<Secret>,
+    pub response_url_prefix: String,
+}
+
+/// `[[slack_workspaces]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlackWorkspace {
+    pub team_id: String,
+    pub tenant: TenantId,
+    #[serde(default)]
+    pub operators: Vec<String>,
 }

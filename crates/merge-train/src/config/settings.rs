@@ -204,6 +204,7 @@ pub static SECTIONS: &[Section] = &[
         whole("max_output_kb", 1, 1 << 20, "The most that a command may print as its output.").default("1024"),
         whole("max_log_mb", 1, 1 << 20, "How much is kept of what a command writes to standard error.").default("10"),
         whole("max_disk_mb", 1, MOST_MB, "How much a command may leave in its folder.").default("1024"),
+        whole("retention_days", 1, 3650, "How long a run that has ended is remembered, with its logs.").default("30"),
     ] },
     Section { name: "workflows", rows: Rows::Many, doc: "Work of your own that runs as durably as a train: steps, one after the other.", settings: &[
         set("name", Kind::Text, "What it is called; each name once.").required(),
@@ -230,10 +231,19 @@ pub static SECTIONS: &[Section] = &[
         set("name", Kind::Text, "What it is called; each name once.").required(),
         set("workflow", Kind::Text, "The name of the workflow to start.").required(),
         set("tenant", Kind::Tenant, "Whose run it is: the owner of the repositories.").required(),
-        minutes("every_mins", WEEK_MINS, "How often.").required(),
+        set("cron", Kind::Cron, "When: minute, hour, day of the month, month and day of the week, as in a crontab; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Where the clocks are changed, a schedule that names its hours (`30 2 * * *`) runs once for each: the first of two equal hours counts, and what falls into an hour that is left out comes right after it. One that goes by every hour (`*/10 * * * *`) goes by the hours that really pass.").required(),
+        set("time_zone", Kind::TimeZone, "Whose clocks it goes by.").default("UTC"),
+        set("missed", Kind::Choice(&["skip", "latest", "all"]), "What is done about runs that were due while no daemon ran. `skip`: nothing. `latest`: the last of them, once. `all`: each, oldest first, but at most 100, and none that is more than 7 days old. What was due before a schedule was first seen counts as not missed.").default("latest"),
+        set("inputs", Kind::Table, "What the run is given; it must fit the workflow's `inputs`."),
+        set("repo", Kind::Repo, "The repository that the run is about, one of the tenant's. Unset: none."),
     ] },
-    Section { name: "slack", rows: Rows::One, doc: "Commands from Slack.", settings: &[
-        set("signing_secret", Kind::Secret, "The secret that Slack signs requests with."),
-        set("bot_token", Kind::Secret, "The token that answers are posted with."),
+    Section { name: "slack", rows: Rows::One, doc: "Commands and buttons in Slack.", settings: &[
+        set("signing_secret", Kind::Secret, "The secret that Slack signs requests with. Without it nothing is taken from Slack."),
+        set("response_url_prefix", Kind::HttpUrl, "What the addresses begin with that Slack wants its replies at; nothing is sent anywhere else. `http://` only on this machine, for trying out.").default("https://hooks.slack.com"),
+    ] },
+    Section { name: "slack_workspaces", rows: Rows::Many, doc: "Whose runs a Slack workspace is about, and who may do what there.", settings: &[
+        set("team_id", Kind::Text, "The id of the workspace, such as `T0123ABCD`; each once.").required(),
+        set("tenant", Kind::Tenant, "Whose runs they are: the owner of the repositories.").required(),
+        set("operators", Kind::Texts, "The ids of the people who may start and cancel runs and decide where nobody is named, such as `[\"U0123ABCD\"]`. Everybody else may look, and decide where a step names them. Unset: nobody."),
     ] },
 ];

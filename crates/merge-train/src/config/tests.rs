@@ -13,6 +13,7 @@ use git::Signing;
 use git::repository::Extent;
 
 use super::*;
+use crate::schedules::Missed;
 
 /// The configuration of a file with this text, or the problems it is refused for, a line each.
 fn parse(text: &str, environment: &Environment) -> Result<Config, String> {
@@ -146,7 +147,7 @@ fn no_secret_shows_when_the_configuration_is_printed() {
     let digest = "ab".repeat(32);
     let config = accepted(&format!(
         "[github]\ntoken='ghp_hush'\n[state]\ndatabase_url='postgres://u:hush@db/x'\n[server]\nwebhook_secret=['hush']\n\
-         [slack]\nsigning_secret='hush'\nbot_token='hush'\n\
+         [slack]\nsigning_secret='hush'\n\
          [[api_keys]]\nname='ci'\ntenant='*'\nrole='viewer'\nsha256='{digest}'"
     ));
     let printed = format!("{config:?} {config:#?}");
@@ -161,7 +162,11 @@ fn every_kind_of_section_is_read() {
          [[workflows.steps]]\nid = 'look'\ncommand = 'look'\nretries = 2\ncompensate = ['forget', 'it']\n\
          [[workflows.steps]]\nid = 'ok'\nkind = 'approval'\nby = ['octocat']\ntimeout_mins = 10\n\
          [[workflows.steps]]\nid = 'landed'\nkind = 'wait'\nevent = 'landed'\ncorrelation = '{inputs.pr}'\n\
-         [[schedules]]\nname = 'n'\nworkflow = 'nightly'\ntenant = 'octo'\nevery_mins = 60",
+         [[schedules]]\nname = 'n'\nworkflow = 'nightly'\ntenant = 'octo'\ncron = '30 2 * * *'\n\
+         time_zone = 'Europe/Berlin'\nmissed = 'all'\ninputs = { pr = 7 }\nrepo = 'Octo/Widgets'\n\
+         [slack]\nsigning_secret = 'hush'\nresponse_url_prefix = 'http://127.0.0.1:9/hooks/'\n\
+         [[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'Octo'\noperators = ['U1', 'U2']\n\
+         [[slack_workspaces]]\nteam_id = 'T2'\ntenant = 'octo'",
     );
     assert!(config.ratchet.enabled);
     assert_eq!(config.ratchet.fixer.command, ["fix", "--now"]);
@@ -179,5 +184,17 @@ fn every_kind_of_section_is_read() {
     assert_eq!(kinds, [run::Kind::Agent(program), run::Kind::Approval(gate), run::Kind::Wait(wait)]);
     assert_eq!(workflow.steps[0].retry, run::Retry { times: 2, backoff_ms: 10_000 });
     assert_eq!(workflow.steps[0].compensate.as_ref().map(|undo| undo.command.len()), Some(2));
-    assert_eq!(config.schedules[0].tenant.to_string(), "octo");
+    let schedule = &config.schedules[0];
+    assert_eq!((schedule.tenant.as_str(), schedule.missed), ("octo", Missed::All));
+    assert_eq!(schedule.inputs["pr"], 7);
+    assert_eq!(schedule.repo.as_ref().map(ToString::to_string).as_deref(), Some("Octo/Widgets"));
+    let next = schedule.timetable().after("2026-07-01T12:00:00Z".parse().unwrap());
+    assert_eq!(next.map(|next| next.to_string()).as_deref(), Some("2026-07-02T00:30:00Z"));
+    let [first, second] = config.slack_workspaces.as_slice() else { panic!("two workspaces") };
+    assert_eq!((first.team_id.as_str(), first.tenant.as_str()), ("T1", "octo"));
+    assert_eq!(
+        (first.operators.as_slice(), second.operators.len()),
+        (["U1".to_owned(), "U2".to_owned()].as_slice(), 0)
+    );
+    assert_eq!(config.slack.response_url_prefix, "http://127.0.0.1:9/hooks");
 }

@@ -18,12 +18,13 @@ pub struct Link {
     wakes: UnboundedSender<StreamId>,
     woken: Arc<Mutex<Option<UnboundedReceiver<StreamId>>>>,
     waiting: Arc<Mutex<HashMap<Asked, Weak<Notify>>>>,
+    stirred: Arc<Notify>,
 }
 
 impl Default for Link {
     fn default() -> Self {
         let (wakes, woken) = unbounded_channel();
-        Self { wakes, woken: Arc::new(Mutex::new(Some(woken))), waiting: Arc::default() }
+        Self { wakes, woken: Arc::new(Mutex::new(Some(woken))), waiting: Arc::default(), stirred: Arc::default() }
     }
 }
 
@@ -49,6 +50,16 @@ impl Link {
         let bell = Arc::new(Notify::new());
         waiting.insert(request, Arc::downgrade(&bell));
         bell
+    }
+
+    /// Rings whenever a run changes in this process.
+    pub fn stirred(&self) -> Arc<Notify> {
+        self.stirred.clone()
+    }
+
+    /// A run has changed.
+    pub(super) fn stir(&self) {
+        self.stirred.notify_waiters();
     }
 
     /// A request has come to its end.

@@ -24,6 +24,7 @@ use merge_train_core::train::work::{Outcome, Work};
 use tokio_util::sync::CancellationToken;
 
 use crate::clones::Clones;
+use crate::orders::Orders;
 use crate::telemetry::metrics::EFFECTS;
 
 pub use message::Messages;
@@ -45,6 +46,8 @@ pub struct Github {
     client: github::Client,
     clones: Arc<Clones>,
     messages: Messages,
+    /// The door to runs; none where there are none.
+    orders: Option<Orders>,
 }
 
 /// One thing to be done, where, and what calls it off.
@@ -57,8 +60,8 @@ struct Errand<'a> {
 }
 
 impl Github {
-    pub fn new(client: github::Client, clones: Arc<Clones>, messages: Messages) -> Self {
-        Self { client, clones, messages }
+    pub fn new(client: github::Client, clones: Arc<Clones>, messages: Messages, orders: Option<Orders>) -> Self {
+        Self { client, clones, messages, orders }
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::ledger;
 use super::session::End;
 use super::workers::{Bell, Shared};
 use crate::failpoint;
@@ -100,9 +101,9 @@ impl<'a> Session<'a> {
 
     /// Works until the run has ended or waits, the driver stops, or the store refuses.
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
-        if let Some(state) = &self.state {
-            tell_of_orphan(state, self.now(), self.shared.options.runs);
-            self.feed(Input::Resume).await?;
+        if self.state.is_some() {
+            let is_orphan = self.is_orphan().await?;
+            self.feed(Input::Resume { is_orphan }).await?;
         }
         let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
         heartbeat.reset();
@@ -126,6 +127,23 @@ impl<'a> Session<'a> {
                 () = tokio::time::sleep_until(wake_at) => self.feed(Input::Tick).await?,
             }
         }
+    }
+
+    /// Whether nobody has been at work on the run for so long that it was anybody's.
+    async fn is_orphan(&self) -> store::Result<bool> {
+        let Some(state) = self.state.as_ref().filter(|state| state.status == RunStatus::Running) else {
+            return Ok(false);
+        };
+        let run = &state.created.run;
+        let seen = self.shared.store.run(Some(&state.created.tenant), run).await?.and_then(|run| run.last_heartbeat_at);
+        let seen = seen.unwrap_or(state.updated_at);
+        let silent_for = Duration::try_from(self.now().duration_since(seen)).unwrap_or_default();
+        let is_orphan = silent_for >= self.shared.options.runs.orphaned_after;
+        if is_orphan {
+            let run = run.as_str();
+            tracing::warn!(event = "orphan_detected", runId = run, lastHeartbeat = %seen, "nobody was at work on a run");
+        }
+        Ok(is_orphan)
     }
 
     fn now(&self) -> Timestamp {
@@ -214,6 +232,7 @@ impl<'a> Session<'a> {
         if let Some(state) = &self.state {
             events.iter().for_each(|event| tell(state, event));
         }
+        self.shared.options.link.stir();
         Ok(())
     }
 
@@ -336,43 +355,20 @@ fn replay(stream: &StreamId, loaded: store::Loaded) -> store::Result<Option<RunS
     }
 }
 
-fn tell_of_orphan(state: &RunState, now: Timestamp, options: RunOptions) {
-    let silent_for = Duration::try_from(now.duration_since(state.updated_at)).unwrap_or_default();
-    if state.status == RunStatus::Running && silent_for >= options.orphaned_after {
-        let (run, last) = (state.created.run.as_str(), state.updated_at);
-        tracing::warn!(event = "orphan_detected", runId = run, lastHeartbeat = %last, "nobody was at work on a run");
-    }
-}
-
-/// What an operator reads, in the specification's words.
+/// What an operator reads of an event that was just applied.
 fn tell(state: &RunState, event: &Event) {
-    let run = state.created.run.as_str();
     match event {
-        Event::RunCreated(created) => {
-            let key = created.idempotency_key.as_ref().map(merge_train_core::inbox::Key::as_str);
-            let kind = created.workflow.name.as_str();
-            tracing::info!(
-                event = "run_created",
-                runId = run,
-                r#type = kind,
-                idempotencyKey = key,
-                "a run was created"
-            );
-        }
+        Event::RunCreated(_) => ledger::created(&state.document()),
         Event::RunTransition { from, to, context, .. } => {
-            let initiator = context.initiator.and_then(|it| serde_json::to_value(it).ok());
-            let initiator = initiator.as_ref().and_then(Value::as_str).unwrap_or("system");
-            let (from, to) = (from.as_str(), to.as_str());
-            tracing::info!(event = "run_transition", runId = run, from, to, initiator, "a run changed its state");
-            if state.status.is_terminal() {
-                let (duration, status) = (state.document().duration_ms, state.status.as_str());
-                tracing::info!(event = "run_completed", runId = run, durationMs = duration, status, "a run ended");
-            }
+            ledger::transition(&state.document(), *from, *to, context.initiator);
         }
-        Event::StepStarted { step, .. } | Event::StepCompleted { step, .. } => {
+        Event::StepStarted { step, .. }
+        | Event::StepCompleted { step, .. }
+        | Event::StepFailed { step, .. }
+        | Event::ApprovalRequested { step, .. }
+        | Event::WaitBegan { step, .. } => {
             let Some(plan) = state.plan(*step) else { return };
-            let (step, resumable) = (plan.id.as_str(), plan.resumable);
-            tracing::info!(event = "run_checkpoint", runId = run, stepId = step, resumable, "a checkpoint was made");
+            ledger::checkpoint(state.created.run.as_str(), &plan.id, plan.resumable);
         }
         _ => {}
     }

@@ -6,6 +6,7 @@
 mod effects;
 mod entries;
 mod log;
+mod signals;
 #[cfg(test)]
 mod storm;
 
@@ -15,10 +16,14 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, Settings, Snapshot};
-use store::{Batch, Lease, LeaseRequest, NewEvent, Settlement, Since, TakeLimit};
+use merge_train_core::repo::{
+    self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, RunMove, Settings, Snapshot,
+};
+use merge_train_core::run::{Run, RunStatus};
+use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
 use tokio::time::Instant;
 
+use super::ledger;
 use super::workers::{Bell, Shared};
 use crate::failpoint;
 use effects::UnderWay;
@@ -102,6 +107,10 @@ impl<'a> Session<'a> {
     /// Works until there is nothing to do, the driver stops, or the store refuses.
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
         self.feed(vec![Input::Resume.into()]).await?;
+        // Trains of an older version, or from a backup, are runs from here on.
+        self.heartbeat().await?;
+        let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
+        heartbeat.reset();
         let mut renew = tokio::time::interval_at(Instant::now() + LEASE / 3, LEASE / 3);
         let mut busy_at = Instant::now();
         let mut may_look_at = busy_at;
@@ -132,6 +141,7 @@ impl<'a> Session<'a> {
                     // Another instance's bell may not have been heard.
                     look_at = Some(Instant::now());
                 }
+                _ = heartbeat.tick() => self.heartbeat().await?,
                 () = tokio::time::sleep_until(wake_at) => {
                     // Before it is decided on: what falls due in between is looked at twice, not never.
                     self.last_tick = self.now();
@@ -161,6 +171,7 @@ impl<'a> Session<'a> {
             worked = true;
             let bytes: usize = entries.iter().map(|entry| entry.body.len()).sum();
             is_full = entries.len() == TAKE.entries || bytes > TAKE.bytes / 2;
+            signals::pass_on(self.shared, &self.repo, &entries).await?;
             let fed = entries.into_iter().map(entries::read).collect();
             self.feed(fed).await?;
             while let Some(result) = self.under_way.try_next() {
@@ -178,11 +189,12 @@ impl<'a> Session<'a> {
         let mut settled = Vec::new();
         let mut acts = Plan::default();
         let mut told = Vec::new();
+        let mut moves = Vec::new();
         for Fed { input, settles } in fed {
             let trigger = log::trigger(&input);
             let (plan, settles) = entries::decide(&self.state, input, settles, &self.settings, now);
             for event in &plan.events {
-                repo::apply(&mut self.state, event, now);
+                moves.extend(self.apply(event, now));
                 let data = serde_json::to_string(event).expect("an event is JSON");
                 events.push(NewEvent { ts: now, data });
             }
@@ -196,7 +208,8 @@ impl<'a> Session<'a> {
         if !events.is_empty() || !settled.is_empty() {
             let appended = events.len() as u64;
             let wake_at = repo::attention(&self.state, &self.settings);
-            let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows: Vec::new(), wake_at, now };
+            let rows = moves.iter().flat_map(rows).collect();
+            let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows, wake_at, now };
             failpoint::append("before", told.iter().map(|(event, _)| event));
             self.shared.store.append(&self.lease, batch).await?;
             failpoint::append("after", told.iter().map(|(event, _)| event));
@@ -205,6 +218,10 @@ impl<'a> Session<'a> {
         }
         for (event, trigger) in &told {
             log::tell(&self.repo, &self.state, event, trigger);
+        }
+        if !moves.is_empty() {
+            moves.iter().for_each(tell_of_run);
+            self.shared.options.link.stir();
         }
         for train in acts.cancels {
             self.under_way.cancel(train);
@@ -217,6 +234,37 @@ impl<'a> Session<'a> {
             self.under_way.begin(self.shared, &self.repo, effect, train);
         }
         Ok(())
+    }
+
+    /// Folds an event in; what that makes of the runs that trains are.
+    fn apply(&mut self, event: &repo::Event, now: Timestamp) -> Vec<RunMove> {
+        if !repo::moves_trains(event) {
+            repo::apply(&mut self.state, event, now);
+            return Vec::new();
+        }
+        let before = self.state.open_runs(&self.repo, now);
+        repo::apply(&mut self.state, event, now);
+        let mut moves = repo::runs_moved(&before, event, &self.state, &self.repo, now);
+        moves.iter_mut().for_each(|moved| self.address(&mut moved.run));
+        moves
+    }
+
+    fn address(&self, run: &mut Run) {
+        run.pr_url = format!("{}/{}/pull/{}", self.shared.options.web_url, self.repo, run.pr_id);
+    }
+
+    /// A sign of life of each train, for all to see.
+    async fn heartbeat(&mut self) -> store::Result<()> {
+        let now = self.now();
+        let mut runs = self.state.open_runs(&self.repo, now);
+        runs.values_mut().for_each(|run| self.address(run));
+        let rows: Vec<Row> = runs.into_values().map(|run| Row::Run(Box::new(run))).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let (expected_next_seq, wake_at) = (self.next_seq, repo::attention(&self.state, &self.settings));
+        let batch = Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, now };
+        self.shared.store.append(&self.lease, batch).await
     }
 
     fn now(&self) -> Timestamp {
@@ -277,6 +325,22 @@ impl<'a> Session<'a> {
         }
         self.shared.store.release(&self.lease, repo::attention(&self.state, &self.settings)).await?;
         Ok(End::Stopping)
+    }
+}
+
+/// What is written of a run that moved.
+fn rows(moved: &RunMove) -> impl Iterator<Item = Row> + '_ {
+    let steps = moved.steps.iter().cloned().map(|step| Row::Step(Box::new(step)));
+    [Row::Run(Box::new(moved.run.clone()))].into_iter().chain(steps)
+}
+
+fn tell_of_run(moved: &RunMove) {
+    if moved.path.first() == Some(&RunStatus::Pending) {
+        ledger::created(&moved.run);
+    }
+    let initiator = moved.run.last_transition.as_ref().and_then(|context| context.initiator);
+    for step in moved.path.windows(2) {
+        ledger::transition(&moved.run, step[0], step[1], initiator);
     }
 }
 

@@ -1,8 +1,8 @@
 //! The workers: one for each repository at most.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use merge_train_core::ids::{RepoId, StreamId};

@@ -19,6 +19,8 @@ pub enum Error {
     Unreachable { url: String, source: reqwest::Error },
     #[error("what answers at {url} is not this version of merge-train: check the address")]
     NoDaemon { url: String },
+    #[error("the daemon at {url} cannot be reached: what stands before it answers with {status}")]
+    Behind { url: String, status: u16 },
     #[error("the daemon at {url} refused the API key ({detail}): check MERGE_TRAIN_API_KEY or --key")]
     KeyRefused { url: String, detail: String },
     /// The name of the problem is for programs; the sentence is for people.
@@ -39,12 +41,28 @@ impl Error {
         match serde_json::from_slice::<Problem>(body) {
             Ok(Problem { detail, .. }) if status == 401 => Self::KeyRefused { url, detail },
             Ok(Problem { code, detail }) => Self::Refused { code, detail },
+            // What a proxy says while the daemon starts.
+            Err(_) if (502..=504).contains(&status) => Self::Behind { url, status },
             Err(_) => Self::NoDaemon { url },
         }
     }
 
     /// Whether the daemon knows no such train.
     pub fn is_no_such_train(&self) -> bool {
-        matches!(self, Self::Refused { code, .. } if code == "NO_SUCH_TRAIN")
+        self.is_called("NO_SUCH_TRAIN")
+    }
+
+    /// Whether the daemon knows no such run.
+    pub fn is_no_such_run(&self) -> bool {
+        self.is_called("NO_SUCH_RUN")
+    }
+
+    /// Whether the same may succeed later, without anybody doing anything about it here.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Behind { .. }) || self.is_called("UNAVAILABLE")
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == name)
     }
 }

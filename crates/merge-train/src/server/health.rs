@@ -1,5 +1,6 @@
 //! Is it alive, is it ready, how is it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use github::{CircuitState, GovernorStats};
+use merge_train_core::ids::TenantId;
 use parking_lot::Mutex;
 use serde_json::json;
-use store::Store;
+use store::{RunStatus, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::App;
@@ -26,11 +28,13 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Health {
     store: Mutex<Option<String>>,
     stopping: CancellationToken,
+    /// The runs that metrics told of last.
+    shown: Mutex<BTreeMap<(TenantId, RunStatus), u64>>,
 }
 
 impl Health {
     pub fn new(stopping: CancellationToken) -> Self {
-        Self { store: Mutex::new(Some("it was not looked at yet".to_owned())), stopping }
+        Self { store: Mutex::new(Some("it was not looked at yet".to_owned())), stopping, shown: Mutex::default() }
     }
 
     /// Keeps asking the store, until the daemon stops.
@@ -47,6 +51,11 @@ impl Health {
                 () = tokio::time::sleep(CHECK) => {}
             }
         }
+    }
+
+    /// Waits until the daemon is told to stop.
+    pub async fn stopped(&self) {
+        self.stopping.cancelled().await;
     }
 
     /// Something could not be stored. The next look at the store finds out whether that is over.
@@ -96,9 +105,23 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Response {
         let unsettled: u64 = streams.iter().map(|stream| stream.unsettled).sum();
         metrics::gauge!(names::INBOX_UNSETTLED).set(unsettled as f64);
     }
+    if let Ok(active) = app.store.active_runs().await {
+        show_runs(&app, active);
+    }
     show_github(&app.github.stats());
     let text = app.metrics.render();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+/// What is there no more is 0, and not as it was.
+fn show_runs(app: &App, active: Vec<(TenantId, RunStatus, u64)>) {
+    let mut shown = app.health.shown.lock();
+    shown.values_mut().for_each(|count| *count = 0);
+    shown.extend(active.into_iter().map(|(tenant, status, count)| ((tenant, status), count)));
+    for ((tenant, status), count) in &*shown {
+        let labels = [("status", status.to_string()), ("tenant_id", tenant.to_string())];
+        metrics::gauge!(names::RUNS_ACTIVE, &labels).set(*count as f64);
+    }
 }
 
 fn show_github(stats: &[GovernorStats]) {

@@ -1,5 +1,7 @@
 //! `/api/v1/runs…`: runs, and what people want of them.
 
+mod events;
+
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,7 +13,8 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
 use merge_train_core::inbox::{RequestHash, Source};
-use merge_train_core::run::{Decision, Initiator, Request, Run, Signal, Trigger, TriggerSource};
+use merge_train_core::repo::TRAIN;
+use merge_train_core::run::{Decision, Illegal, Initiator, Request, Run, Signal, Trigger, TriggerSource};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::{RunCursor, RunQuery, RunStatus};
@@ -20,10 +23,13 @@ use super::App;
 use super::access::{presented, require};
 use super::problem::Problem;
 use super::requests::key;
+use super::trains::{self, Order};
 use crate::config::{ApiKey, Role, Tenants};
 use crate::driver::Refused;
-use crate::orders::{self, Failed, Origin, Progress};
 use crate::failpoint;
+use crate::orders::{self, Failed, Origin, Placed, Progress};
+
+pub use events::{list as events, watch};
 
 const LENGTH: usize = 50;
 const MOST: usize = 200;
@@ -81,6 +87,7 @@ fn told(app: &App) -> impl Fn(Failed) -> Problem {
         let detail = failed.to_string();
         match failed {
             Failed::UnknownWorkflow { .. } => Problem::new(StatusCode::NOT_FOUND, "UNKNOWN_WORKFLOW", detail),
+            Failed::NoSuchRun => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_RUN", detail),
             Failed::Inputs { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUTS", detail),
             Failed::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT", detail),
             Failed::Exhausted { .. } | Failed::Order(_) => {
@@ -133,6 +140,8 @@ pub struct Which {
     tenant: Option<TenantId>,
     status: Option<RunStatus>,
     repo: Option<RepoId>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
     cursor: Option<String>,
     limit: Option<usize>,
 }
@@ -145,7 +154,7 @@ pub async fn list(
 ) -> Result<Json<Value>, Problem> {
     let client = presented(&app.api_keys, &headers)?;
     let Query(which) = query.map_err(|error| {
-        let takes = format!("a list takes `tenant`, `status`, `repo`, `cursor`, and `limit` up to {MOST}");
+        let takes = format!("a list takes `tenant`, `status`, `repo`, `type`, `cursor`, and `limit` up to {MOST}");
         Problem::bad_request(format!("{}; {takes}", error.body_text()))
     })?;
     let limit = which.limit.unwrap_or(LENGTH);
@@ -160,7 +169,8 @@ pub async fn list(
         (Tenants::One(_), Some(_)) => return Ok(Json(json!({ "runs": [], "next_cursor": null }))),
     };
     let after = which.cursor.as_deref().map(read_cursor).transpose()?;
-    let query = RunQuery { tenant, status: which.status, repo: which.repo, after, limit: limit + 1 };
+    let (status, repo, kind) = (which.status, which.repo, which.kind);
+    let query = RunQuery { tenant, status, repo, kind, except: None, after, limit: limit + 1 };
     let mut runs = app.store.runs(&query).await?;
     let has_more = runs.len() > limit;
     runs.truncate(limit);
@@ -255,7 +265,7 @@ async fn decide(
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
     let Why { reason } = read(&body)?;
-    let request = Request::Decide { by: format!("api:{}", client.name), decision, reason };
+    let request = Request::Decide { by: format!("api:{}", client.name), decision, reason, step: None };
     ask(&app, &headers, client, &run, request).await
 }
 
@@ -284,6 +294,18 @@ pub async fn signal(
     ask(&app, &headers, client, &run, Request::Signal(Signal { source, ..signal })).await
 }
 
+/// Goes on with what waits, at once.
+pub async fn resume(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
+    let Why { reason } = read(&body)?;
+    ask(&app, &headers, client, &run, Request::Resume { by: format!("api:{}", client.name), reason }).await
+}
+
 async fn ask(
     app: &App,
     headers: &HeaderMap,
@@ -291,14 +313,54 @@ async fn ask(
     run: &Run,
     request: Request,
 ) -> Result<Response, Problem> {
-    let key = key(headers, &client.name)?;
     let body = serde_json::to_vec(&request).expect("a request is JSON");
-    let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
-    let origin = Origin { source: Source::Api, key, hash };
-    let placed = app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?;
+    let placed = if run.kind == TRAIN {
+        ask_train(app, headers, client, run, &request, &body).await?
+    } else {
+        let key = key(headers, &client.name)?;
+        let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
+        let origin = Origin { source: Source::Api, key, hash };
+        app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?
+    };
     let progress = app.orders.outcome(&placed).await.map_err(told(app))?;
     let status = if progress == Progress::Done { StatusCode::OK } else { StatusCode::ACCEPTED };
     let run = app.store.run(Some(&run.tenant_id), &run.id).await?;
     let response = (status, Json(json!(run))).into_response();
     Ok(failpoint::answer("api", response))
+}
+
+/// What is wanted of the run that a train is, is wanted of the train.
+async fn ask_train(
+    app: &App,
+    headers: &HeaderMap,
+    client: &ApiKey,
+    run: &Run,
+    request: &Request,
+    body: &[u8],
+) -> Result<Placed, Problem> {
+    let illegal =
+        |illegal: Illegal| refusal(&Refused { code: illegal.code().to_string(), detail: illegal.to_string() });
+    let waits_for_a_person = run.status == RunStatus::AwaitingApproval;
+    let (to, order) = match request {
+        Request::Cancel { .. } => (RunStatus::Cancelled, Order::Stop),
+        Request::Decide { decision: Decision::Approved, .. } => (RunStatus::Running, Order::Start),
+        Request::Decide { decision: Decision::Rejected, .. } => (RunStatus::Cancelled, Order::Stop),
+        Request::Resume { .. } if waits_for_a_person => (RunStatus::Running, Order::Start),
+        Request::Resume { .. } => (RunStatus::Running, Order::Retry),
+        Request::Signal(_) => {
+            return Err(Problem::conflict("a train hears from GitHub itself; it takes no other signals"));
+        }
+    };
+    let is_running = run.status == to;
+    let is_decision = matches!(request, Request::Decide { .. });
+    if is_decision && !waits_for_a_person && !run.status.is_terminal() {
+        return Err(illegal(Illegal::InvalidTransition { from: run.status, to }));
+    }
+    if !is_running {
+        run.status.check(to).map_err(illegal)?;
+    }
+    let repo: RepoId = run.repo_id.parse().map_err(|_| Problem::not_found("the train's repository has no name"))?;
+    let pr = run.pr_id.parse().map(PrNumber::new).map_err(|_| Problem::not_found("the train has no pull request"))?;
+    let key = trains::for_run(app, headers, client, (&repo, pr), order, body).await?;
+    Ok(Placed { run: run.id.clone(), tenant: repo.tenant(), key, is_repeated: false, is_replayed: false })
 }

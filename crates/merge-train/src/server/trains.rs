@@ -21,7 +21,7 @@ use super::problem::Problem;
 use crate::config::Role;
 use crate::driver;
 
-pub use orders::{start, stop};
+pub use orders::{Order, for_run, start, stop};
 
 /// All trains of the repository that are under way, or ended and wait for somebody, by number.
 pub async fn list(

@@ -1,7 +1,6 @@
 //! Trains, as a person reads them on a terminal.
 
 use std::fmt::Write;
-use std::io::IsTerminal;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -11,6 +10,8 @@ use merge_train_core::train::status::Why;
 use merge_train_core::train::{TrainError, TrainState};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::terminal::{BOLD, DIM, GREEN, Ink, RED, YELLOW, ago, line};
 
 /// What of a train's JSON is shown.
 #[derive(Deserialize)]
@@ -56,34 +57,6 @@ pub fn progress(repo: &RepoId, progress: &Progress, now: Timestamp) -> String {
         Lifecycle::Resync => "it is being looked at anew",
     };
     format!("{repo}: {what}{left}.{failed}\n")
-}
-
-/// Whether there are colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
-    Plain,
-    Coloured,
-}
-
-const BOLD: &str = "1";
-const DIM: &str = "2";
-const RED: &str = "31";
-const GREEN: &str = "32";
-const YELLOW: &str = "33";
-
-impl Ink {
-    /// Colours on a terminal, unless somebody does not want them (<https://no-color.org>).
-    pub fn of(stream: &impl IsTerminal) -> Self {
-        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if stream.is_terminal() && !unwanted { Self::Coloured } else { Self::Plain }
-    }
-
-    fn paint(self, colour: &str, text: &str) -> String {
-        match self {
-            Self::Plain => text.to_owned(),
-            Self::Coloured => format!("\u{1b}[{colour}m{text}\u{1b}[0m"),
-        }
-    }
 }
 
 impl Train {
@@ -179,24 +152,6 @@ pub fn detail(train: &Train, ink: Ink, now: Timestamp) -> String {
         let _ = writeln!(text, "  {url}");
     }
     text
-}
-
-/// How long ago that was, to the unit that matters.
-fn ago(since: Timestamp, now: Timestamp) -> String {
-    let seconds = now.duration_since(since).as_secs().max(0);
-    let (number, unit) = match seconds {
-        0..60 => return "just now".to_owned(),
-        60..3_600 => (seconds / 60, "minute"),
-        3_600..172_800 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{number} {unit}{} ago", if number == 1 { "" } else { "s" })
-}
-
-/// What others wrote, on one line and without anything that a terminal would obey.
-fn line(text: &str) -> String {
-    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

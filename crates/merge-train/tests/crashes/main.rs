@@ -15,6 +15,7 @@ mod matrix;
 mod person;
 mod place;
 mod released;
+mod runs;
 mod scenario;
 #[path = "../serve"]
 mod serve {

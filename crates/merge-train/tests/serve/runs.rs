@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::support::{Daemon, KEY, Setup, eventually, http};
 
 /// A folder with a daemon's setup and the commands of its workflows.
-struct Place {
-    dir: tempfile::TempDir,
-    setup: Setup,
+pub struct Place {
+    pub dir: tempfile::TempDir,
+    pub setup: Setup,
 }
 
 impl Place {
-    fn new(workflows: impl FnOnce(&Path) -> String) -> Self {
+    pub fn new(workflows: impl FnOnce(&Path) -> String) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let runs = format!("[runs]\nwork_dir = {:?}\n", dir.path().join("runs"));
         let setup = Setup::new(dir.path()).more(&runs).more(&workflows(dir.path()));
@@ -23,14 +23,14 @@ impl Place {
     }
 
     /// How often a command was begun.
-    fn times(&self, name: &str) -> usize {
+    pub fn times(&self, name: &str) -> usize {
         let log = std::fs::read_to_string(self.dir.path().join("begun")).unwrap_or_default();
         log.lines().filter(|line| *line == name).count()
     }
 }
 
 /// A command that notes that it was begun, and then does as the script says.
-fn command(dir: &Path, name: &str, script: &str) -> String {
+pub fn command(dir: &Path, name: &str, script: &str) -> String {
     let path = dir.join(name);
     let begun = dir.join("begun");
     std::fs::write(&path, format!("#!/bin/sh\necho {name} >> '{}'\n{script}\n", begun.display())).expect("written");
@@ -38,11 +38,11 @@ fn command(dir: &Path, name: &str, script: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn step(id: &str, rest: &str) -> String {
+pub fn step(id: &str, rest: &str) -> String {
     format!("[[workflows.steps]]\nid = {id:?}\n{rest}\n")
 }
 
-fn agent(dir: &Path, name: &str, script: &str) -> String {
+pub fn agent(dir: &Path, name: &str, script: &str) -> String {
     step(name, &format!("command = {:?}", command(dir, name, script)))
 }
 
@@ -58,23 +58,23 @@ async fn ask(daemon: &Daemon, method: Method, path: &str, key: &str, id: Option<
     (response.status().as_u16(), response.json().await.expect("JSON"))
 }
 
-async fn post(daemon: &Daemon, path: &str, body: Value) -> (u16, Value) {
+pub async fn post(daemon: &Daemon, path: &str, body: Value) -> (u16, Value) {
     ask(daemon, Method::POST, path, KEY, None, &body).await
 }
 
-async fn create(daemon: &Daemon, workflow: &str) -> String {
+pub async fn create(daemon: &Daemon, workflow: &str) -> String {
     let (status, run) = post(daemon, "/runs", json!({ "workflow": workflow, "tenant": "acme" })).await;
     assert_eq!(status, 201, "{run}");
     run["id"].as_str().expect("an id").to_owned()
 }
 
-async fn show(daemon: &Daemon, run: &str) -> Value {
+pub async fn show(daemon: &Daemon, run: &str) -> Value {
     let (status, run) = daemon.get(&format!("/api/v1/runs/{run}")).await;
     assert_eq!(status, 200, "{run}");
     run
 }
 
-async fn becomes(daemon: &Daemon, run: &str, wanted: &str) -> Value {
+pub async fn becomes(daemon: &Daemon, run: &str, wanted: &str) -> Value {
     eventually(&format!("the run becomes {wanted}: {}", show(daemon, run).await), || async {
         let run = show(daemon, run).await;
         (run["status"] == wanted).then_some(run)

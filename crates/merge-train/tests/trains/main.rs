@@ -11,6 +11,7 @@ mod pauses;
 mod preflight;
 mod readiness;
 mod recovery;
+mod runs;
 #[path = "../serve"]
 mod serve {
     #[allow(dead_code, unused_imports, reason = "the other suite needs more of it")]

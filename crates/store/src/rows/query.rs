@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use merge_train_core::ids::{RunId, TenantId};
 use serde::de::DeserializeOwned;
 
-use super::{Checkpoint, Run, RunQuery, Session, Step, Transition, Workspace};
+use super::{Checkpoint, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
 use crate::db::{Conn, Query, int, micros, sql};
 use crate::error::Result;
 
@@ -16,12 +16,14 @@ async fn many<T: DeserializeOwned>(query: Query, conn: &mut Conn<'_>) -> Result<
     query.all(conn).await?.iter().map(|row| row.json(0)).collect()
 }
 
+pub(crate) const RUN_OF_WHOMEVER: &str = "SELECT data FROM runs WHERE id = $1";
+
 pub async fn run(conn: &mut Conn<'_>, tenant: Option<&TenantId>, id: &RunId) -> Result<Option<Run>> {
     let query = match tenant {
         Some(tenant) => {
             sql("SELECT data FROM runs WHERE tenant = $1 AND id = $2").text(tenant.as_str()).text(id.as_str())
         }
-        None => sql("SELECT data FROM runs WHERE id = $1").text(id.as_str()),
+        None => sql(RUN_OF_WHOMEVER).text(id.as_str()),
     };
     one(query, conn).await
 }
@@ -43,6 +45,12 @@ pub(crate) fn runs_statement(query: &RunQuery) -> Query {
     if query.repo.is_some() {
         wanted.push(format!("repo = ${}", next()));
     }
+    if query.kind.is_some() {
+        wanted.push(format!("kind = ${}", next()));
+    }
+    if query.except.is_some() {
+        wanted.push(format!("kind <> ${}", next()));
+    }
     if query.after.is_some() {
         wanted.push(format!("(created_at, id) < (${}, ${})", next(), next()));
     }
@@ -57,6 +65,12 @@ pub(crate) fn runs_statement(query: &RunQuery) -> Query {
     }
     if let Some(repo) = &query.repo {
         statement = statement.text(repo.to_string().to_ascii_lowercase());
+    }
+    if let Some(kind) = &query.kind {
+        statement = statement.text(kind.as_str());
+    }
+    if let Some(except) = &query.except {
+        statement = statement.text(except.as_str());
     }
     if let Some(after) = &query.after {
         statement = statement.int(micros(after.created_at)).text(after.id.as_str());
@@ -73,6 +87,17 @@ pub(crate) const STALE: &str =
 
 pub async fn stale_runs(conn: &mut Conn<'_>, before: Timestamp, limit: usize) -> Result<Vec<Run>> {
     many(sql(STALE).int(micros(before)).int(int(limit)), conn).await
+}
+
+pub async fn active_runs(conn: &mut Conn<'_>) -> Result<Vec<(TenantId, RunStatus, u64)>> {
+    let mut active = Vec::new();
+    for status in RunStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
+        let query = sql("SELECT tenant, count(*) FROM runs WHERE status = $1 GROUP BY tenant ORDER BY tenant");
+        for row in query.text(status.as_str()).all(conn).await? {
+            active.push((row.parsed(0)?, status, row.count(1)?));
+        }
+    }
+    Ok(active)
 }
 
 pub async fn steps(conn: &mut Conn<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {

@@ -58,14 +58,15 @@ fn json(row: &impl Serialize) -> Result<String> {
 }
 
 fn upsert_run(run: &Run) -> Result<Query> {
-    let query = "INSERT INTO runs (tenant, id, repo, status, created_at, last_heartbeat_at, data) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, id) DO UPDATE SET repo = excluded.repo, \
-                 status = excluded.status, created_at = excluded.created_at, \
+    let query = "INSERT INTO runs (tenant, id, repo, kind, status, created_at, last_heartbeat_at, data) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, id) DO UPDATE SET repo = excluded.repo, \
+                 kind = excluded.kind, status = excluded.status, created_at = excluded.created_at, \
                  last_heartbeat_at = excluded.last_heartbeat_at, data = excluded.data";
     let query = sql(query)
         .text(run.tenant_id.as_str())
         .text(run.id.as_str())
         .text(run.repo_id.to_ascii_lowercase())
+        .text(run.kind.as_str())
         .text(run.status.as_str())
         .int(micros(run.created_at))
         .int(micros(run.last_heartbeat_at.unwrap_or(run.created_at)));

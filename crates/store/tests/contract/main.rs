@@ -10,6 +10,7 @@ mod model;
 mod outage;
 mod process;
 mod rows;
+mod schedules;
 mod streams;
 mod support;
 mod sweep;
@@ -92,16 +93,24 @@ contract! {
         a_row_of_every_kind_reads_back_as_it_was_written,
         a_run_that_ended_stays_as_it_ended,
         runs_are_listed_newest_first_in_pages,
-        runs_are_found_by_tenant_status_and_repository,
+        runs_are_found_by_tenant_status_repository_and_kind,
         a_silent_run_is_found,
+        runs_that_have_not_ended_are_counted,
         rows_of_another_tenant_are_not_seen,
         a_refused_row_leaves_no_event,
+    ],
+    schedules: [
+        a_schedule_remembers_its_last_slot,
+        a_schedule_never_goes_backwards,
+        schedules_of_other_tenants_and_names_are_others,
+        of_many_who_end_slots_at_once_the_latest_counts,
     ],
     sweep: [
         expired_records_go_and_unfinished_ones_stay,
         bodies_go_after_the_grace_hour,
         whole_generations_go_when_their_successor_is_old,
         old_transitions_go,
+        runs_that_have_ended_go_after_their_time_with_all_that_is_theirs,
         much_is_swept_in_many_steps,
     ],
     model: [

@@ -121,9 +121,10 @@ pub async fn runs_are_listed_newest_first_in_pages(world: World) {
     assert_eq!(seen, ["e", "c", "b", "d", "a"]);
 }
 
-pub async fn runs_are_found_by_tenant_status_and_repository(world: World) {
+pub async fn runs_are_found_by_tenant_status_repository_and_kind(world: World) {
     let mut elsewhere = run("b", RunStatus::Running, at(2));
     elsewhere.repo_id = "acme/other".to_owned();
+    elsewhere.kind = "nightly".to_owned();
     let mut theirs = run("c", RunStatus::Running, at(3));
     theirs.tenant_id = tenant("globex");
     let rows = [run("a", RunStatus::Failed, at(1)), elsewhere, theirs].map(|run| Row::Run(Box::new(run)));
@@ -140,6 +141,16 @@ pub async fn runs_are_found_by_tenant_status_and_repository(world: World) {
     let widgets = || Some("ACME/widgets".parse().unwrap());
     assert_eq!(find(RunQuery { repo: widgets(), ..acme() }).await, "a");
     assert_eq!(find(RunQuery { repo: widgets(), status: Some(RunStatus::Running), ..acme() }).await, "");
+    let kind = |kind: &str| Some(kind.to_owned());
+    assert_eq!(find(RunQuery { kind: kind("nightly"), ..acme() }).await, "b");
+    assert_eq!(find(RunQuery { kind: kind("train"), ..Default::default() }).await, "ca");
+    assert_eq!(find(RunQuery { kind: kind("nightly"), repo: widgets(), ..acme() }).await, "");
+    assert_eq!(find(RunQuery { except: kind("train"), ..acme() }).await, "b");
+    // A kind that changes is found by what it became.
+    let other = Run { kind: "weekly".to_owned(), ..run("a", RunStatus::Failed, at(1)) };
+    write(&world, vec![Row::Run(Box::new(other))]).await.unwrap();
+    assert_eq!(find(RunQuery { kind: kind("train"), ..acme() }).await, "");
+    assert_eq!(find(RunQuery { kind: kind("weekly"), ..acme() }).await, "a");
 }
 
 pub async fn a_silent_run_is_found(world: World) {
@@ -157,6 +168,26 @@ pub async fn a_silent_run_is_found(world: World) {
     let stale = world.store.stale_runs(at(500), 10).await.unwrap();
     let ids: Vec<_> = stale.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, ["never-heard-of", "silent"]);
+}
+
+pub async fn runs_that_have_not_ended_are_counted(world: World) {
+    let mut theirs = run("c", RunStatus::Running, at(3));
+    theirs.tenant_id = tenant("globex");
+    let rows = [
+        run("a", RunStatus::Running, at(1)),
+        run("b", RunStatus::Running, at(2)),
+        theirs,
+        run("d", RunStatus::Completed, at(4)),
+        run("e", RunStatus::AwaitingApproval, at(5)),
+    ];
+    write(&world, rows.map(|run| Row::Run(Box::new(run))).to_vec()).await.unwrap();
+    let counted = world.store.active_runs().await.unwrap();
+    let wanted = [
+        (tenant("acme"), RunStatus::Running, 2),
+        (tenant("globex"), RunStatus::Running, 1),
+        (tenant("acme"), RunStatus::AwaitingApproval, 1),
+    ];
+    assert_eq!(counted, wanted);
 }
 
 pub async fn rows_of_another_tenant_are_not_seen(world: World) {

@@ -96,6 +96,48 @@ pub async fn old_transitions_go(world: World) {
     assert_eq!(left.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["new"]);
 }
 
+pub async fn runs_that_have_ended_go_after_their_time_with_all_that_is_theirs(world: World) {
+    let run = |id: &str, status: &str, second: i64| {
+        let it = json!({"id": id, "schemaVersion": 1, "tenantId": "acme", "repoId": "", "prId": "", "prUrl": "", "type": "w",
+            "status": status, "trigger": {"source": "api"}, "lastHeartbeatAt": at(second), "createdAt": at(second),
+            "updatedAt": at(second)});
+        Row::Run(Box::new(serde_json::from_value(it).unwrap()))
+    };
+    let step =
+        json!({"tenantId": "acme", "runId": "old", "stepId": "s", "position": 0, "agent": "a", "status": "completed"});
+    let checkpoint = json!({"tenantId": "acme", "runId": "old", "id": "c", "stepId": "s", "agent": "a", "status": "completed",
+        "timestamp": at(0), "resumable": true, "idempotent": true});
+    let of_old = vec![
+        run("old", "completed", 0),
+        Row::Step(Box::new(serde_json::from_value(step).unwrap())),
+        Row::Checkpoint(Box::new(serde_json::from_value(checkpoint).unwrap())),
+    ];
+    for (id, rows) in [
+        ("old", of_old),
+        ("failed", vec![run("failed", "failed", 0)]),
+        ("waiting", vec![run("waiting", "awaiting_approval", 0)]),
+        ("new", vec![run("new", "cancelled", DAY)]),
+    ] {
+        let lease = world.lease(&format!("run:{id}"), "a", at(0)).await;
+        let events = vec![event("run_created", at(0))];
+        world.store.append(&lease, Batch { rows, events, ..batch(1, [], at(0)) }).await.unwrap();
+        world.store.release(&lease, None).await.unwrap();
+    }
+    let swept = world.store.sweep(at(30 * DAY + 1), &Retention::default()).await.unwrap();
+    assert_eq!(swept.runs, 2);
+    let left = world.store.runs(&store::RunQuery { limit: 10, ..Default::default() }).await.unwrap();
+    assert_eq!(left.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["new", "waiting"]);
+    let old = store_run_id("old");
+    assert_eq!(world.store.steps(&tenant("acme"), &old).await.unwrap(), []);
+    assert_eq!(world.store.checkpoints(&tenant("acme"), &old).await.unwrap(), []);
+    assert_eq!(world.load("run:old").await.events, [], "nor is there anything of its stream");
+    assert_eq!(world.load("run:waiting").await.events.len(), 1);
+}
+
+fn store_run_id(id: &str) -> merge_train_core::ids::RunId {
+    merge_train_core::ids::RunId::parse(id).unwrap()
+}
+
 pub async fn much_is_swept_in_many_steps(world: World) {
     let lease = world.lease(REPO, "a", at(0)).await;
     for number in 0..600 {

@@ -419,6 +419,7 @@ proptest! {
         let mut once = yard.landed();
         once.sort_unstable();
         prop_assert!(never_began || once.len() == on.len(), "landed {:?}: {:?}", once, yard.worker.state.active_trains);
+        super::runs::follow(&yard.worker.log);
     }
 }
 

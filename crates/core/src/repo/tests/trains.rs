@@ -357,5 +357,6 @@ proptest! {
         let halted = yard.worker.state.active_trains.values().filter(|train| train.error.is_some()).count();
         let log = || yard.worker.log.iter().map(|line| serde_json::to_string(line).unwrap()).collect::<Vec<_>>().join("\n");
         prop_assert!(is_complete || halted > 0, "landed {:?}, and nobody says why not the rest:\n{}", yard.landed(), log());
+        super::runs::follow(&yard.worker.log);
     }
 }

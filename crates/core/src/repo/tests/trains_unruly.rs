@@ -221,5 +221,6 @@ proptest! {
             let why = yard.worker.state.why(train.original_root_pr);
             prop_assert!(why.is_some(), "nobody knows what it waits for: {train:#?}");
         }
+        super::runs::follow(&yard.worker.log);
     }
 }

@@ -221,7 +221,6 @@ pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: 
 
 fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
     let comment = draft.state.starts.get(&pr).and_then(|asked| asked.comment);
-    draft.record(Event::StartSettled { pr });
     // Only a train that had it on board has its successor now; any other is still as it says.
     let trains = draft.state.active_trains.values();
     let old: Vec<PrNumber> =
@@ -230,6 +229,7 @@ fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
         draft.record(Event::StatusClosing { train_root, text: notice::succeeded(pr), new_roots: Vec::new() });
     }
     draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
+    draft.record(Event::StartSettled { pr });
     draft.record(Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {
         draft.say(comment.pr, Say::Acknowledge { comment: comment.id });

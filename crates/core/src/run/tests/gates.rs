@@ -15,7 +15,8 @@ fn an_approval_lets_the_run_go_on_and_a_rejection_fails_it_with_the_reason() {
 
     let mut trial = Trial::of(steps());
     let decision = Decision::Rejected;
-    trial.ask(Request::Decide { by: "hubot".to_owned(), decision, reason: Some("too early".to_owned()) }).unwrap();
+    let reason = Some("too early".to_owned());
+    trial.ask(Request::Decide { by: "hubot".to_owned(), decision, reason, step: None }).unwrap();
     assert_eq!((trial.status(), trial.error().as_str()), (RunStatus::Failed, "rejected by hubot: too early"));
 }
 
@@ -47,6 +48,21 @@ fn who_is_not_entitled_too_late_or_elsewhere_is_refused() {
     let mut trial = Trial::of(vec![gate("ok", &["octocat"])]);
     trial.clock = 600;
     assert_eq!(trial.approve("octocat").unwrap_err().code(), Some(Code::TerminalState), "it was too late");
+}
+
+#[test]
+fn who_means_another_gate_decides_nothing() {
+    let mut trial = Trial::of(vec![gate("first", &[]), gate("second", &[])]);
+    let decide = |step: &str| {
+        let (by, step) = ("slack:U1".to_owned(), Some(step.to_owned()));
+        Request::Decide { by, decision: Decision::Approved, reason: None, step }
+    };
+    trial.ask(decide("first")).unwrap();
+    let refusal = trial.ask(decide("first")).unwrap_err();
+    assert_eq!(refusal.to_string(), "the run does not wait for \"first\" any more, but for \"second\"");
+    assert_eq!(trial.status(), RunStatus::AwaitingApproval, "a second click is not a second approval");
+    trial.ask(decide("second")).unwrap();
+    assert_eq!(trial.status(), RunStatus::Completed);
 }
 
 #[test]

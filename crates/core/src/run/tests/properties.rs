@@ -65,7 +65,7 @@ proptest! {
                 Happening::Approve => drop(trial.approve("api:ops")),
                 Happening::Reject => {
                     let (by, decision) = ("api:ops".to_owned(), Decision::Rejected);
-                    drop(trial.ask(Request::Decide { by, decision, reason: None }));
+                    drop(trial.ask(Request::Decide { by, decision, reason: None, step: None }));
                 }
                 Happening::Signal => drop(trial.signal("landed", None)),
                 Happening::Cancel => drop(trial.cancel()),

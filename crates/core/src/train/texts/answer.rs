@@ -1,15 +1,17 @@
 //! Answers to commands.
 
 use crate::command::{Command, MOST_HEARD, Misuse, Verb};
-use crate::ids::PrNumber;
+use crate::ids::{PrNumber, RunId};
 use crate::markdown::code_span;
 use crate::plan::Plan;
+use crate::run::Decision;
 
 /// Who may give a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allowed {
     Author,
     AuthorOrMaintainer,
+    Maintainer,
     Admin,
 }
 
@@ -18,6 +20,7 @@ impl Allowed {
         match self {
             Self::Author => "the author of this pull request",
             Self::AuthorOrMaintainer => "the author of this pull request or an admin or maintainer of the repository",
+            Self::Maintainer => "an admin or maintainer of the repository",
             Self::Admin => "an admin of the repository",
         }
     }
@@ -27,6 +30,23 @@ impl Allowed {
 pub fn not_authorized(command: &Command, allowed: Allowed) -> String {
     let whom = allowed.whom();
     format!("Only {whom} can issue `@merge-train {command}`, so nothing was done. Please ask them to issue it.")
+}
+
+/// A workflow was started.
+pub fn run_started(workflow: &str, run: &RunId) -> String {
+    let workflow = code_span(workflow);
+    format!("The workflow {workflow} has started. Its run is `{run}`: `merge-train runs watch {run}` follows it.")
+}
+
+/// A workflow was not started, or a run does not do what is asked of it.
+pub fn run_refused(command: &str, why: &str) -> String {
+    format!("{} was not done: {why}.", code_span(&format!("@merge-train {command}")))
+}
+
+/// What was decided about a run has been taken down.
+pub fn run_decided(run: &RunId, decision: Decision) -> String {
+    let done = if decision == Decision::Approved { "approved" } else { "rejected" };
+    format!("Run `{run}` was {done}.")
 }
 
 /// Nothing is declared, and nothing started.

@@ -40,18 +40,26 @@ fn can_list_children() -> bool {
 }
 
 pub struct Tree {
-    pub reach: Reach,
-    pub command: Pid,
+    reach: Reach,
+    command: Pid,
+    /// Who was asked to end.
+    asked: HashSet<Pid>,
 }
 
 impl Tree {
-    /// Asks every process to end.
-    pub fn terminate(&self) {
+    pub fn new(reach: Reach, command: Pid) -> Self {
+        Self { reach, command, asked: HashSet::new() }
+    }
+
+    /// Asks every process to end, each once.
+    pub fn terminate(&mut self) {
         if self.reach == Reach::Group {
-            let _ = kill_process_group(self.command, Signal::TERM);
+            if self.asked.insert(self.command) {
+                let _ = kill_process_group(self.command, Signal::TERM);
+            }
             return;
         }
-        for process in descendants() {
+        for process in descendants().into_iter().filter(|process| self.asked.insert(*process)) {
             let _ = kill_process(process, Signal::TERM);
         }
     }

@@ -1,5 +1,7 @@
 //! What an operator gets wrong, and what is said about it.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 #[test]
@@ -72,7 +74,6 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         (&(key("a") + &key("a")), "6:1: [[api_keys]] \"a\" is there already, at merge-train.toml:1:1"),
         ("[server]\nbody_budget_mb = 24", "2:18: server.body_budget_mb is 24 and server.max_body_mb 25: the largest"),
         ("[server]\nmax_body_mb = 300", "2:15: server.body_budget_mb is 256 and server.max_body_mb 300: the largest"),
-        ("[[schedules]]\nname = 's'\nworkflow = 'w'\ntenant = 'o'\nevery_mins = 1", "no [[workflows]] is called \"w\""),
         ("[[workflows]]\nname = 'w'", "1:1: [[workflows]] \"w\": it has no steps"),
         ("[[workflows]]\nname = 'w'\nsteps = 'none'", "\"workflows.steps\" takes tables; write [[workflows.steps]]"),
         (
@@ -87,6 +88,18 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
             "[[workflows]]\nname = 'w'\ninputs = { pr = { type = 'whole' } }\n[[workflows.steps]]\nid = 'a'\ncommand = 'x'",
             "the input \"pr\" is not described by a JSON Schema",
         ),
+        (
+            "[slack]\nresponse_url_prefix = 'http://hooks.slack.com'",
+            "2:23: slack.response_url_prefix is \"http://hooks.slack.com\": what is said in Slack would go through the network",
+        ),
+        (
+            "[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'octo'",
+            "1:1: [[slack_workspaces]] needs slack.signing_secret",
+        ),
+        (
+            "[slack]\nsigning_secret = 's'\n[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'a'\n[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'b'",
+            "6:1: [[slack_workspaces]] \"T1\" is there already, at merge-train.toml:3:1; choose another team_id",
+        ),
         ("[runs]\nheartbeat_secs = 200", "2:18: runs.orphaned_after_secs is 300 and runs.heartbeat_secs 200"),
         (
             "[server]\npublic_url = 'a ${NOPE}'",
@@ -97,6 +110,64 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         let told = refused(text);
         assert!(told.contains(expected), "for\n{text}\nexpected\n{expected}\ngot\n{told}");
     }
+}
+
+#[test]
+fn each_mistake_in_a_schedule_is_told_with_its_place() {
+    let workflow = "[[workflows]]\nname = 'w'\ninputs = { pr = { type = 'integer', required = true } }\n\
+                    [[workflows.steps]]\nid = 'a'\ncommand = 'x'\n";
+    // The keys stand in the order of their names, the first in line 8.
+    let with = |changed: &[(&str, &str)]| {
+        let mut keys = BTreeMap::from([
+            ("name", "'s'"),
+            ("workflow", "'w'"),
+            ("tenant", "'octo'"),
+            ("cron", "'@daily'"),
+            ("inputs", "{ pr = 7 }"),
+        ]);
+        keys.extend(changed.iter().copied());
+        let written = keys.iter().filter(|(_, value)| !value.is_empty());
+        let keys: String = written.map(|(key, value)| format!("{key} = {value}\n")).collect();
+        format!("{workflow}[[schedules]]\n{keys}")
+    };
+    let config = accepted(&with(&[]));
+    assert_eq!((config.schedules[0].missed, config.schedules[0].repo.as_ref()), (Missed::Latest, None));
+    let table: [(&str, &str, &str); 14] = [
+        ("cron", "''", "8:8: schedules.cron is empty; it must be five fields (minute, hour,"),
+        ("cron", "5", "8:8: schedules.cron is 5; it must be five fields"),
+        (
+            "cron",
+            "'0 3 * *'",
+            "8:8: schedules.cron is \"0 3 * *\", which is no cron pattern: it has 4 fields, not five: minute,",
+        ),
+        ("cron", "'0 25 * * *'", "8:8: schedules.cron is \"0 25 * * *\", which is no cron pattern: "),
+        ("cron", "'0 0 31 4 *'", "which is no cron pattern: there is no such day"),
+        ("cron", "", "7:1: [[schedules]] lacks \"cron\": When: minute, hour"),
+        (
+            "time_zone",
+            "'Europe/Atlantis'",
+            "12:13: schedules.time_zone is \"Europe/Atlantis\"; it must be the name of a time zone, such as Europe/Berlin",
+        ),
+        ("missed", "'none'", "schedules.missed is \"none\"; it must be one of skip, latest, all"),
+        ("workflow", "'v'", "7:1: no [[workflows]] is called \"v\"; there are: w"),
+        (
+            "inputs",
+            "{ pr = 'x' }",
+            "7:1: [[schedules]] \"s\": its inputs do not fit the workflow \"w\": pr: \"x\" is not",
+        ),
+        ("inputs", "", "7:1: [[schedules]] \"s\": its inputs do not fit the workflow \"w\": \"pr\" is a required"),
+        ("repo", "'widgets'", "schedules.repo is \"widgets\"; it must be a repository, such as octocat/hello-world"),
+        ("repo", "'acme/widgets'", "7:1: [[schedules]] \"s\": the repository acme/widgets is not of its tenant octo"),
+        ("name", "'every night'", "7:1: [[schedules]] \"every night\": the schedule must be 1 to 255 printable"),
+    ];
+    for (key, value, expected) in table {
+        let told = refused(&with(&[(key, value)]));
+        assert!(told.contains(expected), "for {key} = {value}\nexpected\n{expected}\ngot\n{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+    accepted(&with(&[("repo", "'Octo/Widgets'"), ("tenant", "'OCTO'")]));
+    let told = refused("[[schedules]]\nname = 's'\nworkflow = 'w'\ntenant = 'o'\ncron = '@daily'");
+    assert_eq!(told, "merge-train.toml:1:1: no [[workflows]] is called \"w\"; there is none at all");
 }
 
 #[test]

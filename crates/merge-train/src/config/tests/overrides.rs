@@ -18,6 +18,9 @@ fn sample(kind: Kind) -> String {
         Kind::LogFilter => "trace".into(),
         Kind::Sha256 => "ab".repeat(32),
         Kind::Tenant | Kind::Tenants => "octo".into(),
+        Kind::Repo => "octo/widgets".into(),
+        Kind::Cron => "@weekly".into(),
+        Kind::TimeZone => "Europe/Berlin".into(),
         Kind::Table => unreachable!("a table is never in the environment"),
     }
 }

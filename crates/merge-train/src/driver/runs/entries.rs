@@ -38,6 +38,9 @@ pub fn answer(state: Option<&RunState>, entry: &Entry, now: Timestamp) -> Answer
         // It was created before, by the same request.
         (Some(state), Order::Create(_)) => nothing(told(state)),
         (None, Order::Ask(_)) => nothing(Outcome::Failed { error: "there is no such run".to_owned() }),
+        (Some(state), Order::Ask(_)) if state.created.tenant != entry.tenant => {
+            nothing(Outcome::Failed { error: "there is no such run".to_owned() })
+        }
         (Some(state), Order::Ask(request)) => {
             let input = Input::Asked { key: Some(entry.key.clone()), request };
             match run::decide(state, &input, now) {

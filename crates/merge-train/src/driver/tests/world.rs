@@ -11,7 +11,7 @@ use merge_train_core::repo::{Event, Recorded, Settings};
 use store::{Admission, ImportedStream, Lease, LeaseRequest, NewEvent, Owner, Retention, Since, Sqlite, Store, sqlite};
 use tempfile::TempDir;
 
-use super::super::{Driver, Options, RunOptions, recorded};
+use super::super::{Driver, Link, Options, RunOptions, recorded};
 use super::outside::{NoCommands, Scripted, branch, pull};
 use super::webhook::Webhook;
 use crate::clock::{self, Clock};
@@ -39,6 +39,7 @@ pub fn options() -> Options {
         retention: Retention::default(),
         runs: RunOptions::default(),
         link: Link::default(),
+        web_url: "https://github.example".to_owned(),
         clock: Clock::default(),
     }
 }

@@ -7,12 +7,13 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
+use merge_train_core::inbox::Key;
 use merge_train_core::repo::{PrState, RepoState, Request};
 use serde_json::Map;
 use store::Priority;
 
 use super::{known, pull_request, repository};
-use crate::config::Role;
+use crate::config::{ApiKey, Role};
 use crate::driver::Urgency;
 use crate::server::App;
 use crate::server::access::require;
@@ -20,10 +21,11 @@ use crate::server::problem::Problem;
 use crate::server::requests::{self, Asked};
 
 /// An order that somebody may give for a pull request.
-#[derive(Clone, Copy)]
-enum Order {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
     Start,
     Stop,
+    Retry,
 }
 
 impl Order {
@@ -32,6 +34,7 @@ impl Order {
         match self {
             Self::Start => (Request::StartTrain { pr }, Priority::Normal, Urgency::Usual),
             Self::Stop => (Request::StopTrain { pr }, Priority::Stop, Urgency::Alarm),
+            Self::Retry => (Request::RetryTrain { pr }, Priority::Normal, Urgency::Usual),
         }
     }
 }
@@ -54,6 +57,24 @@ pub async fn stop(
     body: Body,
 ) -> Result<Response, Problem> {
     give(&app, Order::Stop, &path, &headers, body).await
+}
+
+/// Puts what somebody wants of the run that a train is to the worker of its repository; under which key.
+pub async fn for_run(
+    app: &App,
+    headers: &HeaderMap,
+    client: &ApiKey,
+    (repo, pr): (&RepoId, PrNumber),
+    order: Order,
+    body: &[u8],
+) -> Result<Key, Problem> {
+    let (request, priority, urgency) = order.of(pr);
+    let stream = StreamId::Repo(repo.clone());
+    let asked = Asked { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides: Map::new() };
+    let key = requests::key(headers, &client.name)?;
+    requests::admit(app, key.clone(), asked, body).await?;
+    app.driver.wake(repo, urgency);
+    Ok(key)
 }
 
 async fn give(
@@ -97,7 +118,7 @@ fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result
     };
     match (order, &known.state) {
         // Whether there is anything to stop, the worker knows best: a start may be under way.
-        (Order::Stop, _) | (Order::Start, PrState::Open) => Ok(()),
+        (Order::Stop | Order::Retry, _) | (Order::Start, PrState::Open) => Ok(()),
         // Its train halted after it: what stood on it can still land.
         (Order::Start, PrState::Merged { .. }) if state.train_of(pr).is_some() => Ok(()),
         (Order::Start, PrState::Merged { .. }) => Err(Problem::conflict(format!(

@@ -2,8 +2,8 @@
 
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::RepoState;
+use merge_train_core::train::TrainRecord;
 use merge_train_core::train::status::{Row, Standing};
-use merge_train_core::train::{CascadePhase, TrainRecord, TrainState};
 use serde_json::{Value, json};
 
 /// A train, what it waits for and how far each of its pull requests is.
@@ -17,9 +17,10 @@ pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecor
         "root": root,
         "url": page(root),
         "state": train.state,
-        "run_state": run_state(train.state),
+        "run_id": state.run_id_of(train, repo),
+        "run_state": train.state.as_run(),
         "current_pr": train.current_pr,
-        "phase": phase(&train.cascade_phase),
+        "phase": train.cascade_phase.name(),
         "started_at": train.started_at,
         "stopped_at": train.stopped_at,
         "why": state.why(root),
@@ -44,27 +45,4 @@ fn row(row: &Row) -> Value {
         "standing": standing,
         "merge_commit": merge_commit,
     })
-}
-
-/// The state of the run that a train is, in the words that runs of all kinds share.
-fn run_state(state: TrainState) -> &'static str {
-    match state {
-        TrainState::Running => "running",
-        TrainState::WaitingCi => "waiting_external",
-        TrainState::Stopped => "cancelled",
-        TrainState::Aborted => "failed",
-        TrainState::NeedsManualReview => "awaiting_approval",
-    }
-}
-
-/// The name of the phase; who is in it and how far is in the record.
-fn phase(phase: &CascadePhase) -> &'static str {
-    match phase {
-        CascadePhase::Idle => "idle",
-        CascadePhase::Preparing { .. } => "preparing",
-        CascadePhase::SquashPending { .. } => "squash_pending",
-        CascadePhase::Reconciling { .. } => "reconciling",
-        CascadePhase::CatchingUp { .. } => "catching_up",
-        CascadePhase::Retargeting { .. } => "retargeting",
-    }
 }

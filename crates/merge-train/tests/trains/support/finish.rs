@@ -24,6 +24,7 @@ impl Trains {
 
     async fn finish_with(mut self, landings: Landings) {
         let state = self.quiet().await;
+        self.expect_runs_in_step(&state).await;
         self.expect_no_forced_push().await;
         self.expect_nothing_said_twice().await;
         let told = self.conversations().await;
@@ -58,6 +59,32 @@ impl Trains {
             Some(state)
         })
         .await
+    }
+
+    /// Each train that can go on is a run in the state that it is mapped to, and no other run of a train is open.
+    async fn expect_runs_in_step(&self, state: &Value) {
+        let (status, page) = self.daemon().get("/api/v1/runs?type=train&limit=200").await;
+        assert_eq!(status, 200, "{page}");
+        let runs = page["runs"].as_array().expect("a list");
+        let is_open =
+            |run: &&Value| !["completed", "failed", "cancelled"].contains(&run["status"].as_str().expect("text"));
+        let open: BTreeSet<(String, String)> = runs
+            .iter()
+            .filter(is_open)
+            .map(|run| {
+                (run["prId"].as_str().expect("text").to_owned(), run["status"].as_str().expect("text").to_owned())
+            })
+            .collect();
+        let mapped = |train: &Value| match train["state"].as_str() {
+            Some("running") => Some("running"),
+            Some("waiting_ci") => Some("waiting_external"),
+            Some("needs_manual_review") => Some("awaiting_approval"),
+            _ => None,
+        };
+        let trains = state["active_trains"].as_object().into_iter().flatten();
+        let expected: BTreeSet<(String, String)> =
+            trains.filter_map(|(root, train)| Some((root.clone(), mapped(train)?.to_owned()))).collect();
+        assert_eq!(open, expected, "the runs are not in step with the trains: {page}");
     }
 
     async fn expect_no_forced_push(&self) {

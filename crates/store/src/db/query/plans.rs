@@ -22,6 +22,13 @@ fn questions() -> Vec<(&'static str, Query, &'static str)> {
         ("runs of a tenant", runs(acme()), "runs_by_tenant"),
         ("runs by status", runs(RunQuery { status: Some(RunStatus::Running), ..acme() }), "runs_by_status"),
         ("runs by repo", runs(RunQuery { repo: Some("a/b".parse().unwrap()), ..acme() }), "runs_by_repo"),
+        ("runs by kind", runs(RunQuery { kind: Some("nightly".to_owned()), ..acme() }), "runs_by_kind"),
+        (
+            "a later page of a kind",
+            runs(RunQuery { kind: Some("nightly".to_owned()), after: Some(after.clone()), ..acme() }),
+            "runs_by_kind",
+        ),
+        ("a run of whomever", sql(rows::query::RUN_OF_WHOMEVER).text("r"), "runs_by_id"),
         ("a later page", runs(RunQuery { after: Some(after), ..acme() }), "runs_by_tenant"),
         ("stale runs", sql(rows::query::STALE).int(1).int(10), "runs_by_heartbeat"),
         ("transitions", sql(rows::query::TRANSITIONS).text("t").text("w").int(10), "transitions_by_workspace"),
@@ -65,8 +72,9 @@ async fn postgres_can_answer_the_main_questions_by_index() {
     for statement in ["SET search_path = pg_temp", "SET enable_seqscan = off", "SET enable_bitmapscan = off"] {
         sqlx::query(statement).execute(&mut conn).await.unwrap();
     }
-    let tables = include_str!("../../../migrations/postgres/0001_tables.sql");
-    sqlx::raw_sql(tables).execute(&mut conn).await.unwrap();
+    for migration in sqlx::migrate!("migrations/postgres").iter() {
+        sqlx::raw_sql(migration.sql.clone()).execute(&mut conn).await.unwrap();
+    }
     for (what, query, index) in questions() {
         let rows = explained(query, "EXPLAIN").all(&mut Conn::Postgres(&mut conn)).await.unwrap();
         let plan: Vec<_> = rows.iter().map(|row| row.text(0).unwrap()).collect();

@@ -231,7 +231,7 @@ async fn outside(described: &Value, clones: PathBuf, messages: Messages) -> Gith
     let settings = Settings { base: clones, extent: Extent::Full, committer };
     let git = Git::find("git").await.unwrap();
     let clones = Clones::new(git, settings, text(&described["git_url"]).to_owned(), client.clone());
-    Github::new(client, Arc::new(clones), messages)
+    Github::new(client, Arc::new(clones), messages, None)
 }
 
 pub fn hello() -> RepoId {

@@ -1,0 +1,283 @@
+//! Trains as runs: a train is one from its start to its end, and changes its state in no other moment than the train does.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::event::Event;
+use super::state::{PrState, RepoState};
+use crate::ids::{PrNumber, RepoId, RunId};
+use crate::run::{
+    Approval, Cancellation, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
+    TransitionContext, Trigger, TriggerSource,
+};
+use crate::train::detail::{Detail, RunMark};
+use crate::train::{TrainRecord, TrainState};
+
+/// What the runs of trains are called.
+pub const TRAIN: &str = "train";
+/// Who does their steps, for lists.
+const AGENT: &str = "merge-train";
+
+/// A run that is new, or is not what it was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunMove {
+    pub run: Run,
+    pub steps: Vec<Step>,
+    /// The states that it went through, the one that it had before first.
+    pub path: Vec<RunStatus>,
+}
+
+/// Whether an event can begin, change or end a train.
+pub fn moves_trains(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TrainStarted { .. }
+            | Event::TrainWaiting { .. }
+            | Event::TrainResumed { .. }
+            | Event::TrainFrozen { .. }
+            | Event::TrainStopped { .. }
+            | Event::TrainAborted { .. }
+            | Event::TrainCompleted { .. }
+            | Event::TrainRecovered { .. }
+            | Event::TrainForgotten { .. }
+            | Event::FanOutCompleted { .. }
+            | Event::PhaseTransition { .. }
+            | Event::SquashCommitted { .. }
+    )
+}
+
+/// What an event made of the runs that were open before it.
+pub fn runs_moved(
+    before: &BTreeMap<RunId, Run>,
+    event: &Event,
+    after: &RepoState,
+    repo: &RepoId,
+    now: Timestamp,
+) -> Vec<RunMove> {
+    let open = after.open_runs(repo, now);
+    let ended = before.iter().filter(|(id, _)| !open.contains_key(*id)).map(|(_, run)| {
+        let ended = ended(run, event, after, now);
+        let (steps, path) = (after.steps_of(&ended), path(Some(run.status), ended.status));
+        RunMove { run: ended, steps, path }
+    });
+    let moved = open.iter().filter(|(id, run)| before.get(*id).is_none_or(|old| differs(old, run))).map(|(id, run)| {
+        let path = path(before.get(id).map(|old| old.status), run.status);
+        RunMove { run: run.clone(), steps: after.steps_of(run), path }
+    });
+    ended.chain(moved).collect()
+}
+
+fn differs(old: &Run, new: &Run) -> bool {
+    let what = |run: &Run| (run.status, run.current_step.clone(), run.result.clone(), run.error.clone());
+    what(old) != what(new)
+}
+
+/// From one state to another by the table of transitions: what is not allowed at once goes through `running`.
+fn path(from: Option<RunStatus>, to: RunStatus) -> Vec<RunStatus> {
+    let from = from.unwrap_or(RunStatus::Pending);
+    let through = (from != to && from.check(to).is_err()).then_some(RunStatus::Running);
+    [from].into_iter().chain(through).chain((from != to).then_some(to)).collect()
+}
+
+impl RepoState {
+    /// The trains that are under way or wait for a person, as runs.
+    pub fn open_runs(&self, repo: &RepoId, now: Timestamp) -> BTreeMap<RunId, Run> {
+        let open = self.active_trains.values().filter(|train| !train.state.as_run().is_terminal());
+        open.map(|train| self.run_of(train, repo, now)).map(|run| (run.id.clone(), run)).collect()
+    }
+
+    /// The id of the run that a train is; of one that has ended, none.
+    pub fn run_id_of(&self, train: &TrainRecord, repo: &RepoId) -> Option<RunId> {
+        let is_open = !train.state.as_run().is_terminal();
+        is_open.then(|| run_id(repo, train.original_root_pr, &self.mark_of(train)))
+    }
+
+    fn mark_of(&self, train: &TrainRecord) -> RunMark {
+        let mark = self.details.get(&train.original_root_pr).and_then(|detail| detail.run.clone());
+        // A train of a version that knew no runs.
+        mark.unwrap_or(RunMark { since: train.started_at, seq: 0, source: TriggerSource::Webhook })
+    }
+
+    fn run_of(&self, train: &TrainRecord, repo: &RepoId, now: Timestamp) -> Run {
+        let detail = self.details.get(&train.original_root_pr);
+        let mark = self.mark_of(train);
+        let id = run_id(repo, train.original_root_pr, &mark);
+        let landed = detail.map(|detail| detail.landed.clone()).unwrap_or_default();
+        Run {
+            schema_version: SCHEMA_VERSION,
+            tenant_id: repo.tenant(),
+            repo_id: repo.to_string(),
+            pr_id: train.original_root_pr.to_string(),
+            pr_url: String::new(),
+            kind: TRAIN.to_owned(),
+            status: train.state.as_run(),
+            current_step: Some(step_id(train.current_pr)),
+            trigger: Trigger { source: mark.source, user_id: None, webhook_event_id: None },
+            idempotency_key: None,
+            a2a_correlation_id: None,
+            last_heartbeat_at: Some(now),
+            result: Some(json!({ "phase": train.cascade_phase.name(), "landed": landed })),
+            error: train.error.as_ref().map(|error| error.message.clone()),
+            cancellation: None,
+            compensation_log: Vec::new(),
+            last_transition: Some(context(&id, train, detail, now)),
+            resumed_from: None,
+            resume_count: 0,
+            created_at: mark.since,
+            updated_at: now,
+            completed_at: None,
+            duration_ms: None,
+            id,
+        }
+    }
+
+    /// Each pull request that the train has dealt with is a step of it.
+    fn steps_of(&self, run: &Run) -> Vec<Step> {
+        let landed = run.result.as_ref().and_then(|result| result.get("landed")?.as_array());
+        let landed: Vec<PrNumber> = landed.into_iter().flatten().filter_map(Value::as_u64).map(PrNumber::new).collect();
+        let current = run.current_step.as_deref().and_then(|step| step.strip_prefix(STEP_PREFIX)?.parse().ok());
+        let current = current.map(PrNumber::new).filter(|current| !landed.contains(current));
+        let at_it = match run.status {
+            RunStatus::Failed => StepStatus::Failed,
+            RunStatus::Cancelled => StepStatus::Skipped,
+            _ => StepStatus::Running,
+        };
+        let all = landed.iter().map(|pr| (*pr, StepStatus::Completed)).chain(current.map(|pr| (pr, at_it)));
+        let step = |(position, (pr, status)): (usize, (PrNumber, StepStatus))| {
+            let (sha, at) = match self.prs.get(&pr).map(|pr| &pr.state) {
+                Some(PrState::Merged { merge_commit_sha, closed_at }) => (merge_commit_sha.clone(), *closed_at),
+                _ => (None, None),
+            };
+            Step {
+                tenant_id: run.tenant_id.clone(),
+                run_id: run.id.clone(),
+                step_id: step_id(pr),
+                position: u32::try_from(position).unwrap_or(u32::MAX),
+                agent: AGENT.to_owned(),
+                status,
+                input: Some(json!({ "pr": pr })),
+                output: sha.map(|sha| json!({ "mergeCommitSha": sha })),
+                error: run.error.clone().filter(|_| status == StepStatus::Failed),
+                attempts: 1,
+                started_at: None,
+                completed_at: at,
+                duration_ms: None,
+            }
+        };
+        all.enumerate().map(step).collect()
+    }
+}
+
+const STEP_PREFIX: &str = "pr-";
+
+fn step_id(pr: PrNumber) -> String {
+    format!("{STEP_PREFIX}{pr}")
+}
+
+fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
+    let name =
+        format!("{}\n{root}\n{}\n{}", repo.to_string().to_ascii_lowercase(), mark.since.as_millisecond(), mark.seq);
+    let digest = digest(&SHA256, name.as_bytes());
+    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    RunId::parse(format!("{TRAIN}-{hex}")).expect("letters, digits and a dash")
+}
+
+/// Why the run is in the state that it is in.
+fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, now: Timestamp) -> TransitionContext {
+    let base = TransitionContext { run_id: Some(run.clone()), timestamp: Some(now), ..TransitionContext::default() };
+    match train.state {
+        TrainState::WaitingCi => {
+            let why = detail.and_then(|detail| detail.why.as_ref());
+            let told = why.map(|why| {
+                let told = [("blocker", &why.blocker), ("who", &why.who), ("next", &why.next)];
+                told.into_iter().map(|(key, text)| (key.to_owned(), json!(text))).collect::<Map<_, _>>()
+            });
+            let event = ExternalEvent {
+                event_type: "ci".to_owned(),
+                source: Some("github".to_owned()),
+                event_id: None,
+                expected_at: None,
+                timeout_ms: None,
+            };
+            TransitionContext {
+                initiator: Some(Initiator::System),
+                metadata: told,
+                external_event: Some(event),
+                ..base
+            }
+        }
+        TrainState::NeedsManualReview => {
+            let approval = Approval {
+                action: "manual_review".to_owned(),
+                requested_by: None,
+                decision: None,
+                decided_at: None,
+                decided_by: None,
+                reason: train.error.as_ref().map(|error| error.message.clone()),
+            };
+            TransitionContext { initiator: Some(Initiator::Policy), approval: Some(approval), ..base }
+        }
+        TrainState::Running | TrainState::Stopped | TrainState::Aborted => {
+            TransitionContext { initiator: Some(Initiator::System), ..base }
+        }
+    }
+}
+
+/// A run whose train is not under way any more.
+fn ended(run: &Run, event: &Event, after: &RepoState, now: Timestamp) -> Run {
+    let (status, initiator, why) = match event {
+        Event::TrainStopped { .. } => (RunStatus::Cancelled, Initiator::User, Some("the train was stopped".to_owned())),
+        Event::TrainAborted { error, .. } => {
+            (RunStatus::Failed, Initiator::System, error.as_ref().map(|error| error.message.clone()))
+        }
+        Event::TrainStarted { root_pr, .. } => {
+            (RunStatus::Cancelled, Initiator::User, Some(format!("the train of #{root_pr} goes on in its place")))
+        }
+        Event::TrainForgotten { reason, root_pr } if !after.has_landed(*root_pr) => {
+            (RunStatus::Cancelled, Initiator::System, Some(reason.clone()))
+        }
+        // What GitHub shows of a train can be that it was stopped or had failed.
+        Event::TrainRecovered { record, .. } if record.state.as_run().is_terminal() => {
+            let why = record.error.as_ref().map(|error| error.message.clone());
+            (record.state.as_run(), Initiator::System, why)
+        }
+        _ => (RunStatus::Completed, Initiator::System, None),
+    };
+    let mut result = run.result.clone();
+    if let (Event::FanOutCompleted { new_roots, .. }, Some(Value::Object(members))) = (event, &mut result) {
+        members.insert("newTrains".to_owned(), json!(new_roots));
+    }
+    let cancellation = (status == RunStatus::Cancelled).then(|| Cancellation {
+        initiator,
+        user_id: None,
+        reason: why.clone(),
+        cancelled_at: now,
+    });
+    let context = TransitionContext {
+        run_id: Some(run.id.clone()),
+        initiator: Some(initiator),
+        timestamp: Some(now),
+        ..TransitionContext::default()
+    };
+    Run {
+        status,
+        result,
+        error: if status == RunStatus::Failed { why.or_else(|| run.error.clone()) } else { None },
+        cancellation,
+        last_transition: Some(context),
+        last_heartbeat_at: Some(now),
+        updated_at: now,
+        completed_at: Some(now),
+        duration_ms: u64::try_from(now.duration_since(run.created_at).as_millis()).ok(),
+        ..run.clone()
+    }
+}
+
+impl RepoState {
+    fn has_landed(&self, pr: PrNumber) -> bool {
+        self.prs.get(&pr).is_some_and(|pr| matches!(pr.state, PrState::Merged { .. }))
+    }
+}

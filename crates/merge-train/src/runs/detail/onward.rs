@@ -1,0 +1,114 @@
+//! How a run can go on: the commands that there are for it, as they have to be typed.
+
+use std::fmt::Write;
+
+use merge_train_core::repo::TRAIN;
+use merge_train_core::run::{Run, RunState, RunStatus};
+use serde_json::Value;
+
+use super::super::table::{is_winding_up, subject};
+use crate::terminal::{BOLD, Cell, DIM, Ink, columns, line};
+
+pub fn text(run: &Run, story: Option<&RunState>, ink: Ink) -> String {
+    let ways = ways(run, story);
+    if ways.is_empty() {
+        return String::new();
+    }
+    let rows = ways.into_iter().map(|(command, what)| [command.into(), Cell::coloured(DIM, what)]);
+    let mut text = format!("\n{}\n", ink.paint(BOLD, "How to go on:"));
+    // Nobody needs headings here.
+    for way in columns(["", ""], rows.collect(), ink).into_iter().skip(1) {
+        let _ = writeln!(text, "  {way}");
+    }
+    text
+}
+
+fn ways(run: &Run, story: Option<&RunState>) -> Vec<(String, &'static str)> {
+    let on = |verb: &str| format!("merge-train runs {verb} {}", run.id);
+    let watch = (on("watch"), "to follow it");
+    let cancel = (on("cancel"), "to end it");
+    let is_train = run.kind == TRAIN;
+    match run.status {
+        RunStatus::Completed => Vec::new(),
+        RunStatus::Failed | RunStatus::Cancelled => vec![(anew(run, story), "to begin anew")],
+        _ if is_winding_up(run) => vec![watch],
+        RunStatus::AwaitingApproval => {
+            let reject = (format!("{} --reason 'why not'", on("reject")), "to say no, which ends it");
+            let approve = if is_train { "to have it go on after the review" } else { "to say yes" };
+            vec![(on("approve"), approve), reject, cancel, watch]
+        }
+        RunStatus::WaitingExternal => {
+            let resume = if is_train { "to look again at once" } else { "to go on without what it waits for" };
+            vec![(on("resume"), resume), cancel, watch]
+        }
+        RunStatus::Pending | RunStatus::Running => {
+            let step = story.and_then(|story| story.steps.get(story.position));
+            let resume = step.is_some_and(|step| step.retry_at.is_some());
+            let resume = resume.then(|| (on("resume"), "to try again at once"));
+            resume.into_iter().chain([watch, cancel]).collect()
+        }
+    }
+}
+
+/// The command that begins the same again.
+fn anew(run: &Run, story: Option<&RunState>) -> String {
+    if run.kind == TRAIN {
+        // What has landed is not the root any more.
+        let current = run.current_step.as_deref().and_then(|step| step.strip_prefix("pr-"));
+        let pull = current.map_or_else(|| subject(run), |current| format!("{}#{current}", run.repo_id));
+        return format!("merge-train train start {}", quoted(&line(&pull)));
+    }
+    let mut command = format!("merge-train runs start {}", quoted(&run.kind));
+    match (run.repo_id.as_str(), run.pr_id.as_str()) {
+        ("", _) => {
+            let _ = write!(command, " --tenant {}", quoted(run.tenant_id.as_str()));
+        }
+        (repo, "") => {
+            let _ = write!(command, " --repo {}", quoted(repo));
+        }
+        (repo, pr) => {
+            let _ = write!(command, " --repo {} --pr {}", quoted(repo), quoted(pr));
+        }
+    }
+    if let Some(inputs) = story.map(|story| &story.created.inputs).filter(|inputs| !inputs.is_empty()) {
+        let _ = write!(command, " --inputs {}", quoted(&visible(&Value::Object(inputs.clone()))));
+    }
+    command
+}
+
+/// JSON without anything that a terminal would obey: some of that may stand in it as it is.
+fn visible(value: &Value) -> String {
+    let escaped = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    value.to_string().chars().map(escaped).collect()
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        assert_eq!(visible(&serde_json::json!({ "a": "\u{9b}2J\u{1b}" })), r#"{"a":"\u009b2J\u001b"}"#);
+    }
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_read_more_into_it() {
+        for (word, expected) in [
+            ("octocat/hello", "octocat/hello"),
+            ("octocat/hello#12", "'octocat/hello#12'"),
+            ("", "''"),
+            ("it's $HOME", r"'it'\''s $HOME'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

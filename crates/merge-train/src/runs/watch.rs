@@ -1,0 +1,172 @@
+//! `merge-train runs watch`: what happens to a run, until it ends, whatever becomes of the connection meanwhile.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use merge_train_core::ids::RunId;
+use merge_train_core::run::{Run, RunStatus};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::words::Narrator;
+use super::{Form, read, which};
+use crate::remote::{Daemon, Error, Event};
+use crate::terminal::{line, took};
+
+/// How the end of a run shows in the exit code.
+const FAILED: u8 = 1;
+const CANCELLED: u8 = 2;
+/// What a shell says of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+/// Between two attempts to connect; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A daemon that was away for so long does not just start again.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<ExitCode> {
+    let run = read(&which::find(daemon, meant).await?)?;
+    follow(daemon, run, form).await
+}
+
+/// Tells what happens until the run ends, or somebody has heard enough.
+pub async fn follow(daemon: &Daemon, run: Run, form: Form) -> anyhow::Result<ExitCode> {
+    let mut watch = Watch::of(daemon, run, form);
+    tokio::select! {
+        ended = watch.to_the_end() => Ok(exit_code(ended?)),
+        _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
+    }
+}
+
+fn exit_code(status: RunStatus) -> ExitCode {
+    match status {
+        RunStatus::Failed => ExitCode::from(FAILED),
+        RunStatus::Cancelled => ExitCode::from(CANCELLED),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+struct Watch<'a> {
+    daemon: &'a Daemon,
+    run: Run,
+    form: Form,
+    narrator: Narrator,
+    /// The last event that was told, as the daemon names it.
+    heard: Option<String>,
+    pause: Duration,
+    lost_at: Option<Instant>,
+}
+
+impl<'a> Watch<'a> {
+    fn of(daemon: &'a Daemon, run: Run, form: Form) -> Self {
+        Self { daemon, run, form, narrator: Narrator::default(), heard: None, pause: FIRST_PAUSE, lost_at: None }
+    }
+
+    async fn to_the_end(&mut self) -> anyhow::Result<RunStatus> {
+        let path = format!("/api/v1/runs/{}/watch", self.run.id);
+        loop {
+            match self.listen(&path).await {
+                Ok(Some(end)) => return Ok(end),
+                // A daemon that stops says so by saying no more.
+                Ok(None) => {}
+                Err(Ended::Daemon(error)) if error.may_pass() => {
+                    let lost_at = *self.lost_at.get_or_insert_with(Instant::now);
+                    if lost_at.elapsed() >= PATIENCE {
+                        return Err(error.into());
+                    }
+                }
+                Err(Ended::Daemon(error)) => return Err(error.into()),
+                Err(Ended::Here(error)) => return Err(error),
+            }
+            self.wait().await;
+        }
+    }
+
+    /// Tells what one connection brings; none where it ends before the run does.
+    async fn listen(&mut self, path: &str) -> Result<Option<RunStatus>, Ended> {
+        let mut events = self.daemon.watch(path, self.heard.as_deref()).await?;
+        self.lost_at = None;
+        while let Some(event) = events.next().await? {
+            self.pause = FIRST_PAUSE;
+            self.take(event)?;
+            if self.run.status.is_terminal() {
+                return Ok(Some(self.run.status));
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, event: Event) -> anyhow::Result<()> {
+        let data: Value =
+            serde_json::from_str(&event.data).context("the daemon is of another version than this command")?;
+        let is_run = event.name == "run";
+        if self.form == Form::Json {
+            tell(&as_line(&event.name, event.id.as_deref(), &data))?;
+        } else if !is_run && let Some(told) = self.narrator.tell(&self.run.kind, &data) {
+            tell(&told)?;
+        }
+        self.heard = event.id.or(self.heard.take());
+        if is_run {
+            self.see(read(&data)?)?;
+        }
+        Ok(())
+    }
+
+    /// The run as a whole, which comes after what happened to it.
+    fn see(&mut self, run: Run) -> anyhow::Result<()> {
+        self.run = run;
+        if self.form == Form::Text {
+            self.narrator.see(&self.run).map_or(Ok(()), |told| tell(&told))?;
+            if self.run.status.is_terminal() {
+                tell(&last_words(&self.run))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self) {
+        if self.pause == FIRST_PAUSE && io::stderr().is_terminal() {
+            eprintln!("The connection to the daemon is lost; it is tried again …");
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Why a connection ended that should not have.
+enum Ended {
+    Daemon(Error),
+    Here(anyhow::Error),
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Self {
+        Self::Daemon(error)
+    }
+}
+
+impl From<anyhow::Error> for Ended {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Here(error)
+    }
+}
+
+/// An event for programs. Its name is beside what it says: a run has a `type` of its own.
+pub fn as_line(name: &str, id: Option<&str>, data: &Value) -> String {
+    json!({ "event": name, "id": id, "data": data }).to_string()
+}
+
+/// Whoever reads it may have gone, which is no reason to panic.
+pub fn tell(told: &str) -> anyhow::Result<()> {
+    writeln!(io::stdout().lock(), "{told}").context("nobody reads what is told")
+}
+
+fn last_words(run: &Run) -> String {
+    let after = run.duration_ms.map(|millis| format!(" after {}", took(millis))).unwrap_or_default();
+    let cancelled = run.cancellation.as_ref().and_then(|it| it.reason.as_ref());
+    let why = run.error.as_ref().or(cancelled).map(|why| format!(": {}", line(why))).unwrap_or_default();
+    format!("{} {}{after}{why}", run.id, run.status)
+}

@@ -1,0 +1,149 @@
+//! What happened to a run, as a list and as it happens.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::{Stream, StreamExt as _, stream};
+use merge_train_core::ids::{RepoId, StreamId};
+use merge_train_core::repo::TRAIN;
+use merge_train_core::run::Run;
+use serde_json::{Value, json};
+use store::{Since, StoredEvent};
+
+use super::super::App;
+use super::super::page::{self, Wish};
+use super::super::problem::Problem;
+use super::known;
+use crate::config::Role;
+
+/// How often is looked for what another instance did.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How much of a repository's log is read at once.
+const PAGE: usize = 500;
+
+/// What happened to a run, the oldest first.
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    query: Result<Query<Wish>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
+    let wish = page::wish(query)?;
+    let events = happened(&app, &run).await?;
+    let page = wish.page(events, |text| text.parse::<u64>().ok(), |event| event.seq)?;
+    let events: Vec<Value> = page.items.iter().map(shown).collect();
+    Ok(Json(json!({ "events": events, "next_cursor": page.next_cursor })))
+}
+
+/// What happens to a run, as it happens, until it ends: server-sent events. Whoever was cut off says in `Last-Event-ID` what it
+/// heard last.
+pub async fn watch(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
+    let heard = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
+    let watching = Watching { app, run, heard, is_over: false };
+    let batches = stream::unfold(watching, |mut watching| async move {
+        let batch = watching.next().await?;
+        Some((stream::iter(batch.into_iter().map(Ok)), watching))
+    });
+    Ok(Sse::new(batches.flatten()).keep_alive(KeepAlive::default()))
+}
+
+struct Watching {
+    app: Arc<App>,
+    run: Run,
+    heard: u64,
+    is_over: bool,
+}
+
+impl Watching {
+    /// What is new, once there is something; none when the run has ended and all is told.
+    async fn next(&mut self) -> Option<Vec<Event>> {
+        while !self.is_over {
+            let stirred = self.app.orders.link.stirred();
+            let rung = stirred.notified();
+            // Before its events: whatever ended it is among them.
+            let run = self.app.store.run(Some(&self.run.tenant_id), &self.run.id).await.ok().flatten()?;
+            let events = happened(&self.app, &run).await.ok()?;
+            let new: Vec<StoredEvent> = events.into_iter().filter(|event| event.seq > self.heard).collect();
+            self.is_over = run.status.is_terminal();
+            if let Some(last) = new.last() {
+                self.heard = last.seq;
+            }
+            let mut told: Vec<Event> = new.iter().filter_map(sent).collect();
+            // Where it stands, for whoever wants nothing else.
+            if run.updated_at != self.run.updated_at || !told.is_empty() || self.is_over {
+                told.extend(Event::default().event("run").json_data(&run).ok());
+            }
+            self.run = run;
+            if !told.is_empty() {
+                return Some(told);
+            }
+            tokio::select! {
+                () = self.app.health.stopped() => return None,
+                () = rung => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+        None
+    }
+}
+
+fn sent(event: &StoredEvent) -> Option<Event> {
+    let data = shown(event);
+    let kind = data["type"].as_str().unwrap_or("event").to_owned();
+    Event::default().id(event.seq.to_string()).event(kind).json_data(data).ok()
+}
+
+fn shown(event: &StoredEvent) -> Value {
+    let mut shown = json!({ "seq": event.seq, "ts": event.ts });
+    if let (Some(shown), Ok(Value::Object(data))) = (shown.as_object_mut(), serde_json::from_str(&event.data)) {
+        shown.extend(data);
+    }
+    shown
+}
+
+async fn happened(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Problem> {
+    if run.kind == TRAIN {
+        return happened_to_train(app, run).await;
+    }
+    Ok(app.store.load(&StreamId::Run(run.id.clone()), Since::Oldest).await?.events)
+}
+
+/// Of all that happened in a repository, what its log still has of this train.
+async fn happened_to_train(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Problem> {
+    let Ok(repo) = run.repo_id.parse::<RepoId>() else { return Ok(Vec::new()) };
+    let stream = StreamId::Repo(repo);
+    let Ok(root) = run.pr_id.parse::<u64>() else { return Ok(Vec::new()) };
+    let (mut found, mut before) = (Vec::new(), None);
+    loop {
+        let page = app.store.history(&stream, before, PAGE).await?;
+        let Some(first) = page.first() else { break };
+        let (first_seq, is_old) = (first.seq, first.ts < run.created_at);
+        let is_in_time =
+            |event: &StoredEvent| event.ts >= run.created_at && run.completed_at.is_none_or(|end| event.ts <= end);
+        found.extend(page.into_iter().rev().filter(is_in_time).filter(|event| is_about(event, root)));
+        if is_old {
+            break;
+        }
+        before = Some(first_seq);
+    }
+    found.reverse();
+    Ok(found)
+}
+
+fn is_about(event: &StoredEvent, root: u64) -> bool {
+    let Ok(data) = serde_json::from_str::<Value>(&event.data) else { return false };
+    let names = ["train_root", "root_pr", "old_root"];
+    names.iter().any(|name| data[*name].as_u64() == Some(root)) || data["record"]["original_root_pr"] == root
+}

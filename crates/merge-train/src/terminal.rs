@@ -1,0 +1,172 @@
+//! What a person reads on a terminal: colours, columns, times, and what others wrote.
+
+use std::io::IsTerminal;
+
+use jiff::Timestamp;
+
+/// Whether there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    Plain,
+    Coloured,
+}
+
+pub const PLAIN: &str = "";
+pub const BOLD: &str = "1";
+pub const DIM: &str = "2";
+pub const RED: &str = "31";
+pub const GREEN: &str = "32";
+pub const YELLOW: &str = "33";
+pub const CYAN: &str = "36";
+
+impl Ink {
+    /// Colours on a terminal, unless somebody does not want them (<https://no-color.org>).
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if stream.is_terminal() && !unwanted { Self::Coloured } else { Self::Plain }
+    }
+
+    pub fn paint(self, colour: &str, text: &str) -> String {
+        match self {
+            Self::Coloured if colour != PLAIN => format!("\u{1b}[{colour}m{text}\u{1b}[0m"),
+            Self::Coloured | Self::Plain => text.to_owned(),
+        }
+    }
+}
+
+/// What stands in a row below a heading.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    text: String,
+    colour: &'static str,
+}
+
+impl Cell {
+    pub fn coloured(colour: &'static str, text: impl Into<String>) -> Self {
+        Self { text: text.into(), colour }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::coloured(PLAIN, text)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::coloured(PLAIN, text)
+    }
+}
+
+/// The headings and then each row, a line for each, in columns that are as wide as need be.
+pub fn columns<const N: usize>(headings: [&str; N], rows: Vec<[Cell; N]>, ink: Ink) -> Vec<String> {
+    let all: Vec<[Cell; N]> = [headings.map(|heading| Cell::coloured(DIM, heading))].into_iter().chain(rows).collect();
+    let width = |column: usize| all.iter().map(|row| row[column].text.chars().count()).max().unwrap_or_default();
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[Cell; N]| {
+        // Nothing is padded that nothing follows.
+        let filled = row.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
+        let padded = row[..filled].iter().zip(widths).enumerate().map(|(column, (Cell { text, colour }, width))| {
+            let width = if column + 1 == filled { 0 } else { width };
+            ink.paint(colour, &format!("{text:width$}"))
+        });
+        padded.collect::<Vec<_>>().join("  ")
+    };
+    all.iter().map(line).collect()
+}
+
+/// How long ago that was, to the unit that matters.
+pub fn ago(since: Timestamp, now: Timestamp) -> String {
+    span(now.duration_since(since).as_secs()).map_or_else(|| "just now".to_owned(), |span| format!("{span} ago"))
+}
+
+/// How far ahead that is, to the unit that matters.
+pub fn ahead(until: Timestamp, now: Timestamp) -> String {
+    let seconds = until.duration_since(now).as_secs();
+    span(seconds).map_or_else(|| "in less than a minute".to_owned(), |span| format!("in {span}"))
+}
+
+/// None below a minute.
+fn span(seconds: i64) -> Option<String> {
+    let (number, unit) = match seconds {
+        ..60 => return None,
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    Some(format!("{number} {unit}{}", if number == 1 { "" } else { "s" }))
+}
+
+/// How long something took, to the two units that matter.
+pub fn took(millis: u64) -> String {
+    let seconds = millis / 1_000;
+    match seconds {
+        0 => format!("{millis} ms"),
+        1..10 => format!("{}.{} s", seconds, millis % 1_000 / 100),
+        10..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3_600..172_800 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        _ => format!("{} days {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+    }
+}
+
+/// A time to the second, for whom it may concern in other time zones too.
+pub fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+/// What others wrote, on one line and without anything that a terminal would obey.
+pub fn line(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_stands_in_them() {
+        let rows = vec![["a".into(), Cell::coloured(RED, "é"), "c".into()], ["long".into(), "".into(), "".into()]];
+        assert_eq!(columns(["X", "TWO", "Z"], rows.clone(), Ink::Plain), ["X     TWO  Z", "a     é    c", "long"]);
+        let coloured = columns(["X", "TWO", "Z"], rows, Ink::Coloured);
+        assert_eq!(coloured[1], "a     \u{1b}[31mé  \u{1b}[0m  c");
+    }
+
+    #[test]
+    fn how_long_ago_is_told_in_the_unit_that_matters() {
+        let now = at("2026-11-15T12:00:00Z");
+        for (since, expected) in [
+            ("2026-11-15T11:59:30Z", "just now"),
+            ("2026-11-15T12:00:30Z", "just now"),
+            ("2026-11-15T11:59:00Z", "1 minute ago"),
+            ("2026-11-15T10:00:00Z", "2 hours ago"),
+            ("2026-11-14T02:00:00Z", "34 hours ago"),
+            ("2026-11-05T12:00:00Z", "10 days ago"),
+        ] {
+            assert_eq!(ago(at(since), now), expected, "{since}");
+        }
+        assert_eq!(ahead(at("2026-11-15T12:02:30Z"), now), "in 2 minutes");
+        assert_eq!(ahead(at("2026-11-15T11:00:00Z"), now), "in less than a minute", "it is over any moment");
+    }
+
+    #[test]
+    fn how_long_something_took_is_told_in_the_units_that_matter() {
+        for (millis, expected) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_250, "1.2 s"),
+            (59_999, "59 s"),
+            (200_000, "3 min 20 s"),
+            (7_500_000, "2 h 5 min"),
+            (180_000_000, "2 days 2 h"),
+        ] {
+            assert_eq!(took(millis), expected);
+        }
+    }
+}
