@@ -22,6 +22,15 @@ fn unknown(text: &str, nearest: impl Into<Option<Verb>>) -> Said {
     Said::Unknown { text: typed(text), nearest: nearest.into() }
 }
 
+fn run(workflow: &str, inputs: &[(&str, &str)]) -> Command {
+    let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Command::Run { workflow: workflow.to_owned(), inputs }
+}
+
+fn decide(decision: Decision, run: &str, reason: Option<&str>) -> Command {
+    Command::Decide { run: RunId::parse(run).unwrap(), decision, reason: reason.map(str::to_owned) }
+}
+
 #[test]
 fn each_command_is_understood_as_it_is_typed() {
     let forced = |close_prs| Command::StopForce { close_prs };
@@ -44,6 +53,13 @@ fn each_command_is_understood_as_it_is_typed() {
         ("@merge-train status", Command::Status),
         ("@merge-train help", Command::Help),
         ("@merge-train retry", Command::Retry),
+        ("@merge-train run triage", run("triage", &[])),
+        ("@merge-train run triage.", run("triage", &[])),
+        ("@merge-train run release version=1.2. dry=true", run("release", &[("version", "1.2."), ("dry", "true")])),
+        ("@merge-train run release note=", run("release", &[("note", "")])),
+        ("@merge-train approve run-7", decide(Decision::Approved, "run-7", None)),
+        ("@merge-train approve run-7 fine by me!", decide(Decision::Approved, "run-7", Some("fine by me!"))),
+        ("@merge-train reject run-7 not on a Friday", decide(Decision::Rejected, "run-7", Some("not on a Friday"))),
         ("@merge-train", Command::Help),
         ("@Merge-Train START", Command::Start),
         ("@MERGE-TRAIN Stop --FORCE --Close-PRs", forced(ClosePrs::Yes)),
@@ -96,6 +112,15 @@ fn words_that_a_command_does_not_take_are_answered_with_what_to_type() {
         ("@merge-train status of this", unexpected(Verb::Status, "of this")),
         ("@merge-train help me", unexpected(Verb::Help, "me")),
         ("@merge-train retry `now`", unexpected(Verb::Retry, "`now`")),
+        ("@merge-train run", Said::Misused { verb: Verb::Run, why: Misuse::WorkflowMissing }),
+        ("@merge-train run a b", Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["b"]) } }),
+        ("@merge-train run a =b", Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["=b"]) } }),
+        ("@merge-train approve", Said::Misused { verb: Verb::Approve, why: Misuse::RunMissing }),
+        (
+            "@merge-train approve #7",
+            Said::Misused { verb: Verb::Approve, why: Misuse::NotARun { text: Typed::of(&["#7"]) } },
+        ),
+        ("@merge-train reject run-7", Said::Misused { verb: Verb::Reject, why: Misuse::ReasonMissing }),
         ("@merge-train stop --close-prs", misused(Verb::Stop, Misuse::ForceMissing)),
         ("@merge-train stop -f", unexpected(Verb::Stop, "-f")),
         ("@merge-train stop --force --force", unexpected(Verb::Stop, "--force --force")),
@@ -194,7 +219,7 @@ fn help_lists_every_command_and_is_itself_none() {
     insta::assert_snapshot!(help());
     assert_eq!(parse_all(&help()), []);
     let lines: Vec<String> = help().lines().filter_map(|line| line.split('`').nth(1)).map(str::to_owned).collect();
-    assert_eq!(lines.len(), 9);
+    assert_eq!(lines.len(), 12);
     for line in lines {
         assert!(matches!(parse_all(&line)[..], [Said::Command(_)]), "{line:?}");
     }

@@ -116,7 +116,7 @@ impl Verb {
             }],
             Self::Approve => &[Usage {
                 words: "approve RUN",
-                meaning: "say yes where a run waits for approval (for maintainers and admins, and whom the workflow names)",
+                meaning: "say yes where a run waits for approval (for maintainers and admins; where the workflow names people, for those of them)",
             }],
             Self::Reject => {
                 &[Usage { words: "reject RUN REASON", meaning: "say no where a run waits for approval (for the same)" }]

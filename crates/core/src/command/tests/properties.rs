@@ -40,6 +40,7 @@ fn any_command() -> impl Strategy<Value = (String, Command)> {
         Just(("status".to_owned(), Command::Status)),
         Just(("help".to_owned(), Command::Help)),
         Just(("retry".to_owned(), Command::Retry)),
+        Just(("run triage issue=12".to_owned(), super::run("triage", &[("issue", "12")]))),
     ]
     .prop_flat_map(|(words, command)| {
         let mention =

@@ -3,9 +3,10 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use super::*;
 use crate::command::{self, ClosePrs, Command, Said, Verb};
 use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
-use crate::ids::{CommentId, Sha};
+use crate::ids::{CommentId, RunId, Sha};
 use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict};
 
+use crate::run::Decision;
 use crate::train::status::Why;
 use crate::train::why;
 use answer::Allowed;
@@ -199,6 +200,10 @@ fn answer_texts() -> Vec<Named> {
         ("answer_only_the_author", answer::not_authorized(&Command::Start, Allowed::Author)),
         ("answer_only_maintainers", answer::not_authorized(&Command::Stop, Allowed::AuthorOrMaintainer)),
         ("answer_only_admins", answer::not_authorized(&Command::StopForce { close_prs: ClosePrs::No }, Allowed::Admin)),
+        ("answer_run_started", answer::run_started("release", &RunId::parse("run-1").unwrap())),
+        ("answer_run_refused", answer::run_refused("run release", "there is no workflow \"release\"")),
+        ("answer_run_approved", answer::run_decided(&RunId::parse("run-1").unwrap(), Decision::Approved)),
+        ("answer_run_rejected", answer::run_decided(&RunId::parse("run-1").unwrap(), Decision::Rejected)),
         ("answer_not_in_a_train", answer::not_in_a_train(pr(124))),
         ("answer_nothing_to_stop", answer::nothing_to_stop(pr(124))),
         ("answer_nothing_to_retry", answer::nothing_to_retry(pr(124))),
