@@ -179,10 +179,9 @@ mod tests {
 
     #[test]
     fn what_lacks_something_is_no_command() {
-        for left_out in 0..4 {
-            let fields: Vec<_> =
-                FIELDS.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, it)| *it).collect();
-            assert!(typed(&form(&fields)).is_err(), "without {}", FIELDS[left_out].0);
+        for left_out in &FIELDS[..4] {
+            let fields: Vec<_> = FIELDS.into_iter().filter(|field| field != left_out).collect();
+            assert!(typed(&form(&fields)).is_err(), "without {}", left_out.0);
         }
         for user in ["", "U1> <!channel", "slack:U1", &"U".repeat(65)] {
             let fields = [&[("user_id", user)], &FIELDS[..1], &FIELDS[2..]].concat();
