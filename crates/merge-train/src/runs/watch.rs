@@ -36,7 +36,7 @@ pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<E
 pub async fn follow(daemon: &Daemon, run: Run, form: Form) -> anyhow::Result<ExitCode> {
     let mut watch = Watch::of(daemon, run, form);
     tokio::select! {
-        ended = watch.to_the_end() => Ok(exit_code(ended?)),
+        ended = watch.until_the_end() => Ok(exit_code(ended?)),
         _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
     }
 }
@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
         Self { daemon, run, form, narrator: Narrator::default(), heard: None, pause: FIRST_PAUSE, lost_at: None }
     }
 
-    async fn to_the_end(&mut self) -> anyhow::Result<RunStatus> {
+    async fn until_the_end(&mut self) -> anyhow::Result<RunStatus> {
         let path = format!("/api/v1/runs/{}/watch", self.run.id);
         loop {
             match self.listen(&path).await {
@@ -91,40 +91,41 @@ impl<'a> Watch<'a> {
         self.lost_at = None;
         while let Some(event) = events.next().await? {
             self.pause = FIRST_PAUSE;
-            self.take(event)?;
-            if self.run.status.is_terminal() {
-                return Ok(Some(self.run.status));
+            let end = self.take(event)?;
+            if end.is_some() {
+                return Ok(end);
             }
         }
         Ok(None)
     }
 
-    fn take(&mut self, event: Event) -> anyhow::Result<()> {
+    /// Tells an event; gives the end of the run, if it is the last.
+    fn take(&mut self, event: Event) -> anyhow::Result<Option<RunStatus>> {
         let data: Value =
             serde_json::from_str(&event.data).context("the daemon is of another version than this command")?;
-        let is_run = event.name == "run";
         if self.form == Form::Json {
             tell(&as_line(&event.name, event.id.as_deref(), &data))?;
-        } else if !is_run && let Some(told) = self.narrator.tell(&self.run.kind, &data) {
-            tell(&told)?;
         }
         self.heard = event.id.or(self.heard.take());
-        if is_run {
-            self.see(read(&data)?)?;
+        if event.name == "run" {
+            return self.see(read(&data)?);
         }
-        Ok(())
+        if self.form == Form::Text
+            && let Some(told) = self.narrator.tell(&self.run.kind, &data)
+        {
+            tell(&told)?;
+        }
+        Ok(None)
     }
 
     /// The run as a whole, which comes after what happened to it.
-    fn see(&mut self, run: Run) -> anyhow::Result<()> {
-        self.run = run;
+    fn see(&mut self, run: Run) -> anyhow::Result<Option<RunStatus>> {
+        let end = Some(run.status).filter(|status| status.is_terminal());
         if self.form == Form::Text {
-            self.narrator.see(&self.run).map_or(Ok(()), |told| tell(&told))?;
-            if self.run.status.is_terminal() {
-                tell(&last_words(&self.run))?;
-            }
+            let last = end.map(|_| last_words(&run));
+            self.narrator.see(&run).into_iter().chain(last).try_for_each(|told| tell(&told))?;
         }
-        Ok(())
+        Ok(end)
     }
 
     async fn wait(&mut self) {

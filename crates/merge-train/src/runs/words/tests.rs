@@ -49,7 +49,7 @@ fn a_run_that_is_heard_of_late_is_told_without_the_names_of_its_steps() {
 fn what_a_newer_daemon_tells_is_told_by_its_name() {
     let event = json!({ "seq": 9, "ts": "2026-11-15T11:00:00Z", "type": "moon_rose\u{1b}" });
     for run_type in ["deploy", TRAIN] {
-        assert_eq!(told(run_type, &[event.clone()]), "2026-11-15 11:00:00Z  moon rose\n");
+        assert_eq!(told(run_type, std::slice::from_ref(&event)), "2026-11-15 11:00:00Z  moon rose\n");
     }
 }
 
