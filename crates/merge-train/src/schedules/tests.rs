@@ -118,6 +118,8 @@ async fn what_is_ordered_is_the_run_that_is_configured() {
     let entries = world.store.unsettled(&streams[0], None, limit).await.unwrap();
     assert_eq!((streams.len(), entries.len(), entries[0].source), (1, 1, Source::Scheduler));
     assert_eq!(entries[0].key.as_str(), "scheduler:tidy-up:2026-01-01T10:00:00Z");
+    let of_the_slot = RequestHash::of(entries[0].key.as_str().as_bytes());
+    assert_eq!(entries[0].hash, of_the_slot, "what is configured anew is no other slot");
     let order: serde_json::Value = serde_json::from_slice(&entries[0].body).unwrap();
     let told = order.to_string();
     for part in [r#""source":"scheduled""#, r#""age_days":7"#, r#""acme/widgets""#, r#""tidy""#] {
