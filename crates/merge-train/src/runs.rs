@@ -10,6 +10,7 @@ mod watch;
 mod which;
 mod words;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -138,8 +139,12 @@ fn read(run: &Value) -> anyhow::Result<Run> {
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string_pretty(value)?);
-    Ok(())
+    say(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Prints it. Whoever reads it may have gone, which is no reason to panic.
+fn say(text: &str) -> anyhow::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes()).context("nobody reads what is told")
 }
 
 /// An id under which something is wanted once, however often it is sent.

@@ -66,3 +66,26 @@ impl Error {
         matches!(self, Self::Refused { code, .. } if code == name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_told_from_what_somebody_has_to_mend() {
+        let problem = |code: &str| format!(r#"{{"code": "{code}", "detail": "some words"}}"#);
+        for (status, body, passes) in [
+            (502, "<html>Bad Gateway</html>".to_owned(), true),
+            (503, "no healthy upstream".to_owned(), true),
+            (503, problem("UNAVAILABLE"), true),
+            (500, problem("INTERNAL"), false),
+            (500, "<html>".to_owned(), false),
+            (401, problem("UNAUTHORIZED"), false),
+            (404, problem("NO_SUCH_RUN"), false),
+        ] {
+            let error = Error::refused("http://x", status, body.as_bytes());
+            assert_eq!(error.may_pass(), passes, "{status} {body}: {error}");
+        }
+        assert!(Error::refused("http://x", 404, problem("NO_SUCH_RUN").as_bytes()).is_no_such_run());
+    }
+}

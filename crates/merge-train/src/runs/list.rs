@@ -9,7 +9,7 @@ use merge_train_core::ids::{RepoId, TenantId};
 use merge_train_core::run::{Run, RunStatus};
 use serde_json::{Value, json};
 
-use super::{Form, print_json, read, table};
+use super::{Form, print_json, read, say, table};
 use crate::clock;
 use crate::remote::{Beginning, Daemon, Rest};
 use crate::terminal::Ink;
@@ -49,13 +49,13 @@ pub async fn run(daemon: &Daemon, args: &Args, form: Form) -> anyhow::Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     if items.is_empty() {
-        println!("{}", args.nothing());
+        say(&format!("{}\n", args.nothing()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let runs: Vec<Run> = items.iter().map(read).collect::<Result<_, _>>()?;
-    print!("{}", table::overview(&runs, Ink::of(&io::stdout()), clock::now()));
+    say(&table::overview(&runs, Ink::of(&io::stdout()), clock::now()))?;
     if rest == Rest::More {
-        println!("There are more: --limit N shows as many of them, --all shows all.");
+        say("There are more: --limit N shows as many of them, --all shows all.\n")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use merge_train_core::run::{Run, RunStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Form, new_id, print_json, read, table, which};
+use super::{Form, new_id, print_json, read, say, table, which};
 use crate::clock;
 use crate::remote::{Daemon, Progress};
 use crate::terminal::{Ink, line};
@@ -54,10 +54,10 @@ pub async fn run(
         print_json(&json!({ "result": result, "run": taken.body }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}\n", sentence(result, &before));
-    print!("{}", table::overview(std::slice::from_ref(&after), Ink::of(&io::stdout()), clock::now()));
+    let state = table::overview(std::slice::from_ref(&after), Ink::of(&io::stdout()), clock::now());
+    say(&format!("{}\n\n{state}", sentence(result, &before)))?;
     if !after.status.is_terminal() {
-        println!("\nTo follow it: merge-train runs watch {}", after.id);
+        say(&format!("\nTo follow it: merge-train runs watch {}\n", after.id))?;
     }
     Ok(ExitCode::SUCCESS)
 }

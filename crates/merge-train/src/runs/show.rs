@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::detail::{self, Whole};
 use super::words::Happened;
-use super::{Form, print_json, read, which};
+use super::{Form, print_json, read, say, which};
 use crate::clock;
 use crate::remote::Daemon;
 use crate::terminal::Ink;
@@ -37,7 +37,7 @@ pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<E
     }
     let steps: Result<Vec<Step>, _> = steps.into_iter().map(serde_json::from_value).collect();
     let steps = steps.context("the daemon is of another version than this command")?;
-    print!("{}", detail::text(&Whole { run, steps, story }, Ink::of(&io::stdout()), clock::now()));
+    say(&detail::text(&Whole { run, steps, story }, Ink::of(&io::stdout()), clock::now()))?;
     Ok(ExitCode::SUCCESS)
 }
 

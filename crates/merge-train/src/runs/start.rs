@@ -12,7 +12,7 @@ use merge_train_core::ids::{RepoId, TenantId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Form, new_id, print_json, read, watch};
+use super::{Form, new_id, print_json, read, say, watch};
 use crate::remote::{Arrival, Daemon, Error, Progress};
 use crate::terminal::line;
 use crate::workflow;
@@ -93,9 +93,9 @@ pub async fn run(daemon: &Daemon, args: Args, form: Form) -> anyhow::Result<Exit
                 (Arrival::First, Progress::Done) => "has begun",
                 (Arrival::First, Progress::UnderWay) => "was taken in, and begins in a while",
             };
-            println!("{id}\n{workflow} {how}.");
+            say(&format!("{id}\n{workflow} {how}.\n"))?;
             if !is_watched {
-                println!("To follow it: merge-train runs watch {id}");
+                say(&format!("To follow it: merge-train runs watch {id}\n"))?;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `merge-train runs watch`: what happens to a run, until it ends, whatever becomes of the connection meanwhile.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::words::Narrator;
-use super::{Form, read, which};
+use super::{Form, read, say, which};
 use crate::remote::{Daemon, Error, Event};
 use crate::terminal::{line, took};
 
@@ -160,9 +160,8 @@ pub fn as_line(name: &str, id: Option<&str>, data: &Value) -> String {
     json!({ "event": name, "id": id, "data": data }).to_string()
 }
 
-/// Whoever reads it may have gone, which is no reason to panic.
 pub fn tell(told: &str) -> anyhow::Result<()> {
-    writeln!(io::stdout().lock(), "{told}").context("nobody reads what is told")
+    say(&format!("{told}\n"))
 }
 
 fn last_words(run: &Run) -> String {

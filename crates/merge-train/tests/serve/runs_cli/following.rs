@@ -201,3 +201,19 @@ async fn a_run_is_begun_and_followed_in_one_go() {
     assert_eq!((&last["event"], &last["data"]["status"]), (&json!("run"), &json!("completed")), "{last}");
     assert!(daemon.stop().await.success());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_who_goes_away_is_no_reason_to_panic() {
+    let place = workflows();
+    let daemon = place.setup.start().await;
+    let run = create(&daemon, "ask").await;
+    becomes(&daemon, &run, "awaiting_approval").await;
+    for words in [&["list"][..], &["show", &run], &["list", "--json"], &["watch", &run]] {
+        let mut child = asking(&place.setup, &daemon.url, words).spawn().expect("it starts");
+        drop(child.stdout.take());
+        let said = Said::of(child.wait_with_output().await.expect("it ends"));
+        assert_eq!(said.code, Some(1), "{words:?}: {}", said.err);
+        assert!(said.err.starts_with("error: nobody reads what is told\n"), "{words:?}: {}", said.err);
+    }
+    assert!(daemon.stop().await.success());
+}
