@@ -113,8 +113,14 @@ fn words_that_a_command_does_not_take_are_answered_with_what_to_type() {
         ("@merge-train help me", unexpected(Verb::Help, "me")),
         ("@merge-train retry `now`", unexpected(Verb::Retry, "`now`")),
         ("@merge-train run", Said::Misused { verb: Verb::Run, why: Misuse::WorkflowMissing }),
-        ("@merge-train run a b", Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["b"]) } }),
-        ("@merge-train run a =b", Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["=b"]) } }),
+        (
+            "@merge-train run a b",
+            Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["b"]) } },
+        ),
+        (
+            "@merge-train run a =b",
+            Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["=b"]) } },
+        ),
         ("@merge-train approve", Said::Misused { verb: Verb::Approve, why: Misuse::RunMissing }),
         (
             "@merge-train approve #7",

@@ -176,7 +176,7 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
     }
     details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
     for (root, detail) in details.iter_mut().filter(|(_, detail)| detail.run.is_some()) {
-        if !trains.get(root).is_some_and(|train| !train.state.as_run().is_terminal()) {
+        if trains.get(root).is_none_or(|train| train.state.as_run().is_terminal()) {
             detail.run = None;
         }
     }

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
@@ -67,14 +67,14 @@ pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes
     let body = document.map_or_else(|| json!({ "id": run, "status": "pending" }), |run| json!(run));
     let mut response = (status, [(header::LOCATION, location)], Json(body)).into_response();
     if placed.is_replayed {
-        response.headers_mut().insert("idempotent-replayed", header::HeaderValue::from_static("true"));
+        response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
     Ok(failpoint::answer("api", response))
 }
 
 /// Whether a person typed it, or a program asked.
 fn source_of(headers: &HeaderMap) -> TriggerSource {
-    match headers.get("x-merge-train-client").map(|value| value.as_bytes()) {
+    match headers.get("x-merge-train-client").map(HeaderValue::as_bytes) {
         Some(b"cli") => TriggerSource::Cli,
         Some(b"ui") => TriggerSource::Ui,
         _ => TriggerSource::Api,
