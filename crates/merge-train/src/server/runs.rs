@@ -351,12 +351,12 @@ async fn ask_train(
             return Err(Problem::conflict("a train hears from GitHub itself; it takes no other signals"));
         }
     };
-    let is_running = run.status == to;
     let is_decision = matches!(request, Request::Decide { .. });
     if is_decision && !waits_for_a_person && !run.status.is_terminal() {
         return Err(illegal(Illegal::InvalidTransition { from: run.status, to }));
     }
-    if !is_running {
+    // To have a train look again that runs already is no transition.
+    if run.status != to || to.is_terminal() {
         run.status.check(to).map_err(illegal)?;
     }
     let repo: RepoId = run.repo_id.parse().map_err(|_| Problem::not_found("the train's repository has no name"))?;
