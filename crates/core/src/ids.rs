@@ -6,6 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 pub use stream::StreamId;
 
@@ -50,9 +52,9 @@ impl serde::de::Visitor<'_> for Number {
 /// A number that GitHub gave to something.
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
         #[serde(transparent)]
+        $(#[$doc])*
         pub struct $name(u64);
 
         impl<'de> Deserialize<'de> for $name {
@@ -87,6 +89,7 @@ macro_rules! number {
 
 number! {
     /// A pull request's number in its repository.
+    #[schema(example = 7)]
     PrNumber
 }
 number! {
@@ -109,9 +112,9 @@ number! {
 /// A text of a known form, checked when it is made.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $what:literal, $valid:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
         #[serde(try_from = "String", into = "String")]
+        $(#[$doc])*
         pub struct $name(String);
 
         impl $name {
@@ -184,11 +187,13 @@ text! {
 }
 text! {
     /// A run, however it was started.
+    #[schema(pattern = "^[A-Za-z0-9._-]{1,64}$", example = "run-3f9c1e7a5b2d4c6e8f0a1b2c")]
     RunId, "a run id: 1 to 64 letters, digits, dashes, dots or underscores",
     |text| is_token(text, 64)
 }
 text! {
     /// Whose data it is: the owner of the repository, in lower case, since GitHub's logins differ in more than case.
+    #[schema(pattern = r"^[a-z0-9_\[\]-][a-z0-9._\[\]-]{0,99}$", example = "octocat")]
     TenantId, "a tenant: the owner of a repository, in lower case",
     |text| is_owner(text) && !text.bytes().any(|byte| byte.is_ascii_uppercase())
 }
@@ -251,6 +256,23 @@ impl RepoId {
         format!("{}/{}", self.owner, self.name).to_ascii_lowercase()
     }
 }
+
+impl PartialSchema for RepoId {
+    fn schema() -> RefOr<Schema> {
+        // A name of its own may begin with dots, but not be nothing else.
+        let owner = r"[A-Za-z0-9_\[\]-][A-Za-z0-9._\[\]-]{0,99}";
+        let name =
+            r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}|\.\.[A-Za-z0-9._-]{1,98}";
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("A repository: `owner/name`."))
+            .pattern(Some(format!("^{owner}/({name})$")))
+            .examples(["octocat/hello"])
+            .into()
+    }
+}
+
+impl ToSchema for RepoId {}
 
 impl PartialEq for RepoId {
     fn eq(&self, other: &Self) -> bool {

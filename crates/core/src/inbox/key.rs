@@ -5,6 +5,7 @@ use std::fmt;
 use aws_lc_rs::digest::{SHA256, digest};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ids::DeliveryId;
 
@@ -32,8 +33,9 @@ impl Source {
 }
 
 /// What makes two requests the same one. Unique within a tenant.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
+#[schema(example = "api:release-team:2f1c")]
 pub struct Key(String);
 
 /// The longest part of a key that a caller may choose.

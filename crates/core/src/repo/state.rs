@@ -193,7 +193,7 @@ impl Backoff {
 }
 
 /// How well a repository is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
     Unknown,
@@ -204,7 +204,7 @@ pub enum Lifecycle {
 }
 
 /// How far the full look at a repository is.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 pub struct Progress {
     pub lifecycle: Lifecycle,
     /// Why it is looked at.

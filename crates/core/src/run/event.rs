@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::document::{Decision, Initiator, TokensUsed, TransitionContext, Trigger};
 use super::status::{Code, RunStatus};
@@ -123,7 +124,7 @@ pub struct RunError {
 }
 
 /// Something that happened outside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Signal {
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

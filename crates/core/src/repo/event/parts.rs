@@ -101,7 +101,7 @@ pub enum WantReason {
 }
 
 /// Why the whole repository is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncReason {
     Bootstrap,

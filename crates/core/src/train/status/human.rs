@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::cut_to_bytes;
 use crate::ids::{BranchName, PrNumber, Sha};
@@ -42,7 +43,7 @@ pub enum Standing {
 }
 
 /// What a train waits for. Each text is one sentence of Markdown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
     /// What keeps it from going on: "The required check `build` failed on PR #124."
     pub blocker: String,
