@@ -1,10 +1,12 @@
 //! What the daemon listens to: webhooks, questions about its health, and its API.
 
 mod access;
+mod address;
 mod body;
 mod feed;
 mod health;
 mod idempotency;
+mod openapi;
 mod page;
 mod problem;
 mod repos;
@@ -18,10 +20,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, post};
 use github::webhook::Secrets;
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::Store;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::config::ApiKey;
 use crate::driver::Driver;
@@ -49,35 +52,42 @@ pub struct App {
 }
 
 pub fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/webhook", post(webhook::receive))
-        .route("/healthz", get(health::live))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(health::metrics))
-        .route("/api/v1/repos", get(repos::list))
-        .route("/api/v1/repos/{owner}/{repo}/trains", get(trains::list))
-        .route("/api/v1/repos/{owner}/{repo}/trains/{pr}", get(trains::show))
-        .route("/api/v1/repos/{owner}/{repo}/trains/{pr}/start", post(trains::start))
-        .route("/api/v1/repos/{owner}/{repo}/trains/{pr}/stop", post(trains::stop))
-        .route("/api/v1/repos/{owner}/{repo}/state", get(repos::state))
-        .route("/api/v1/repos/{owner}/{repo}/sync", post(repos::sync))
-        .route("/api/v1/runs", get(runs::list).post(runs::create))
-        .route("/api/v1/runs/{id}", get(runs::show))
-        .route("/api/v1/runs/{id}/steps", get(runs::steps))
-        .route("/api/v1/runs/{id}/events", get(runs::events))
-        .route("/api/v1/runs/{id}/watch", get(runs::watch))
-        .route("/api/v1/events", get(feed::watch))
-        .route("/api/v1/runs/{id}/checkpoints", get(runs::checkpoints))
-        .route("/api/v1/runs/{id}/approve", post(runs::approve))
-        .route("/api/v1/runs/{id}/reject", post(runs::reject))
-        .route("/api/v1/runs/{id}/cancel", post(runs::cancel))
-        .route("/api/v1/runs/{id}/resume", post(runs::resume))
-        .route("/api/v1/runs/{id}/signal", post(runs::signal))
-        .route("/slack/commands", post(slack::commands))
-        .route("/slack/interactions", post(slack::interactions))
+    let (router, _) = routes().split_for_parts();
+    router
         .fallback(|| async { Problem::not_found("there is nothing at this address") })
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         // The budget bounds bodies, and says so in its own words.
         .layer(DefaultBodyLimit::disable())
         .with_state(app)
+}
+
+/// Every address, with its description: none comes without.
+fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(openapi::beginning())
+        .routes(routes!(webhook::receive))
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+        .routes(routes!(health::metrics))
+        .routes(routes!(openapi::show))
+        .routes(routes!(repos::list))
+        .routes(routes!(repos::state))
+        .routes(routes!(repos::sync))
+        .routes(routes!(trains::list))
+        .routes(routes!(trains::show))
+        .routes(routes!(trains::orders::start))
+        .routes(routes!(trains::orders::stop))
+        .routes(routes!(runs::list, runs::create))
+        .routes(routes!(runs::show))
+        .routes(routes!(runs::steps))
+        .routes(routes!(runs::checkpoints))
+        .routes(routes!(runs::events::list))
+        .routes(routes!(runs::events::watch))
+        .routes(routes!(runs::asking::approve))
+        .routes(routes!(runs::asking::reject))
+        .routes(routes!(runs::asking::cancel))
+        .routes(routes!(runs::asking::resume))
+        .routes(routes!(runs::asking::signal))
+        .routes(routes!(feed::watch))
+        .routes(routes!(slack::commands))
+        .routes(routes!(slack::interactions))
 }

@@ -16,6 +16,7 @@ use store::RunQuery;
 
 use super::App;
 use super::access::presented;
+use super::openapi::Reading;
 use super::problem::Problem;
 use crate::config::Tenants;
 
@@ -25,7 +26,19 @@ const NOT_MORE_OFTEN: Duration = Duration::from_millis(100);
 /// The newest runs are watched.
 const WATCHED: usize = 200;
 
-/// Each run that is new or has changed, whole; the first that are told are those that there are.
+/// What becomes of all runs, as it happens
+///
+/// Each run that is new or has changed, whole, as an event by the name of `run`; the first that are told are those that there are.
+#[utoipa::path(
+    get,
+    path = "/api/v1/events",
+    operation_id = "watch_runs",
+    tag = "runs",
+    responses(
+        (status = 200, description = "Server-sent events.", body = String, content_type = "text/event-stream"),
+        Reading,
+    )
+)]
 pub async fn watch(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

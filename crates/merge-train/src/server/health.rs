@@ -11,11 +11,14 @@ use axum::response::{IntoResponse, Response};
 use github::{CircuitState, GovernorStats};
 use merge_train_core::ids::TenantId;
 use parking_lot::Mutex;
+use serde::Serialize;
 use serde_json::json;
 use store::{RunStatus, Store};
 use tokio_util::sync::CancellationToken;
+use utoipa::ToSchema;
 
 use super::App;
+use super::openapi::Working;
 use super::problem::Problem;
 use crate::clock;
 use crate::telemetry::metrics as names;
@@ -86,18 +89,63 @@ impl Health {
     }
 }
 
-pub async fn live() -> Response {
-    Json(json!({ "status": "alive", "version": env!("CARGO_PKG_VERSION") })).into_response()
+/// The daemon is there.
+#[derive(Serialize, ToSchema)]
+pub struct Alive {
+    #[schema(pattern = "^alive$")]
+    status: &'static str,
+    /// Which version of merge-train it is.
+    version: &'static str,
 }
 
+/// Whether the daemon is alive
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    operation_id = "live",
+    tag = "daemon",
+    responses((status = 200, description = "It is.", body = Alive))
+)]
+pub async fn live() -> Json<Alive> {
+    Json(Alive { status: "alive", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// The daemon does its work.
+#[derive(Serialize, ToSchema)]
+pub struct Ready {
+    #[schema(pattern = "^ready$")]
+    status: &'static str,
+}
+
+/// Whether the daemon can do its work
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    operation_id = "ready",
+    tag = "daemon",
+    responses((status = 200, description = "It can.", body = Ready), Working)
+)]
 pub async fn ready(State(app): State<Arc<App>>) -> Response {
     let troubles = app.health.troubles();
     if troubles.is_empty() {
-        return Json(json!({ "status": "ready" })).into_response();
+        return Json(Ready { status: "ready" }).into_response();
     }
     Problem::unavailable(troubles.join("; ")).with(json!({ "troubles": troubles })).into_response()
 }
 
+/// What the daemon counts and measures
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    operation_id = "metrics",
+    tag = "daemon",
+    responses((
+        status = 200,
+        description = "As Prometheus reads it.",
+        body = String,
+        content_type = "text/plain; version=0.0.4; charset=utf-8"
+    ))
+)]
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     metrics::gauge!(names::WORKERS).set(app.driver.workers() as f64);
     metrics::gauge!(names::BODY_BYTES_IN_FLIGHT).set(app.budget.in_flight() as f64);

@@ -6,8 +6,10 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use merge_train_core::inbox::{Key, Source};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::{Admission, Arrival};
+use utoipa::ToSchema;
 
 use super::App;
 use super::problem::Problem;
@@ -30,6 +32,16 @@ pub async fn admit(app: &App, arrival: Arrival) -> Result<Admission, Problem> {
     }
 }
 
+/// What was taken in, durably. Whoever sends it once more gets what came of it.
+#[derive(Serialize, ToSchema)]
+pub struct Accepted {
+    #[schema(pattern = "^(accepted|processing|processed)$")]
+    status: &'static str,
+    /// What it is known by; not told of a webhook that was processed.
+    #[schema(required = false)]
+    key: Key,
+}
+
 /// What the caller is told, `besides` included, and the word for it in the metrics.
 pub fn answer(
     source: Source,
@@ -44,13 +56,13 @@ pub fn answer(
         }
         Json(body)
     };
-    let waits =
-        |status: &str| (StatusCode::ACCEPTED, with_besides(json!({ "status": status, "key": key }))).into_response();
+    let told = |status: &'static str| json!(Accepted { status, key: key.clone() });
+    let waits = |status: &'static str| (StatusCode::ACCEPTED, with_besides(told(status))).into_response();
     let response = match admission {
         Admission::Accepted | Admission::Claimed(_) => waits("accepted"),
         Admission::InFlight { .. } => waits("processing"),
         Admission::Replay { response, .. } => {
-            let body = with_besides(response.unwrap_or(json!({ "status": "processed", "key": key })));
+            let body = with_besides(response.unwrap_or_else(|| told("processed")));
             (StatusCode::ACCEPTED, [("idempotent-replayed", "true")], body).into_response()
         }
         Admission::Exhausted { error } => {

@@ -9,6 +9,8 @@ use super::problem::Problem;
 /// How long a page is unless asked for otherwise, and at most.
 const LENGTH: usize = 50;
 const MOST: usize = 200;
+/// So many digits always fit into a number.
+const MOST_DIGITS: usize = 19;
 
 /// Which page is asked for.
 #[derive(Deserialize)]
@@ -38,6 +40,11 @@ pub fn wish(query: Result<Query<Wish>, QueryRejection>) -> Result<Wish, Problem>
         }
         _ => Ok(wish),
     }
+}
+
+/// A cursor that is a number: nothing but digits.
+pub fn number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.len() <= MOST_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl Wish {

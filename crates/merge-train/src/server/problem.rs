@@ -3,7 +3,9 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 /// How long a caller that met an outage should wait, in seconds.
 const RETRY_AFTER: &str = "5";
@@ -14,6 +16,28 @@ pub struct Problem {
     status: StatusCode,
     code: &'static str,
     detail: String,
+    more: Value,
+}
+
+/// A problem as it is told (RFC 9457), with members of its own where there is more to say.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct Told {
+    #[serde(rename = "type")]
+    #[schema(pattern = "^urn:merge-train:problem:[a-z-]+$", example = "urn:merge-train:problem:not-found")]
+    kind: String,
+    /// What the status means.
+    title: &'static str,
+    /// The status of the answer, once more.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// For programs: it stays the same when the texts change.
+    #[schema(pattern = "^[A-Z_]+$", example = "NOT_FOUND")]
+    code: &'static str,
+    /// For people: what happened, and what to do about it.
+    detail: String,
+    #[serde(flatten)]
+    #[schema(ignore)]
     more: Value,
 }
 
@@ -73,17 +97,15 @@ impl From<store::Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = json!({
-            "type": format!("urn:merge-train:problem:{}", self.code.to_ascii_lowercase().replace('_', "-")),
-            "title": self.status.canonical_reason().unwrap_or("Error"),
-            "status": self.status.as_u16(),
-            "code": self.code,
-            "detail": self.detail,
-        });
-        if let (Some(body), Value::Object(more)) = (body.as_object_mut(), self.more) {
-            body.extend(more);
-        }
-        let mut response = (self.status, Json(body)).into_response();
+        let told = Told {
+            kind: format!("urn:merge-train:problem:{}", self.code.to_ascii_lowercase().replace('_', "-")),
+            title: self.status.canonical_reason().unwrap_or("Error"),
+            status: self.status.as_u16(),
+            code: self.code,
+            detail: self.detail,
+            more: self.more,
+        };
+        let mut response = (self.status, Json(told)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         match self.status {

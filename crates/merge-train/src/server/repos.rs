@@ -5,20 +5,25 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{self, Position, Recorded, Snapshot};
-use serde::Deserialize;
+use merge_train_core::repo::{self, Lifecycle, Position, Progress, Recorded, Snapshot};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::{Priority, Since};
+use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::access::{presented, require};
+use super::address::{Named, Repository};
+use super::idempotency::Accepted;
+use super::openapi::{Ordering, Reading, ReadingOne};
 use super::page;
 use super::problem::Problem;
-use super::requests::{self, Asked};
+use super::requests::{self, Asked, Identity, NoParameters};
 use crate::clock;
 use crate::config::{Role, Tenants};
 use crate::driver;
@@ -27,17 +32,49 @@ use crate::driver;
 const EVENTS: usize = 50;
 const MOST_EVENTS: usize = 1000;
 
-#[derive(Deserialize)]
+/// How much of a repository's history is to be shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct Wish {
+    /// How many events to show: 50 unless asked for otherwise.
+    #[param(nullable = false, minimum = 0, maximum = 1000)]
     events: Option<usize>,
 }
 
-/// The repositories that something was heard of and that the key may see, by name.
+/// A page of repositories.
+#[derive(Serialize, ToSchema)]
+pub struct Repos {
+    repos: Vec<Repo>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+}
+
+/// A repository that something was heard of.
+#[derive(Serialize, ToSchema)]
+struct Repo {
+    repo: RepoId,
+    /// Its page at GitHub.
+    url: String,
+}
+
+/// The repositories that something was heard of and that the key may see, by name
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos",
+    operation_id = "list_repos",
+    tag = "repositories",
+    params(
+        ("cursor" = Option<RepoId>, Query, nullable = false, description = "The `next_cursor` of the page before."),
+        ("limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200, description = "How many at most: 50 unless asked for otherwise."),
+    ),
+    responses((status = 200, description = "A page of them.", body = Repos), Reading)
+)]
 pub async fn list(
     State(app): State<Arc<App>>,
     query: Result<Query<page::Wish>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Repos>, Problem> {
     let key = presented(&app.api_keys, &headers)?;
     let wish = page::wish(query)?;
     let tenant = match &key.tenant {
@@ -53,22 +90,60 @@ pub async fn list(
         })
         .collect();
     repos.sort_by(|left, right| left.0.cmp(&right.0));
-    let page = wish.page(repos, |text| Some(text.to_owned()), |(name, _)| name.clone())?;
-    let shown = |(_, repo): &(String, RepoId)| json!({ "repo": repo, "url": format!("{}/{repo}", app.web_url) });
-    let repos: Vec<Value> = page.items.iter().map(shown).collect();
-    Ok(Json(json!({ "repos": repos, "next_cursor": page.next_cursor })))
+    let read = |text: &str| Some(text.parse::<RepoId>().ok()?.to_string().to_ascii_lowercase());
+    let page = wish.page(repos, read, |(name, _)| name.clone())?;
+    let shown = |(_, repo): (String, RepoId)| Repo { url: format!("{}/{repo}", app.web_url), repo };
+    let repos = page.items.into_iter().map(shown).collect();
+    Ok(Json(Repos { repos, next_cursor: page.next_cursor }))
 }
 
+/// A repository as its snapshots have it, and what happened last. There is more in it than is described here.
+#[derive(ToSchema)]
+#[schema(as = RepoState)]
+#[expect(dead_code, reason = "it is described here and made of a snapshot")]
+pub struct Shown {
+    schema_version: u32,
+    /// When the last snapshot was stored.
+    snapshot_at: Option<Timestamp>,
+    lifecycle: Lifecycle,
+    sync: Progress,
+    /// None until GitHub was asked.
+    default_branch: Option<String>,
+    /// The pull requests, by number.
+    #[schema(value_type = Object)]
+    prs: Value,
+    /// The records of the trains, by the number of the pull request where they began.
+    #[schema(value_type = Object)]
+    active_trains: Value,
+    /// What happened last, the oldest first.
+    #[schema(value_type = Vec<Object>)]
+    recent_events: Value,
+}
+
+/// All that is known of a repository
+///
 /// What is durable is shown, not what a worker has in memory.
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos/{owner}/{repo}/state",
+    operation_id = "show_repo",
+    tag = "repositories",
+    params(Repository, Wish),
+    responses((status = 200, description = "What is known.", body = Shown), ReadingOne)
+)]
 pub async fn state(
     State(app): State<Arc<App>>,
-    Path((owner, name)): Path<(String, String)>,
+    Named(repository): Named<Repository>,
     wish: Result<Query<Wish>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Problem> {
-    let repo = RepoId::new(&owner, &name).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
     let Query(wish) = wish.map_err(|error| Problem::bad_request(error.body_text()))?;
+    let limit = wish.events.unwrap_or(EVENTS);
+    if limit > MOST_EVENTS {
+        return Err(Problem::bad_request(format!("events is {limit}; it must be a whole number, 0–{MOST_EVENTS}")));
+    }
     let stream = StreamId::Repo(repo.clone());
     let loaded = app.store.load(&stream, Since::Newest).await?;
     if loaded.next_seq == 1 && loaded.snapshot.is_none() {
@@ -77,7 +152,6 @@ pub async fn state(
     let (generation, next_seq) = (loaded.generation, loaded.next_seq);
     let snapshot_at = loaded.snapshot.as_ref().map(|snapshot| snapshot.taken_at);
     let state = driver::replay(&stream, loaded)?;
-    let limit = wish.events.unwrap_or(EVENTS).min(MOST_EVENTS);
     let history = app.store.history(&stream, None, limit).await?;
     let recent: Result<Vec<Recorded>, _> = history.iter().map(driver::recorded).collect();
     let recent = recent.map_err(|error| store::Error::Corrupt { reason: error.to_string() })?;
@@ -92,14 +166,25 @@ pub async fn state(
     Ok(Json(shown))
 }
 
-/// Asks for a full look at the repository. Taken in once for each `X-Request-ID` or `X-Idempotency-Key` of a client.
+/// Asks for a full look at a repository
+///
+/// Taken in once for each `X-Request-ID` or `X-Idempotency-Key` of a client.
+#[utoipa::path(
+    post,
+    path = "/api/v1/repos/{owner}/{repo}/sync",
+    operation_id = "sync_repo",
+    tag = "repositories",
+    params(Repository, Identity),
+    request_body = Option<NoParameters>,
+    responses((status = 202, description = "It will be looked at.", body = Accepted), Ordering)
+)]
 pub async fn sync(
     State(app): State<Arc<App>>,
-    Path((owner, name)): Path<(String, String)>,
+    Named(repository): Named<Repository>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let repo = RepoId::new(&owner, &name).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let repo = repository.id()?;
     let client = require(&app.api_keys, &headers, Role::Operator, &repo.tenant())?;
     let held = app.budget.read(&headers, body).await?;
     requests::no_parameters(&held.bytes)?;

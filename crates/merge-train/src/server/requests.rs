@@ -6,8 +6,10 @@ use merge_train_core::ids::{StreamId, TenantId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::repo::Request;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use store::{Arrival, Priority, Route};
+use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::idempotency;
@@ -47,26 +49,54 @@ fn label(request: Request) -> String {
     }
 }
 
+/// How a caller names a request, to be able to send it again: the same name is the same request.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "it is described here and read by `key`")]
+pub struct Identity {
+    /// The name of the request. With another body it is refused.
+    #[param(rename = "X-Idempotency-Key", nullable = false, pattern = "^[!-9;-~]{1,255}$", example = "deploy-1.2.0")]
+    idempotency_key: Option<String>,
+    /// The same, where there is no `X-Idempotency-Key`.
+    #[param(rename = "X-Request-ID", nullable = false, pattern = "^[!-9;-~]{1,255}$", example = "2f1c9d")]
+    request_id: Option<String>,
+}
+
 /// Whoever sends no id wants no deduplication: then each request is one of its own.
 pub fn key(headers: &HeaderMap, client: &str) -> Result<Key, Problem> {
-    let given = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("\u{0}").to_owned());
-    let id = given("x-idempotency-key").or_else(|| given("x-request-id"));
-    let id = id.unwrap_or_else(|| format!("unnamed-{:032x}", fastrand::u128(..)));
-    Key::api(client, &id).map_err(|error| Problem::bad_request(error.to_string()))
+    let given = |name: &str| {
+        let id = headers.get(name).map(|value| value.to_str().unwrap_or("\u{0}"))?;
+        Some(Key::api(client, id).map_err(|error| Problem::bad_request(error.to_string())))
+    };
+    // Both are read, so that what is wrong in one is not passed over in silence.
+    let (key, id) = (given("x-idempotency-key").transpose()?, given("x-request-id").transpose()?);
+    let unnamed = || Key::api(client, &format!("unnamed-{:032x}", fastrand::u128(..)));
+    key.or(id).map_or_else(unnamed, Ok).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// A body without parameters: nothing, `{}`, or a note to oneself.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoParameters {
+    #[serde(rename = "note")]
+    _note: Option<String>,
 }
 
 /// Sees to it that the body of a request that takes no parameters has none.
 pub fn no_parameters(body: &[u8]) -> Result<(), Problem> {
-    /// `{}`, or a note to oneself.
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct NoParameters {
-        #[serde(rename = "note")]
-        _note: Option<String>,
+    read::<NoParameters>(body).map(drop)
+}
+
+/// Reads the parameters of a request. No body, or `null`, is as good as an empty one.
+pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let refused = |why: &str| Problem::bad_request(format!("the body is not what this request takes: {why}"));
+    let text = match body.trim_ascii() {
+        b"" | b"null" => b"{}",
+        text => text,
+    };
+    // Of a list serde would take the items for the fields, in their order.
+    if !text.starts_with(b"{") {
+        return Err(refused("it is not a JSON object"));
     }
-    if body.is_empty() {
-        return Ok(());
-    }
-    let read = serde_json::from_slice::<NoParameters>(body);
-    read.map(drop).map_err(|error| Problem::bad_request(format!("the body is not what this request takes: {error}")))
+    serde_json::from_slice(text).map_err(|error| refused(&error.to_string()))
 }

@@ -1,71 +1,134 @@
 //! `/api/v1/runs…`: runs, and what people want of them.
 
-mod events;
+pub mod asking;
+pub mod events;
 
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
 use merge_train_core::inbox::{RequestHash, Source};
-use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{Decision, Illegal, Initiator, Request, Run, Signal, Trigger, TriggerSource};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use merge_train_core::run::{Checkpoint, Run, Step, Trigger, TriggerSource};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use store::{RunCursor, RunQuery, RunStatus};
+use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::access::{presented, require};
+use super::address::{LARGEST_NUMBER, Named, OneRun};
+use super::openapi::{Ordering, Reading, ReadingOne};
 use super::problem::Problem;
-use super::requests::key;
-use super::trains::{self, Order};
+use super::requests::{self, Identity};
 use crate::config::{ApiKey, Role, Tenants};
 use crate::driver::Refused;
 use crate::failpoint;
-use crate::orders::{self, Failed, Origin, Placed, Progress};
-
-pub use events::{list as events, watch};
+use crate::orders::{self, Failed, Origin, Progress};
 
 const LENGTH: usize = 50;
 const MOST: usize = 200;
+/// How many digits of a cursor are a time; so many are always one.
+const MOST_DIGITS: usize = 16;
 
-#[derive(Deserialize)]
+/// A run that somebody wants.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+#[schema(as = WantedRun)]
+pub struct Wanted {
+    /// The name of a workflow that is configured.
+    #[schema(example = "release")]
     workflow: String,
+    /// What the workflow asks for.
     #[serde(default)]
+    #[schema(example = json!({ "version": "1.2.0" }))]
     inputs: Map<String, Value>,
+    /// The repository that it is about.
     repo: Option<RepoId>,
+    /// The pull request that it is about.
+    #[serde(default, deserialize_with = "number")]
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 9_007_199_254_740_991_u64, example = 7)]
     pr: Option<PrNumber>,
     /// Whose run it is, where neither the key nor the repository says.
     tenant: Option<TenantId>,
 }
 
-/// Creates a run.
-pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Result<Response, Problem> {
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PrNumber>, D::Error> {
+    let number = Option::<u64>::deserialize(deserializer)?;
+    match number {
+        Some(number) if !(1..=LARGEST_NUMBER).contains(&number) => {
+            Err(serde::de::Error::custom("pr is not the number of a pull request"))
+        }
+        number => Ok(number.map(PrNumber::new)),
+    }
+}
+
+/// What is known of a run that begins in a while.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ComingRun)]
+pub struct Coming {
+    id: RunId,
+    status: RunStatus,
+}
+
+/// Starts a run of a workflow
+///
+/// The same `X-Idempotency-Key` starts the same run.
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs",
+    operation_id = "create_run",
+    tag = "runs",
+    params(
+        Identity,
+        ("X-Merge-Train-Client" = Option<String>, Header, nullable = false, example = "cli", description = "`cli` or `ui`, where a person typed it; all else is a program."),
+    ),
+    request_body = Wanted,
+    responses(
+        (
+            status = 201,
+            description = "It has begun.",
+            body = Run,
+            headers(
+                ("Location" = String, description = "Where to see what becomes of it."),
+                ("Idempotent-Replayed" = String, description = "`true` where it was begun before."),
+            )
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and begins in a while.",
+            body = Coming,
+            headers(("Location" = String, description = "Where to see what becomes of it."))
+        ),
+        Ordering,
+    )
+)]
+pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
     let key_presented = presented(&app.api_keys, &headers)?;
-    let wanted: Wanted = read(&body)?;
+    let held = app.budget.read(&headers, body).await?;
+    let wanted: Wanted = requests::read(&held.bytes)?;
     let tenant = tenant_of(key_presented, &wanted)?;
     let client = require(&app.api_keys, &headers, Role::Operator, &tenant)?;
-    let key = key(&headers, &client.name)?;
+    let key = requests::key(&headers, &client.name)?;
     let user_id = Some(format!("api:{}", client.name));
     let trigger = Trigger { source: source_of(&headers), user_id, webhook_event_id: None };
     let Wanted { workflow, inputs, repo, pr, .. } = wanted;
     let wanted = orders::Wanted { workflow, inputs, tenant: tenant.clone(), repo, pr, trigger };
-    let hash = RequestHash::of(&[b"create\n", &body[..]].concat());
+    let hash = RequestHash::of(&[b"create\n", &held.bytes[..]].concat());
     let placed = app.orders.create(wanted, Origin { source: Source::Api, key, hash }).await.map_err(told(&app))?;
     let progress = app.orders.outcome(&placed).await.map_err(told(&app))?;
     let run = &placed.run;
     let location = format!("/api/v1/runs/{run}");
     let status = if progress == Progress::Done { StatusCode::CREATED } else { StatusCode::ACCEPTED };
     let document = app.store.run(Some(&tenant), run).await?;
-    let body = document.map_or_else(|| json!({ "id": run, "status": "pending" }), |run| json!(run));
-    let mut response = (status, [(header::LOCATION, location)], Json(body)).into_response();
+    let coming = || Json(Coming { id: run.clone(), status: RunStatus::Pending }).into_response();
+    let body = document.map_or_else(coming, |run| Json(run).into_response());
+    let mut response = (status, [(header::LOCATION, location)], body).into_response();
     if placed.is_replayed {
         response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
@@ -106,22 +169,18 @@ fn told(app: &App) -> impl Fn(Failed) -> Problem {
 }
 
 fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
+    // Each part of it may be right: it is together that they do not say whose run it is.
+    let unclear = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "TENANT_UNCLEAR", detail);
     match (&wanted.repo, &wanted.tenant, &key.tenant) {
         (Some(repo), Some(tenant), _) if repo.tenant() != *tenant => {
-            Err(Problem::bad_request(format!("the repository {repo} is not {tenant}'s")))
+            Err(unclear(format!("the repository {repo} is not {tenant}'s")))
         }
         (Some(repo), _, _) => Ok(repo.tenant()),
         (None, Some(tenant), _) | (None, None, Tenants::One(tenant)) => Ok(tenant.clone()),
         (None, None, Tenants::All) => {
-            Err(Problem::bad_request("whose run is it? The API key is for all: name a repo or a tenant"))
+            Err(unclear("whose run is it? The API key is for all: name a repo or a tenant".to_owned()))
         }
     }
-}
-
-fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
-    let body = if body.is_empty() { b"{}" } else { body };
-    serde_json::from_slice(body)
-        .map_err(|error| Problem::bad_request(format!("the body is not what this request takes: {error}")))
 }
 
 fn refusal(refused: &Refused) -> Problem {
@@ -134,24 +193,54 @@ fn refusal(refused: &Refused) -> Problem {
     }
 }
 
-#[derive(Deserialize)]
+/// Which runs are asked for.
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct Which {
+    /// Only whose runs.
+    #[param(nullable = false)]
     tenant: Option<TenantId>,
+    /// Only those in this state.
+    #[param(nullable = false)]
     status: Option<RunStatus>,
+    /// Only those about this repository.
+    #[param(nullable = false)]
     repo: Option<RepoId>,
+    /// Only those of this workflow; `train` for trains.
     #[serde(rename = "type")]
+    #[param(nullable = false, pattern = r"^[^\x00-\x1f\x7f]*$", example = "release")]
     kind: Option<String>,
+    /// The `next_cursor` of the page before.
+    #[param(nullable = false, pattern = "^[0-9]{1,16}_[A-Za-z0-9._-]{1,64}$")]
     cursor: Option<String>,
+    /// How many at most: 50 unless asked for otherwise.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
 
-/// Runs, newest first.
+/// A page of runs.
+#[derive(Serialize, ToSchema)]
+pub struct Runs {
+    runs: Vec<Run>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+}
+
+/// Runs, the newest first
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs",
+    operation_id = "list_runs",
+    tag = "runs",
+    params(Which),
+    responses((status = 200, description = "A page of them.", body = Runs), Reading)
+)]
 pub async fn list(
     State(app): State<Arc<App>>,
     query: Result<Query<Which>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Runs>, Problem> {
     let client = presented(&app.api_keys, &headers)?;
     let Query(which) = query.map_err(|error| {
         let takes = format!("a list takes `tenant`, `status`, `repo`, `type`, `cursor`, and `limit` up to {MOST}");
@@ -161,12 +250,15 @@ pub async fn list(
     if limit == 0 || limit > MOST {
         return Err(Problem::bad_request(format!("limit is {limit}; it must be a whole number, 1–{MOST}")));
     }
+    if which.kind.iter().any(|kind| kind.bytes().any(|byte| byte.is_ascii_control())) {
+        return Err(Problem::bad_request("type has control characters in it, and no workflow's name has"));
+    }
     let tenant = match (&client.tenant, which.tenant) {
         (Tenants::All, tenant) => tenant,
         (Tenants::One(own), None) => Some(own.clone()),
         (Tenants::One(own), Some(tenant)) if *own == tenant => Some(tenant),
         // Of others there is nothing to be seen.
-        (Tenants::One(_), Some(_)) => return Ok(Json(json!({ "runs": [], "next_cursor": null }))),
+        (Tenants::One(_), Some(_)) => return Ok(Json(Runs { runs: Vec::new(), next_cursor: None })),
     };
     let after = which.cursor.as_deref().map(read_cursor).transpose()?;
     let (status, repo, kind) = (which.status, which.repo, which.kind);
@@ -175,7 +267,7 @@ pub async fn list(
     let has_more = runs.len() > limit;
     runs.truncate(limit);
     let next_cursor = runs.last().filter(|_| has_more).map(cursor);
-    Ok(Json(json!({ "runs": runs, "next_cursor": next_cursor })))
+    Ok(Json(Runs { runs, next_cursor }))
 }
 
 fn cursor(run: &Run) -> String {
@@ -185,7 +277,9 @@ fn cursor(run: &Run) -> String {
 fn read_cursor(text: &str) -> Result<RunCursor, Problem> {
     let read = || {
         let (at, id) = text.split_once('_')?;
-        Some(RunCursor { created_at: Timestamp::from_microsecond(at.parse().ok()?).ok()?, id: RunId::parse(id).ok()? })
+        let is_time = at.len() <= MOST_DIGITS && at.bytes().all(|byte| byte.is_ascii_digit());
+        let at = at.parse().ok().filter(|_| is_time)?;
+        Some(RunCursor { created_at: Timestamp::from_microsecond(at).ok()?, id: RunId::parse(id).ok()? })
     };
     read().ok_or_else(|| {
         Problem::bad_request("cursor is not one that was given out here; take next_cursor of the page before")
@@ -206,161 +300,67 @@ async fn known<'a>(app: &'a App, headers: &HeaderMap, id: &str, role: Role) -> R
     Ok((run, client))
 }
 
+/// A run
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}",
+    operation_id = "show_run",
+    tag = "runs",
+    params(OneRun),
+    responses((status = 200, description = "The run.", body = Run), ReadingOne)
+)]
 pub async fn show(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Named(one): Named<OneRun>,
     headers: HeaderMap,
 ) -> Result<Json<Run>, Problem> {
-    Ok(Json(known(&app, &headers, &id, Role::Viewer).await?.0))
+    Ok(Json(known(&app, &headers, &one.id, Role::Viewer).await?.0))
 }
 
+/// The steps of a run.
+#[derive(Serialize, ToSchema)]
+pub struct Steps {
+    steps: Vec<Step>,
+}
+
+/// The steps of a run, in their order
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}/steps",
+    operation_id = "list_steps",
+    tag = "runs",
+    params(OneRun),
+    responses((status = 200, description = "All of them.", body = Steps), ReadingOne)
+)]
 pub async fn steps(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Named(one): Named<OneRun>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
-    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
-    Ok(Json(json!({ "steps": app.store.steps(&run.tenant_id, &run.id).await? })))
+) -> Result<Json<Steps>, Problem> {
+    let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
+    Ok(Json(Steps { steps: app.store.steps(&run.tenant_id, &run.id).await? }))
 }
 
+/// What the steps of a run left behind.
+#[derive(Serialize, ToSchema)]
+pub struct Checkpoints {
+    checkpoints: Vec<Checkpoint>,
+}
+
+/// What the steps of a run left behind
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}/checkpoints",
+    operation_id = "list_checkpoints",
+    tag = "runs",
+    params(OneRun),
+    responses((status = 200, description = "All of it.", body = Checkpoints), ReadingOne)
+)]
 pub async fn checkpoints(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Named(one): Named<OneRun>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
-    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
-    Ok(Json(json!({ "checkpoints": app.store.checkpoints(&run.tenant_id, &run.id).await? })))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Why {
-    reason: Option<String>,
-}
-
-pub async fn approve(
-    app: State<Arc<App>>,
-    id: Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Problem> {
-    decide(app, id, headers, body, Decision::Approved).await
-}
-
-pub async fn reject(
-    app: State<Arc<App>>,
-    id: Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Problem> {
-    decide(app, id, headers, body, Decision::Rejected).await
-}
-
-async fn decide(
-    State(app): State<Arc<App>>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-    decision: Decision,
-) -> Result<Response, Problem> {
-    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
-    let Why { reason } = read(&body)?;
-    let request = Request::Decide { by: format!("api:{}", client.name), decision, reason, step: None };
-    ask(&app, &headers, client, &run, request).await
-}
-
-pub async fn cancel(
-    State(app): State<Arc<App>>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Problem> {
-    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
-    let Why { reason } = read(&body)?;
-    let by = Some(format!("api:{}", client.name));
-    let request = Request::Cancel { initiator: Initiator::User, by, reason };
-    ask(&app, &headers, client, &run, request).await
-}
-
-pub async fn signal(
-    State(app): State<Arc<App>>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Problem> {
-    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
-    let signal: Signal = read(&body)?;
-    let source = signal.source.or_else(|| Some(format!("api:{}", client.name)));
-    ask(&app, &headers, client, &run, Request::Signal(Signal { source, ..signal })).await
-}
-
-/// Goes on with what waits, at once.
-pub async fn resume(
-    State(app): State<Arc<App>>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Problem> {
-    let (run, client) = known(&app, &headers, &id, Role::Operator).await?;
-    let Why { reason } = read(&body)?;
-    ask(&app, &headers, client, &run, Request::Resume { by: format!("api:{}", client.name), reason }).await
-}
-
-async fn ask(
-    app: &App,
-    headers: &HeaderMap,
-    client: &ApiKey,
-    run: &Run,
-    request: Request,
-) -> Result<Response, Problem> {
-    let body = serde_json::to_vec(&request).expect("a request is JSON");
-    let placed = if run.kind == TRAIN {
-        ask_train(app, headers, client, run, &request, &body).await?
-    } else {
-        let key = key(headers, &client.name)?;
-        let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
-        let origin = Origin { source: Source::Api, key, hash };
-        app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?
-    };
-    let progress = app.orders.outcome(&placed).await.map_err(told(app))?;
-    let status = if progress == Progress::Done { StatusCode::OK } else { StatusCode::ACCEPTED };
-    let run = app.store.run(Some(&run.tenant_id), &run.id).await?;
-    let response = (status, Json(json!(run))).into_response();
-    Ok(failpoint::answer("api", response))
-}
-
-/// What is wanted of the run that a train is, is wanted of the train.
-async fn ask_train(
-    app: &App,
-    headers: &HeaderMap,
-    client: &ApiKey,
-    run: &Run,
-    request: &Request,
-    body: &[u8],
-) -> Result<Placed, Problem> {
-    let illegal =
-        |illegal: Illegal| refusal(&Refused { code: illegal.code().to_string(), detail: illegal.to_string() });
-    let waits_for_a_person = run.status == RunStatus::AwaitingApproval;
-    let (to, order) = match request {
-        Request::Cancel { .. } => (RunStatus::Cancelled, Order::Stop),
-        Request::Decide { decision: Decision::Approved, .. } => (RunStatus::Running, Order::Start),
-        Request::Decide { decision: Decision::Rejected, .. } => (RunStatus::Cancelled, Order::Stop),
-        Request::Resume { .. } if waits_for_a_person => (RunStatus::Running, Order::Start),
-        Request::Resume { .. } => (RunStatus::Running, Order::Retry),
-        Request::Signal(_) => {
-            return Err(Problem::conflict("a train hears from GitHub itself; it takes no other signals"));
-        }
-    };
-    let is_decision = matches!(request, Request::Decide { .. });
-    if is_decision && !waits_for_a_person && !run.status.is_terminal() {
-        return Err(illegal(Illegal::InvalidTransition { from: run.status, to }));
-    }
-    // To have a train look again that runs already is no transition.
-    if run.status != to || to.is_terminal() {
-        run.status.check(to).map_err(illegal)?;
-    }
-    let repo: RepoId = run.repo_id.parse().map_err(|_| Problem::not_found("the train's repository has no name"))?;
-    let pr = run.pr_id.parse().map(PrNumber::new).map_err(|_| Problem::not_found("the train has no pull request"))?;
-    let key = trains::for_run(app, headers, client, (&repo, pr), order, body).await?;
-    Ok(Placed { run: run.id.clone(), tenant: repo.tenant(), key, is_repeated: false, is_replayed: false })
+) -> Result<Json<Checkpoints>, Problem> {
+    let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
+    Ok(Json(Checkpoints { checkpoints: app.store.checkpoints(&run.tenant_id, &run.id).await? }))
 }

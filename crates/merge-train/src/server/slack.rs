@@ -27,6 +27,7 @@ use tokio_util::task::TaskTracker;
 
 use super::App;
 use super::body::Held;
+use super::openapi::Chatting;
 use super::problem::Problem;
 use crate::config;
 use crate::orders::Failed;
@@ -86,10 +87,36 @@ impl Slack {
     }
 }
 
+/// Takes a slash command of Slack
+#[utoipa::path(
+    post,
+    path = "/slack/commands",
+    operation_id = "slack_command",
+    tag = "senders",
+    params(
+        ("X-Slack-Request-Timestamp" = String, Header, description = "When Slack sent it, in seconds since 1970."),
+        ("X-Slack-Signature" = String, Header, description = "That Slack sent it: `v0=` and the HMAC of time and body."),
+    ),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded"),
+    responses((status = 200, description = "A message for whoever asked, or nothing.", body = Object), Chatting)
+)]
 pub async fn commands(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
     answered(take_command(&app, &headers, body).await)
 }
 
+/// Takes a button that somebody pressed in Slack
+#[utoipa::path(
+    post,
+    path = "/slack/interactions",
+    operation_id = "slack_interaction",
+    tag = "senders",
+    params(
+        ("X-Slack-Request-Timestamp" = String, Header, description = "When Slack sent it, in seconds since 1970."),
+        ("X-Slack-Signature" = String, Header, description = "That Slack sent it: `v0=` and the HMAC of time and body."),
+    ),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded"),
+    responses((status = 200, description = "A message for whoever asked, or nothing.", body = Object), Chatting)
+)]
 pub async fn interactions(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
     answered(take_interaction(&app, &headers, body).await)
 }

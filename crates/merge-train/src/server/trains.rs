@@ -1,54 +1,87 @@
 //! `/api/v1/repos/{owner}/{repo}/trains…`: the trains of a repository, and the orders to start and stop one.
 
-mod orders;
+pub mod orders;
 mod view;
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
-use merge_train_core::repo::RepoState;
-use serde_json::{Value, json};
+use merge_train_core::repo::{Progress, RepoState};
+use serde::Serialize;
 use store::Since;
+use utoipa::ToSchema;
 
 use super::App;
 use super::access::require;
+use super::address::{Named, Number, PullRequest, Repository};
+use super::openapi::ReadingOne;
 use super::page::{self, Wish};
 use super::problem::Problem;
 use crate::config::Role;
 use crate::driver;
 
-pub use orders::{Order, for_run, start, stop};
+pub use orders::{Order, for_run};
+use view::Train;
 
-/// All trains of the repository that are under way, or ended and wait for somebody, by number.
+/// A page of trains.
+#[derive(Serialize, ToSchema)]
+pub struct Trains {
+    trains: Vec<Train>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+    sync: Progress,
+}
+
+/// All trains of a repository that are under way, or ended and wait for somebody, by number
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos/{owner}/{repo}/trains",
+    operation_id = "list_trains",
+    tag = "trains",
+    params(
+        Repository,
+        ("cursor" = Option<String>, Query, nullable = false, pattern = "^[0-9]{1,19}$", description = "The `next_cursor` of the page before."),
+        ("limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200, description = "How many at most: 50 unless asked for otherwise."),
+    ),
+    responses((status = 200, description = "A page of them.", body = Trains), ReadingOne)
+)]
 pub async fn list(
     State(app): State<Arc<App>>,
-    Path((owner, name)): Path<(String, String)>,
+    Named(repository): Named<Repository>,
     query: Result<Query<Wish>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
-    let repo = repository(&owner, &name)?;
+) -> Result<Json<Trains>, Problem> {
+    let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
     let wish = page::wish(query)?;
     let state = known(&app, &repo).await?;
-    let read = |text: &str| text.parse().ok().map(PrNumber::new);
+    let read = |text: &str| page::number(text).map(PrNumber::new);
     let page = wish.page(state.active_trains().values(), read, |train| train.original_root_pr)?;
-    let trains: Vec<Value> = page.items.iter().map(|train| view::shown(&app.web_url, &repo, &state, train)).collect();
-    Ok(Json(json!({ "trains": trains, "next_cursor": page.next_cursor, "sync": state.progress() })))
+    let trains = page.items.iter().map(|train| view::shown(&app.web_url, &repo, &state, train)).collect();
+    Ok(Json(Trains { trains, next_cursor: page.next_cursor, sync: state.progress() }))
 }
 
-/// The train that has this pull request on board.
+/// The train that has a pull request on board
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos/{owner}/{repo}/trains/{pr}",
+    operation_id = "show_train",
+    tag = "trains",
+    params(Repository, Number),
+    responses((status = 200, description = "The train.", body = Train), ReadingOne)
+)]
 pub async fn show(
     State(app): State<Arc<App>>,
-    Path((owner, name, number)): Path<(String, String, String)>,
+    Named(PullRequest { repository, number }): Named<PullRequest>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
-    let repo = repository(&owner, &name)?;
+) -> Result<Json<Train>, Problem> {
+    let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
-    let pr = pull_request(&number)?;
+    let pr = number.id()?;
     let state = known(&app, &repo).await?;
     let train = state.train_of(pr).and_then(|root| state.active_trains().get(&root));
     let train = train.ok_or_else(|| no_train(&repo, pr))?;
@@ -58,18 +91,6 @@ pub async fn show(
 fn no_train(repo: &RepoId, pr: PrNumber) -> Problem {
     let detail = format!("no train of {repo} has pull request #{pr} on board; trains that have landed are gone");
     Problem::new(axum::http::StatusCode::NOT_FOUND, "NO_SUCH_TRAIN", detail)
-}
-
-fn repository(owner: &str, name: &str) -> Result<RepoId, Problem> {
-    RepoId::new(owner, name).map_err(|error| Problem::bad_request(error.to_string()))
-}
-
-fn pull_request(text: &str) -> Result<PrNumber, Problem> {
-    let number = text.parse().ok().filter(|number| *number > 0 && text.bytes().all(|byte| byte.is_ascii_digit()));
-    number.map(PrNumber::new).ok_or_else(|| {
-        let text: String = text.chars().take(40).collect();
-        Problem::bad_request(format!("{text:?} is no number of a pull request; write it without the #, such as 12"))
-    })
 }
 
 /// The durable state of a repository, if there is any.

@@ -16,7 +16,8 @@ use store::{Admission, Arrival, Priority, Route};
 
 use super::App;
 use super::body::Held;
-use super::idempotency;
+use super::idempotency::{self, Accepted};
+use super::openapi::Delivering;
 use super::problem::Problem;
 use crate::driver::Urgency;
 use crate::telemetry::metrics::{ACK, WEBHOOKS};
@@ -25,6 +26,23 @@ use crate::{clock, failpoint};
 /// Bodies beyond this are looked at beside the threads that serve everybody.
 const LARGE: usize = 256 << 10;
 
+/// Takes in what GitHub tells
+#[utoipa::path(
+    post,
+    path = "/webhook",
+    operation_id = "receive_webhook",
+    tag = "senders",
+    params(
+        ("X-GitHub-Event" = String, Header, pattern = "^[a-z_]{1,100}$", example = "pull_request", description = "What it is about."),
+        ("X-GitHub-Delivery" = String, Header, pattern = "^[A-Za-z0-9._-]{1,128}$", description = "The id of the delivery."),
+        ("X-Hub-Signature-256" = String, Header, description = "That GitHub sent it: `sha256=` and the HMAC of the body."),
+    ),
+    request_body(content(
+        (Object = "application/json"),
+        (Object = "application/x-www-form-urlencoded"),
+    )),
+    responses((status = 202, description = "It is durable.", body = Accepted), Delivering)
+)]
 pub async fn receive(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
     let began = Instant::now();
     let event = headers.get("x-github-event").and_then(|value| value.to_str().ok()).unwrap_or("");

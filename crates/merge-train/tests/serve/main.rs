@@ -7,6 +7,7 @@ mod doctor;
 mod idempotency;
 mod kill;
 mod native;
+mod openapi;
 mod outage;
 mod plan;
 mod run_crowds;

@@ -59,6 +59,18 @@ pub fn path_with_current_git(dir: &Path) -> OsString {
     std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).expect("a PATH")
 }
 
+/// A program of a client that `scripts/setup` has installed.
+pub fn client(program: &str) -> PathBuf {
+    let from = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = from("MERGE_TRAIN_CACHE").unwrap_or_else(|| {
+        let caches = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
+        caches.expect("HOME is set").join("merge-train")
+    });
+    let program = cache.join("clients").join(program);
+    assert!(program.exists(), "{} is not there; `make test` and `scripts/setup` install it", program.display());
+    program
+}
+
 pub fn http() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client")
 }

@@ -6,17 +6,22 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
+use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
 use merge_train_core::repo::TRAIN;
 use merge_train_core::run::Run;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use store::{Since, StoredEvent};
+use utoipa::ToSchema;
 
 use super::super::App;
+use super::super::address::{Named, OneRun};
+use super::super::openapi::ReadingOne;
 use super::super::page::{self, Wish};
 use super::super::problem::Problem;
 use super::known;
@@ -27,29 +32,76 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How much of a repository's log is read at once.
 const PAGE: usize = 500;
 
-/// What happened to a run, the oldest first.
-pub async fn list(
-    State(app): State<Arc<App>>,
-    Path(id): Path<String>,
-    query: Result<Query<Wish>, QueryRejection>,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Problem> {
-    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
-    let wish = page::wish(query)?;
-    let events = happened(&app, &run).await?;
-    let page = wish.page(events, |text| text.parse::<u64>().ok(), |event| event.seq)?;
-    let events: Vec<Value> = page.items.iter().map(shown).collect();
-    Ok(Json(json!({ "events": events, "next_cursor": page.next_cursor })))
+/// A page of what happened to a run.
+#[derive(Serialize, ToSchema)]
+pub struct Events {
+    events: Vec<Happened>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
 }
 
-/// What happens to a run, as it happens, until it ends: server-sent events. Whoever was cut off says in `Last-Event-ID` what it
-/// heard last.
+/// Something that happened to a run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunEvent)]
+struct Happened {
+    /// Its place in the log.
+    seq: u64,
+    ts: Timestamp,
+    /// What happened: its `type`, and what belongs to that.
+    #[serde(flatten)]
+    data: Map<String, Value>,
+}
+
+/// What happened to a run, the oldest first
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}/events",
+    operation_id = "list_events",
+    tag = "runs",
+    params(
+        OneRun,
+        ("cursor" = Option<String>, Query, nullable = false, pattern = "^[0-9]{1,19}$", description = "The `next_cursor` of the page before."),
+        ("limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200, description = "How many at most: 50 unless asked for otherwise."),
+    ),
+    responses((status = 200, description = "A page of it.", body = Events), ReadingOne)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    query: Result<Query<Wish>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Events>, Problem> {
+    let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
+    let wish = page::wish(query)?;
+    let events = happened(&app, &run).await?;
+    let page = wish.page(events, page::number, |event| event.seq)?;
+    let events = page.items.iter().map(shown).collect();
+    Ok(Json(Events { events, next_cursor: page.next_cursor }))
+}
+
+/// What happens to a run, as it happens, until it ends
+///
+/// Each event has its `seq` as id, its `type` as name and itself as data; after them comes the run as it is then, by the name of `run`.
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}/watch",
+    operation_id = "watch_run",
+    tag = "runs",
+    params(
+        OneRun,
+        ("Last-Event-ID" = Option<String>, Header, nullable = false, example = "3", description = "What was heard last, of whoever was cut off."),
+    ),
+    responses(
+        (status = 200, description = "Server-sent events.", body = String, content_type = "text/event-stream"),
+        ReadingOne,
+    )
+)]
 pub async fn watch(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Named(one): Named<OneRun>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let (run, _) = known(&app, &headers, &id, Role::Viewer).await?;
+    let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
     let heard = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
     let watching = Watching { app, run, heard, is_over: false };
     let batches = stream::unfold(watching, |mut watching| async move {
@@ -101,16 +153,12 @@ impl Watching {
 
 fn sent(event: &StoredEvent) -> Option<Event> {
     let data = shown(event);
-    let kind = data["type"].as_str().unwrap_or("event").to_owned();
+    let kind = data.data.get("type").and_then(Value::as_str).unwrap_or("event").to_owned();
     Event::default().id(event.seq.to_string()).event(kind).json_data(data).ok()
 }
 
-fn shown(event: &StoredEvent) -> Value {
-    let mut shown = json!({ "seq": event.seq, "ts": event.ts });
-    if let (Some(shown), Ok(Value::Object(data))) = (shown.as_object_mut(), serde_json::from_str(&event.data)) {
-        shown.extend(data);
-    }
-    shown
+fn shown(event: &StoredEvent) -> Happened {
+    Happened { seq: event.seq, ts: event.ts, data: serde_json::from_str(&event.data).unwrap_or_default() }
 }
 
 async fn happened(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Problem> {

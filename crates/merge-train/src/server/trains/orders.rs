@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
@@ -12,13 +12,16 @@ use merge_train_core::repo::{PrState, RepoState, Request};
 use serde_json::Map;
 use store::Priority;
 
-use super::{known, pull_request, repository};
+use super::known;
 use crate::config::{ApiKey, Role};
 use crate::driver::Urgency;
 use crate::server::App;
 use crate::server::access::require;
+use crate::server::address::{Named, Number, PullRequest, Repository};
+use crate::server::idempotency::Accepted;
+use crate::server::openapi::Ordering;
 use crate::server::problem::Problem;
-use crate::server::requests::{self, Asked};
+use crate::server::requests::{self, Asked, Identity, NoParameters};
 
 /// An order that somebody may give for a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,20 +42,54 @@ impl Order {
     }
 }
 
-/// Starts the train of a stack, as `@merge-train start` on its root does.
+/// Starts the train of a stack, as `@merge-train start` on its root does
+#[utoipa::path(
+    post,
+    path = "/api/v1/repos/{owner}/{repo}/trains/{pr}/start",
+    operation_id = "start_train",
+    tag = "trains",
+    params(Repository, Number, Identity),
+    request_body = Option<NoParameters>,
+    responses(
+        (
+            status = 202,
+            description = "The repository's worker decides on it.",
+            body = Accepted,
+            headers(("Location" = String, description = "Where to see what comes of it."))
+        ),
+        Ordering,
+    )
+)]
 pub async fn start(
     State(app): State<Arc<App>>,
-    Path(path): Path<(String, String, String)>,
+    Named(path): Named<PullRequest>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     give(&app, Order::Start, &path, &headers, body).await
 }
 
-/// Stops the train that has the pull request on board, before anything else that waits.
+/// Stops the train that has a pull request on board, before anything else that waits
+#[utoipa::path(
+    post,
+    path = "/api/v1/repos/{owner}/{repo}/trains/{pr}/stop",
+    operation_id = "stop_train",
+    tag = "trains",
+    params(Repository, Number, Identity),
+    request_body = Option<NoParameters>,
+    responses(
+        (
+            status = 202,
+            description = "The repository's worker decides on it.",
+            body = Accepted,
+            headers(("Location" = String, description = "Where to see what comes of it."))
+        ),
+        Ordering,
+    )
+)]
 pub async fn stop(
     State(app): State<Arc<App>>,
-    Path(path): Path<(String, String, String)>,
+    Named(path): Named<PullRequest>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -80,13 +117,13 @@ pub async fn for_run(
 async fn give(
     app: &App,
     order: Order,
-    (owner, name, number): &(String, String, String),
+    PullRequest { repository, number }: &PullRequest,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let repo = repository(owner, name)?;
+    let repo = repository.id()?;
     let client = require(&app.api_keys, headers, Role::Operator, &repo.tenant())?;
-    let pr = pull_request(number)?;
+    let pr = number.id()?;
     let held = app.budget.read(headers, body).await?;
     requests::no_parameters(&held.bytes)?;
     let (request, priority, urgency) = order.of(pr);

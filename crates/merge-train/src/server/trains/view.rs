@@ -1,48 +1,90 @@
 //! A train as the API shows it.
 
-use merge_train_core::ids::{PrNumber, RepoId};
+use jiff::Timestamp;
+use merge_train_core::ids::{BranchName, PrNumber, RepoId, RunId, Sha};
 use merge_train_core::repo::RepoState;
-use merge_train_core::train::TrainRecord;
-use merge_train_core::train::status::{Row, Standing};
-use serde_json::{Value, json};
+use merge_train_core::run::RunStatus;
+use merge_train_core::train::status::{self, Row, Why};
+use merge_train_core::train::{TrainError, TrainRecord, TrainState};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 /// A train, what it waits for and how far each of its pull requests is.
-pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecord) -> Value {
-    let root = train.original_root_pr;
-    let view = state.train_view(root);
-    let stack: Vec<Value> = view.iter().flat_map(|view| &view.stack).map(row).collect();
-    let page = |pr: PrNumber| format!("{web_url}/{repo}/pull/{pr}");
-    json!({
-        "repo": repo,
-        "root": root,
-        "url": page(root),
-        "state": train.state,
-        "run_id": state.run_id_of(train, repo),
-        "run_state": train.state.as_run(),
-        "current_pr": train.current_pr,
-        "phase": train.cascade_phase.name(),
-        "started_at": train.started_at,
-        "stopped_at": train.stopped_at,
-        "why": state.why(root),
-        "error": train.error,
-        "stack": stack,
-        "status_comment_url": train.status_comment_id.map(|comment| format!("{}#issuecomment-{comment}", page(root))),
-        "record": train,
-    })
+#[derive(Serialize, ToSchema)]
+pub struct Train {
+    repo: RepoId,
+    /// Where it began: its name.
+    root: PrNumber,
+    /// The page of its root at GitHub.
+    url: String,
+    state: TrainState,
+    /// The run that it is, as long as that has not ended.
+    run_id: Option<RunId>,
+    run_state: RunStatus,
+    /// What it works on now.
+    current_pr: PrNumber,
+    phase: &'static str,
+    started_at: Timestamp,
+    stopped_at: Option<Timestamp>,
+    why: Option<Why>,
+    error: Option<TrainError>,
+    stack: Vec<Car>,
+    status_comment_url: Option<String>,
+    /// The same as in the status comment.
+    #[schema(value_type = Object)]
+    record: TrainRecord,
 }
 
-fn row(row: &Row) -> Value {
+/// A pull request of a train.
+#[derive(Serialize, ToSchema)]
+struct Car {
+    pr: PrNumber,
+    branch: BranchName,
+    /// The pull request it was stacked on; none for the root.
+    predecessor: Option<PrNumber>,
+    standing: Standing,
+    merge_commit: Option<Sha>,
+}
+
+/// What became of a pull request so far.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Standing {
+    Open,
+    Draft,
+    Landed,
+    Closed,
+}
+
+pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecord) -> Train {
+    let root = train.original_root_pr;
+    let view = state.train_view(root);
+    let page = |pr: PrNumber| format!("{web_url}/{repo}/pull/{pr}");
+    Train {
+        repo: repo.clone(),
+        root,
+        url: page(root),
+        state: train.state,
+        run_id: state.run_id_of(train, repo),
+        run_state: train.state.as_run(),
+        current_pr: train.current_pr,
+        phase: train.cascade_phase.name(),
+        started_at: train.started_at,
+        stopped_at: train.stopped_at,
+        why: state.why(root),
+        error: train.error.clone(),
+        stack: view.iter().flat_map(|view| &view.stack).map(car).collect(),
+        status_comment_url: train.status_comment_id.map(|comment| format!("{}#issuecomment-{comment}", page(root))),
+        record: train.clone(),
+    }
+}
+
+fn car(row: &Row) -> Car {
     let (standing, merge_commit) = match &row.standing {
-        Standing::Open => ("open", None),
-        Standing::Draft => ("draft", None),
-        Standing::Landed(commit) => ("landed", commit.as_ref()),
-        Standing::Closed => ("closed", None),
+        status::Standing::Open => (Standing::Open, None),
+        status::Standing::Draft => (Standing::Draft, None),
+        status::Standing::Landed(commit) => (Standing::Landed, commit.clone()),
+        status::Standing::Closed => (Standing::Closed, None),
     };
-    json!({
-        "pr": row.pr,
-        "branch": row.branch,
-        "predecessor": row.predecessor,
-        "standing": standing,
-        "merge_commit": merge_commit,
-    })
+    Car { pr: row.pr, branch: row.branch.clone(), predecessor: row.predecessor, standing, merge_commit }
 }

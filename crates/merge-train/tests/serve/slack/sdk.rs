@@ -1,6 +1,6 @@
 //! Slack's own library signs what is sent, and reads what is said.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -8,24 +8,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use super::town::{OPERATOR, SECRET, Town, gate, now, send_signed, workflow};
-use crate::support::PATIENCE;
-
-/// The Python that `scripts/setup` has installed Slack's library for.
-fn python() -> PathBuf {
-    let from = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = from("MERGE_TRAIN_CACHE").unwrap_or_else(|| {
-        let caches = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
-        caches.expect("HOME is set").join("merge-train")
-    });
-    let python = cache.join("clients/slack_sdk/bin/python");
-    assert!(python.exists(), "{} is not there; `make test` and `scripts/setup` install it", python.display());
-    python
-}
+use crate::support::{PATIENCE, client};
 
 /// Runs the script, and gives what it printed; it must succeed.
 async fn script(words: &[&str], input: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/slack_sdk/slack.py");
-    let mut command = Command::new(python());
+    let mut command = Command::new(client("slack_sdk/bin/python"));
     command.arg(script).args(words).env("PYTHONDONTWRITEBYTECODE", "1").kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
