@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := help
-.PHONY: help setup test storm matrix lint fmt demo bench
+.PHONY: help setup test storm matrix lint fmt demo bench bench-runs
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,3 +43,8 @@ demo: ## Start a GitHub with a stack of pull requests and a daemon to land it, a
 bench: ## Measure.
 	@scripts/setup build
 	$(CARGO) bench --workspace
+
+bench-runs: ## Measure durable runs per second, beside DBOS.
+	@scripts/setup bench
+	$(CARGO) build --release --package merge-train
+	scripts/with-postgres benches/runs.py

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Durable runs of three steps per second: merge-train and DBOS, on SQLite and on PostgreSQL, in one go.
 
-    scripts/with-postgres benches/runs.py [--count N] [--program PATH]
+    make bench-runs, or: scripts/with-postgres benches/runs.py [--count N] [--rounds N] [--program PATH]
 
 Both do the same: a workflow of three steps that do nothing, each step's outcome durable before the next begins, so many
 workflows under way at once. Each round measures all four; what is printed is the median of the rounds, and the ratios.
@@ -27,17 +27,23 @@ def of_merge_train(program, count, url):
     return json.loads(told.strip().splitlines()[-1])["runs_per_second"]
 
 
+def python_with_dbos():
+    cache = os.environ.get("MERGE_TRAIN_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "merge-train")
+    return os.path.join(cache, "clients", "dbos", "bin", "python")
+
+
 def of_dbos(count, url):
     """In a process of its own: DBOS is one for each process."""
     told = subprocess.run(
-        [sys.executable, __file__, "--dbos", url, "--count", str(count)],
+        [python_with_dbos(), __file__, "--dbos", url, "--count", str(count)],
         check=True, capture_output=True, text=True,
     ).stdout
     return json.loads(told.strip().splitlines()[-1])["runs_per_second"]
 
 
 def dbos_itself(count, url):
-    from dbos import DBOS, DBOSConfig, Queue  # noqa: F401
+    from dbos import DBOS, DBOSConfig
 
     config: DBOSConfig = {"name": "bench", "system_database_url": url, "log_level": "ERROR"}
     DBOS(config=config)

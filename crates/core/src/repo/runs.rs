@@ -11,7 +11,7 @@ use super::state::{PrState, RepoState};
 use crate::ids::{PrNumber, RepoId, RunId};
 use crate::run::{
     Approval, Cancellation, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
-    TransitionContext, Trigger, TriggerSource,
+    TransitionContext, Trigger,
 };
 use crate::train::detail::{Detail, RunMark};
 use crate::train::{TrainRecord, TrainState};
@@ -98,7 +98,7 @@ impl RepoState {
     fn mark_of(&self, train: &TrainRecord) -> RunMark {
         let mark = self.details.get(&train.original_root_pr).and_then(|detail| detail.run.clone());
         // A train of a version that knew no runs.
-        mark.unwrap_or(RunMark { since: train.started_at, seq: 0, source: TriggerSource::Webhook })
+        mark.unwrap_or(RunMark { moved_at: train.started_at, ..RunMark::new(train.started_at, 0) })
     }
 
     fn run_of(&self, train: &TrainRecord, repo: &RepoId, now: Timestamp) -> Run {
@@ -123,7 +123,7 @@ impl RepoState {
             error: train.error.as_ref().map(|error| error.message.clone()),
             cancellation: None,
             compensation_log: Vec::new(),
-            last_transition: Some(context(&id, train, detail, now)),
+            last_transition: Some(context(&id, train, detail, mark.moved_at)),
             resumed_from: None,
             resume_count: 0,
             created_at: mark.since,
@@ -186,8 +186,8 @@ fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
 }
 
 /// Why the run is in the state that it is in.
-fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, now: Timestamp) -> TransitionContext {
-    let base = TransitionContext { run_id: Some(run.clone()), timestamp: Some(now), ..TransitionContext::default() };
+fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, moved_at: Timestamp) -> TransitionContext {
+    let base = TransitionContext { run_id: Some(run.clone()), timestamp: Some(moved_at), ..TransitionContext::default() };
     match train.state {
         TrainState::WaitingCi => {
             let why = detail.and_then(|detail| detail.why.as_ref());

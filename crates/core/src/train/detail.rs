@@ -10,7 +10,7 @@ use super::work::{Push, PushKind, Tidying};
 use super::{CascadePhase, TrainRecord, TrainState, Trains};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
 use crate::repo::{Event, PushDetail};
-use crate::run::TriggerSource;
+use crate::run::{RunStatus, TriggerSource};
 
 /// Beside the record of one train; what outlives the record is what is left to do for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -80,6 +80,15 @@ pub struct RunMark {
     /// The `recovery_seq` that it began with: it is never the same twice.
     pub seq: u64,
     pub source: TriggerSource,
+    /// Its state, and since when it is in it.
+    pub status: RunStatus,
+    pub moved_at: Timestamp,
+}
+
+impl RunMark {
+    pub fn new(since: Timestamp, seq: u64) -> Self {
+        Self { since, seq, source: TriggerSource::Webhook, status: RunStatus::Running, moved_at: since }
+    }
 }
 
 /// What the status comment shows.
@@ -175,9 +184,12 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
         }
     }
     details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
-    for (root, detail) in details.iter_mut().filter(|(_, detail)| detail.run.is_some()) {
-        if trains.get(root).is_none_or(|train| train.state.as_run().is_terminal()) {
-            detail.run = None;
+    for (root, detail) in details.iter_mut() {
+        let status = trains.get(root).map(|train| train.state.as_run()).filter(|status| !status.is_terminal());
+        match (&mut detail.run, status) {
+            (Some(run), Some(status)) if run.status != status => (run.status, run.moved_at) = (status, ts),
+            (Some(_), Some(_)) | (None, _) => {}
+            (Some(_), None) => detail.run = None,
         }
     }
 }
@@ -363,7 +375,7 @@ fn begin(details: &mut Details, trains: &Trains, root: PrNumber, ts: Timestamp) 
     let before = details.remove(&root).unwrap_or_default();
     let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
     let seq = trains.get(&root).map(|train| train.recovery_seq).unwrap_or_default();
-    let run = before.run.or(Some(RunMark { since: ts, seq, source: TriggerSource::Webhook }));
+    let run = before.run.or(Some(RunMark::new(ts, seq)));
     details.insert(root, Detail { status, run, ..Detail::default() });
 }
 
@@ -375,8 +387,7 @@ fn recover(details: &mut Details, record: &TrainRecord, comment: CommentId, land
     let intent = is_squashing.then_some(Intent { what: squash, doubted: true });
     let root = record.original_root_pr;
     let before = details.remove(&root).and_then(|before| before.run);
-    let new = RunMark { since: ts, seq: record.recovery_seq, source: TriggerSource::Webhook };
-    let run = before.or(Some(new));
+    let run = before.or(Some(RunMark::new(ts, record.recovery_seq)));
     details.insert(root, Detail { intent, run, landed: landed.to_vec(), status, ..Detail::default() });
 }
 

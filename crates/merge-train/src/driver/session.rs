@@ -256,9 +256,14 @@ impl<'a> Session<'a> {
     /// A sign of life of each train, for all to see.
     async fn heartbeat(&mut self) -> store::Result<()> {
         let now = self.now();
-        let mut runs = self.state.open_runs(&self.repo, now);
-        runs.values_mut().for_each(|run| self.address(run));
-        let rows: Vec<Row> = runs.into_values().map(|run| Row::Run(Box::new(run))).collect();
+        let mut rows = Vec::new();
+        for (id, mut run) in self.state.open_runs(&self.repo, now) {
+            self.address(&mut run);
+            // Nothing else has changed of one that is known.
+            let known = self.shared.store.run(Some(&run.tenant_id), &id).await?;
+            let known = known.filter(|known| known.status == run.status).unwrap_or(run);
+            rows.push(Row::Run(Box::new(Run { last_heartbeat_at: Some(now), ..known })));
+        }
         if rows.is_empty() {
             return Ok(());
         }
