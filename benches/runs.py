@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 
 def of_merge_train(program, count, url):
@@ -68,10 +68,11 @@ def dbos_itself(count, url):
 
 
 def database(server, name):
-    """A new database on a server; its address."""
+    """A new database on a server; its address, as each of the two reads it."""
     parts = urlsplit(server)
     subprocess.run(["psql", "-q", server, "-c", f"CREATE DATABASE {name}"], check=True)
-    return urlunsplit(parts._replace(path=f"/{name}"))
+    place = f"//{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
+    return f"postgres:{place}", f"postgresql+psycopg:{place}"
 
 
 def main():
@@ -89,12 +90,11 @@ def main():
     rates = {"merge-train, SQLite": [], "DBOS, SQLite": [], "merge-train, PostgreSQL": [], "DBOS, PostgreSQL": []}
     for number in range(given.rounds):
         with tempfile.TemporaryDirectory() as folder:
-            name = f"bench_{os.getpid()}_{number}"
+            ours, theirs = database(server, f"bench_{os.getpid()}_{number}"), database(server, f"dbos_{os.getpid()}_{number}")
             rates["merge-train, SQLite"].append(of_merge_train(given.program, given.count, None))
             rates["DBOS, SQLite"].append(of_dbos(given.count, f"sqlite:///{folder}/dbos.sqlite"))
-            rates["merge-train, PostgreSQL"].append(
-                of_merge_train(given.program, given.count, database(server, name + "_train")))
-            rates["DBOS, PostgreSQL"].append(of_dbos(given.count, database(server, name + "_dbos")))
+            rates["merge-train, PostgreSQL"].append(of_merge_train(given.program, given.count, ours[0]))
+            rates["DBOS, PostgreSQL"].append(of_dbos(given.count, theirs[1]))
     medians = {name: statistics.median(all_of_it) for name, all_of_it in rates.items()}
     for name, rate in medians.items():
         print(f"{name:26} {rate:9.0f} runs/s   ({', '.join(f'{it:.0f}' for it in rates[name])})")
