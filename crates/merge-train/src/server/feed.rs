@@ -28,7 +28,8 @@ const WATCHED: usize = 200;
 
 /// What becomes of all runs, as it happens
 ///
-/// Each run that is new or has changed, whole, as an event by the name of `run`; the first that are told are those that there are.
+/// Each run that is new or has changed, whole, as an event by the name of `run`; the first that are told are those that
+/// there are.
 #[utoipa::path(
     get,
     path = "/api/v1/events",

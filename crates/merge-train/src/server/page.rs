@@ -3,6 +3,7 @@
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::problem::Problem;
 
@@ -18,6 +19,19 @@ const MOST_DIGITS: usize = 19;
 pub struct Wish {
     /// The `next_cursor` of the page before; the first page has none.
     cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Which page of a list whose cursors are numbers.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "it is described here and read as a `Wish`")]
+pub struct Numbered {
+    /// The `next_cursor` of the page before.
+    #[param(nullable = false, pattern = "^[0-9]{1,19}$")]
+    cursor: Option<String>,
+    /// How many at most: 50 unless asked for otherwise.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
 

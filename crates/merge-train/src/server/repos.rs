@@ -66,7 +66,10 @@ struct Repo {
     tag = "repositories",
     params(
         ("cursor" = Option<RepoId>, Query, nullable = false, description = "The `next_cursor` of the page before."),
-        ("limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200, description = "How many at most: 50 unless asked for otherwise."),
+        (
+            "limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200,
+            description = "How many at most: 50 unless asked for otherwise."
+        ),
     ),
     responses((status = 200, description = "A page of them.", body = Repos), Reading)
 )]

@@ -58,13 +58,14 @@ pub struct Wanted {
     tenant: Option<TenantId>,
 }
 
+/// A number of JSON is whole if it has no fraction, also where it is written with a point.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PrNumber>, D::Error> {
-    let number = Option::<u64>::deserialize(deserializer)?;
-    match number {
-        Some(number) if !(1..=LARGEST_NUMBER).contains(&number) => {
-            Err(serde::de::Error::custom("pr is not the number of a pull request"))
+    match Option::<f64>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(number) if number.fract() == 0.0 && (1.0..=LARGEST_NUMBER as f64).contains(&number) => {
+            Ok(Some(PrNumber::new(number as u64)))
         }
-        number => Ok(number.map(PrNumber::new)),
+        Some(number) => Err(serde::de::Error::custom(format!("{number} is no number of a pull request"))),
     }
 }
 
@@ -86,7 +87,10 @@ pub struct Coming {
     tag = "runs",
     params(
         Identity,
-        ("X-Merge-Train-Client" = Option<String>, Header, nullable = false, example = "cli", description = "`cli` or `ui`, where a person typed it; all else is a program."),
+        (
+            "X-Merge-Train-Client" = Option<String>, Header, nullable = false, example = "cli",
+            description = "`cli` or `ui`, where a person typed it; all else is a program."
+        ),
     ),
     request_body = Wanted,
     responses(

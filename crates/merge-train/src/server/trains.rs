@@ -19,7 +19,7 @@ use super::App;
 use super::access::require;
 use super::address::{Named, Number, PullRequest, Repository};
 use super::openapi::ReadingOne;
-use super::page::{self, Wish};
+use super::page::{self, Numbered, Wish};
 use super::problem::Problem;
 use crate::config::Role;
 use crate::driver;
@@ -42,11 +42,7 @@ pub struct Trains {
     path = "/api/v1/repos/{owner}/{repo}/trains",
     operation_id = "list_trains",
     tag = "trains",
-    params(
-        Repository,
-        ("cursor" = Option<String>, Query, nullable = false, pattern = "^[0-9]{1,19}$", description = "The `next_cursor` of the page before."),
-        ("limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200, description = "How many at most: 50 unless asked for otherwise."),
-    ),
+    params(Repository, Numbered),
     responses((status = 200, description = "A page of them.", body = Trains), ReadingOne)
 )]
 pub async fn list(

@@ -33,7 +33,10 @@ const LARGE: usize = 256 << 10;
     operation_id = "receive_webhook",
     tag = "senders",
     params(
-        ("X-GitHub-Event" = String, Header, pattern = "^[a-z_]{1,100}$", example = "pull_request", description = "What it is about."),
+        (
+            "X-GitHub-Event" = String, Header, pattern = "^[a-z_]{1,100}$", example = "pull_request",
+            description = "What it is about."
+        ),
         ("X-GitHub-Delivery" = String, Header, pattern = "^[A-Za-z0-9._-]{1,128}$", description = "The id of the delivery."),
         ("X-Hub-Signature-256" = String, Header, description = "That GitHub sent it: `sha256=` and the HMAC of the body."),
     ),

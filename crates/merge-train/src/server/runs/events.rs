@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 use super::super::App;
 use super::super::address::{Named, OneRun};
 use super::super::openapi::ReadingOne;
-use super::super::page::{self, Wish};
+use super::super::page::{self, Numbered, Wish};
 use super::super::problem::Problem;
 use super::known;
 use crate::config::Role;
@@ -58,11 +58,7 @@ struct Happened {
     path = "/api/v1/runs/{id}/events",
     operation_id = "list_events",
     tag = "runs",
-    params(
-        OneRun,
-        ("cursor" = Option<String>, Query, nullable = false, pattern = "^[0-9]{1,19}$", description = "The `next_cursor` of the page before."),
-        ("limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200, description = "How many at most: 50 unless asked for otherwise."),
-    ),
+    params(OneRun, Numbered),
     responses((status = 200, description = "A page of it.", body = Events), ReadingOne)
 )]
 pub async fn list(
@@ -81,7 +77,8 @@ pub async fn list(
 
 /// What happens to a run, as it happens, until it ends
 ///
-/// Each event has its `seq` as id, its `type` as name and itself as data; after them comes the run as it is then, by the name of `run`.
+/// Each event has its `seq` as id, its `type` as name and itself as data; after them comes the run as it is then, by the
+/// name of `run`.
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{id}/watch",
@@ -89,7 +86,10 @@ pub async fn list(
     tag = "runs",
     params(
         OneRun,
-        ("Last-Event-ID" = Option<String>, Header, nullable = false, example = "3", description = "What was heard last, of whoever was cut off."),
+        (
+            "Last-Event-ID" = Option<String>, Header, nullable = false, example = "3",
+            description = "What was heard last, of whoever was cut off."
+        ),
     ),
     responses(
         (status = 200, description = "Server-sent events.", body = String, content_type = "text/event-stream"),
