@@ -261,8 +261,7 @@ impl PartialSchema for RepoId {
     fn schema() -> RefOr<Schema> {
         // A name of its own may begin with dots, but not be nothing else.
         let owner = r"[A-Za-z0-9_\[\]-][A-Za-z0-9._\[\]-]{0,99}";
-        let name =
-            r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}|\.\.[A-Za-z0-9._-]{1,98}";
+        let name = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,98}|\.\.[A-Za-z0-9._-]{1,98}";
         ObjectBuilder::new()
             .schema_type(Type::String)
             .description(Some("A repository: `owner/name`."))
