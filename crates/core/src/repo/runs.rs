@@ -187,7 +187,8 @@ fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
 
 /// Why the run is in the state that it is in.
 fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, moved_at: Timestamp) -> TransitionContext {
-    let base = TransitionContext { run_id: Some(run.clone()), timestamp: Some(moved_at), ..TransitionContext::default() };
+    let base =
+        TransitionContext { run_id: Some(run.clone()), timestamp: Some(moved_at), ..TransitionContext::default() };
     match train.state {
         TrainState::WaitingCi => {
             let why = detail.and_then(|detail| detail.why.as_ref());
