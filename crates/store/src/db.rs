@@ -8,7 +8,7 @@ mod record;
 use jiff::Timestamp;
 use sqlx::{PgConnection, SqliteConnection};
 
-pub use query::{Query, sql};
+pub use query::{Query, Script, ask, sql};
 pub use record::{Record, corrupt};
 
 /// A connection, within a transaction.

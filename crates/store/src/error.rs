@@ -23,6 +23,10 @@ pub enum Error {
     #[error("stream {stream} belongs to {owner} until {until}")]
     Held { stream: StreamId, owner: String, until: Timestamp },
 
+    /// Nobody has asked for it, or all of it is forgotten.
+    #[error("there is no stream {stream}, and nothing waits for it")]
+    Unknown { stream: StreamId },
+
     /// Drop the result: somebody else finished the request, or is about to.
     #[error("the lock on {key} was lost")]
     LockLost { key: Key },
@@ -106,12 +110,13 @@ impl Error {
 
     /// Whether the call itself was turned down, the database being well.
     pub(crate) fn is_refusal(&self) -> bool {
-        use Error::{Exists, Expired, Fenced, Held, LockLost, OutOfOrder, RunEnded};
+        use Error::{Exists, Expired, Fenced, Held, LockLost, OutOfOrder, RunEnded, Unknown};
         matches!(
             self,
             Fenced { .. }
                 | OutOfOrder { .. }
                 | Held { .. }
+                | Unknown { .. }
                 | LockLost { .. }
                 | Expired { .. }
                 | RunEnded { .. }

@@ -111,6 +111,14 @@ pub struct TakeLimit {
     pub bytes: usize,
 }
 
+impl TakeLimit {
+    /// Whether more may wait than was handed out.
+    pub fn is_reached_by(&self, entries: &[Entry]) -> bool {
+        let bytes: usize = entries.iter().map(|entry| entry.body.len()).sum();
+        entries.len() >= self.entries || bytes > self.bytes / 2
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Completed { response: Value, run_id: Option<RunId> },

@@ -68,14 +68,15 @@ pub trait Store: Send + Sync + 'static {
 
     // ── Streams ──
 
-    /// Makes the caller the stream's owner, under a new epoch, unless somebody else's lease runs: `Error::Held`.
+    /// Makes the caller the stream's owner, under a new epoch, unless somebody else's lease runs: `Error::Held`. A stream
+    /// that never was is made; without a tenant only if something waits for it: else `Error::Unknown`.
     async fn acquire(&self, request: LeaseRequest) -> Result<Lease>;
 
     /// Makes the lease run from now on again, and the locks on what its owner has in hand.
     async fn renew(&self, lease: &Lease, now: Timestamp) -> Result<()>;
 
-    /// Ends the lease at once. What its owner had in hand waits for the next one.
-    /// Lets go of a stream, until something comes in for it or `wake_at` is over.
+    /// Lets go of a stream at once, until something comes in for it or `wake_at` is over. What its owner had in hand waits
+    /// for the next one.
     async fn release(&self, lease: &Lease, wake_at: Option<Timestamp>) -> Result<()>;
 
     /// A snapshot and the events after it. A stream that never was is empty.

@@ -27,7 +27,8 @@ impl fmt::Display for Owner {
 #[derive(Debug, Clone)]
 pub struct LeaseRequest {
     pub stream: StreamId,
-    pub tenant: TenantId,
+    /// Whose it is to be if there is none of that name yet; none: it is whoever's entries wait for it.
+    pub tenant: Option<TenantId>,
     pub owner: Owner,
     pub ttl: Duration,
     pub now: Timestamp,
@@ -39,7 +40,16 @@ pub struct Lease {
     pub stream: StreamId,
     pub owner: Owner,
     pub epoch: u64,
+    /// What the first event under it gets.
+    pub next_seq: u64,
     pub ttl: Duration,
+}
+
+impl Lease {
+    /// Whether nothing was ever written under an earlier one.
+    pub fn is_first(&self) -> bool {
+        self.next_seq == load::FIRST_SEQ
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +61,8 @@ pub struct Batch {
     pub rows: Vec<Row>,
     /// When the stream wants to be looked at although nothing comes in; none where it can wait for its next entry.
     pub wake_at: Option<Timestamp>,
+    /// Whether the stream is nobody's afterwards, as after `release`.
+    pub lets_go: bool,
     pub now: Timestamp,
 }
 

@@ -6,7 +6,7 @@ use merge_train_core::ids::{StreamId, TenantId};
 use merge_train_core::inbox::Policy;
 
 use crate::checksum;
-use crate::db::{Conn, int, micros, sql};
+use crate::db::{Conn, Script, int, micros, sql};
 use crate::error::{Error, Result};
 use crate::inbox::{Admission, Arrival, admit};
 use crate::room;
@@ -107,7 +107,9 @@ impl ImportedStream {
         if let Some(snapshot) = &self.snapshot {
             compact::insert(conn, &name, self.generation, snapshot).await?;
         }
-        append::insert(conn, &self.stream, first, &self.events).await?;
+        let mut script = Script::default();
+        append::insert(&mut script, conn, &self.stream, first, &self.events)?;
+        script.execute(conn).await?;
         let entries: Vec<_> = self.entries.iter().collect();
         let admissions = admit::admit(conn, policy, &entries).await?;
         if admissions.iter().any(|admission| *admission != Admission::Accepted) {

@@ -18,9 +18,12 @@ use job::{Admit, Erased, Job};
 /// Writes that wait for the writer; more callers than that wait for a place.
 const QUEUE: usize = 4096;
 
-/// Jobs in one commit, besides arrivals. An arrival has somebody waiting for its acknowledgement; jobs can wait for the
-/// next commit, and those who hand them in put the more into each.
-const MOST_JOBS: usize = 8;
+/// Jobs in one commit.
+const MOST_JOBS: usize = 32;
+
+/// Jobs in one commit with arrivals. An arrival has somebody waiting for its acknowledgement; jobs can wait for the next
+/// commit, and those who hand them in put the more into each.
+const MOST_JOBS_BESIDE: usize = 8;
 
 /// The transactions that a writer makes its writes in.
 #[async_trait]
@@ -121,7 +124,8 @@ async fn run(mut transactions: impl Transactions, mut waiting: mpsc::Receiver<Qu
                 Queued::Close(reply) => closer = Some(reply),
             }
         }
-        let room = most.saturating_sub(group.admits.len()).clamp(1, MOST_JOBS).min(later.len());
+        let most_jobs = if group.admits.is_empty() { MOST_JOBS } else { MOST_JOBS_BESIDE };
+        let room = most.saturating_sub(group.admits.len()).clamp(1, most_jobs).min(later.len());
         // With one write to a commit, an arrival and a job are two.
         let room = if most == 1 && !group.admits.is_empty() { 0 } else { room };
         group.jobs.extend(later.drain(..room));

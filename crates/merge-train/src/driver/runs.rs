@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::ids::{RunId, StreamId, TenantId};
+use merge_train_core::ids::{RunId, StreamId};
 use merge_train_core::run::{self, Effect, Event, Input, Output, Program, RunState, RunStatus};
 use serde_json::Value;
 use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
@@ -66,6 +66,8 @@ pub(super) struct Session<'a> {
     state: Option<RunState>,
     next_seq: u64,
     command: Option<Command>,
+    /// Whether the run is this worker's; not once it has ended or waits.
+    is_held: bool,
 }
 
 struct Command {
@@ -77,54 +79,55 @@ impl<'a> Session<'a> {
     /// Takes the run over and loads it; none if there is no such run.
     pub async fn open(shared: &'a Shared, run: &RunId) -> store::Result<Option<Self>> {
         let stream = StreamId::Run(run.clone());
-        let loaded = shared.store.load(&stream, Since::Newest).await?;
-        let first = shared.store.unsettled(&stream, None, TakeLimit { entries: 1, bytes: 1 }).await?;
-        // Whose it is was written when it was made; before that, whoever asks for it says so.
-        let tenant = first.first().map(|entry| entry.tenant.clone());
-        if tenant.is_none() && loaded.events.is_empty() {
-            return Ok(None);
-        }
         let request = LeaseRequest {
             stream: stream.clone(),
-            tenant: tenant.unwrap_or_else(TenantId::nobody),
+            // Whoever asks for a run has it.
+            tenant: None,
             owner: shared.options.owner.clone(),
             ttl: shared.options.runs.orphaned_after,
             now: shared.options.clock.now(),
         };
-        let lease = shared.store.acquire(request).await?;
-        // What the one before it wrote until it was fenced off counts.
-        let loaded = shared.store.load(&stream, Since::Newest).await?;
-        let next_seq = loaded.next_seq;
-        let state = replay(&stream, loaded)?;
-        Ok(Some(Self { shared, lease, state, next_seq, command: None }))
+        let lease = match shared.store.acquire(request).await {
+            Err(store::Error::Unknown { .. }) => return Ok(None),
+            acquired => acquired?,
+        };
+        let state = match lease.is_first() {
+            true => None,
+            false => replay(&stream, shared.store.load(&stream, Since::Newest).await?)?,
+        };
+        let next_seq = lease.next_seq;
+        Ok(Some(Self { shared, lease, state, next_seq, command: None, is_held: true }))
     }
 
     /// Works until the run has ended or waits, the driver stops, or the store refuses.
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
         if self.state.is_some() {
             let is_orphan = self.is_orphan().await?;
-            self.feed(Input::Resume { is_orphan }).await?;
+            // The inbox was not looked at yet.
+            self.feed(Input::Resume { is_orphan }, true).await?;
         }
         let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
         heartbeat.reset();
         loop {
-            self.work_off_inbox(bell).await?;
+            if self.is_held {
+                self.work_off_inbox(bell).await?;
+            }
             if self.shared.stopping.is_cancelled() {
                 return self.leave().await;
             }
-            if self.command.is_none() && !self.state.as_ref().is_some_and(run::needs_a_worker) {
-                self.shared.store.release(&self.lease, self.wake_at()).await?;
+            if self.command.is_none() && !self.needs_a_worker() {
+                self.let_go().await?;
                 return Ok(End::Idle);
             }
             let wake_at = self.tick_at();
             tokio::select! {
                 biased;
                 () = self.shared.stopping.cancelled() => {}
-                ended = ended(&mut self.command) => self.feed(ended).await?,
+                ended = ended(&mut self.command) => self.feed(ended, false).await?,
                 () = bell.alarm() => {}
                 () = bell.wait() => {}
                 _ = heartbeat.tick() => self.heartbeat().await?,
-                () = tokio::time::sleep_until(wake_at) => self.feed(Input::Tick).await?,
+                () = tokio::time::sleep_until(wake_at) => self.feed(Input::Tick, false).await?,
             }
         }
     }
@@ -146,6 +149,10 @@ impl<'a> Session<'a> {
         Ok(is_orphan)
     }
 
+    fn needs_a_worker(&self) -> bool {
+        self.state.as_ref().is_some_and(run::needs_a_worker)
+    }
+
     fn now(&self) -> Timestamp {
         self.shared.options.clock.now()
     }
@@ -165,36 +172,39 @@ impl<'a> Session<'a> {
     }
 
     async fn work_off_inbox(&mut self, bell: &Bell) -> store::Result<()> {
-        loop {
+        let mut is_full = true;
+        while is_full {
             bell.reset();
             let entries = self.shared.store.take(&self.lease, TAKE).await?;
-            if entries.is_empty() {
-                return Ok(());
-            }
+            is_full = TAKE.is_reached_by(&entries);
+            let mut left = entries.len();
             for entry in entries {
+                left -= 1;
                 let (key, now) = ((entry.tenant.clone(), entry.key.clone()), self.now());
                 let answered = entries::answer(self.state.as_ref(), &entry, now);
                 let settled = Settlement { entry: entry.id, outcome: answered.outcome };
-                self.record(answered.events, vec![settled]).await?;
+                self.record(answered.events, vec![settled], is_full || left > 0).await?;
                 self.shared.options.link.tell(&key);
                 self.act(answered.effects);
             }
         }
+        Ok(())
     }
 
-    async fn feed(&mut self, input: Input) -> store::Result<()> {
+    async fn feed(&mut self, input: Input, at_hand: bool) -> store::Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
         // Only requests are refused, and they come through the inbox.
         let plan = run::decide(state, &input, self.now()).unwrap_or_default();
         if !plan.events.is_empty() {
-            self.record(plan.events, Vec::new()).await?;
+            self.record(plan.events, Vec::new(), at_hand).await?;
         }
         self.act(plan.effects);
         Ok(())
     }
 
-    /// Appends the events with all that follows from them, in one transaction.
-    async fn record(&mut self, events: Vec<Event>, settled: Vec<Settlement>) -> store::Result<()> {
+    /// Appends the events with all that follows from them, in one transaction. If the run has ended then, or waits, it is
+    /// let go of, unless something else is `at_hand` for it.
+    async fn record(&mut self, events: Vec<Event>, settled: Vec<Settlement>, at_hand: bool) -> store::Result<()> {
         let now = self.now();
         let mut rows = Vec::new();
         let mut steps = BTreeSet::new();
@@ -225,9 +235,11 @@ impl<'a> Session<'a> {
         let appended = written.len() as u64;
         let (wake_at, expected_next_seq) = (self.wake_at(), self.next_seq);
         failpoint::reach("run.append.before");
-        let batch = Batch { expected_next_seq, events: written, settled, rows, wake_at, now };
+        let lets_go = !at_hand && self.command.is_none() && !self.needs_a_worker();
+        let batch = Batch { expected_next_seq, events: written, settled, rows, wake_at, lets_go, now };
         self.shared.store.append(&self.lease, batch).await?;
         failpoint::reach("run.append.after");
+        self.is_held = !lets_go;
         self.next_seq += appended;
         if let Some(state) = &self.state {
             events.iter().for_each(|event| tell(state, event));
@@ -289,7 +301,8 @@ impl<'a> Session<'a> {
         document.last_heartbeat_at = Some(now);
         let rows = vec![Row::Run(Box::new(document))];
         let (wake_at, expected_next_seq) = (self.wake_at(), self.next_seq);
-        let batch = Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, now };
+        let batch =
+            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
         self.shared.store.append(&self.lease, batch).await
     }
 
@@ -305,13 +318,20 @@ impl<'a> Session<'a> {
                     let Some(state) = &self.state else { break };
                     let plan = run::decide(state, &ended, self.now()).unwrap_or_default();
                     let end = plan.events.into_iter().take(1).collect();
-                    self.record(end, Vec::new()).await?;
+                    self.record(end, Vec::new(), false).await?;
                 }
                 _ = heartbeat.tick() => self.heartbeat().await?,
             }
         }
-        self.shared.store.release(&self.lease, self.wake_at()).await?;
+        self.let_go().await?;
         Ok(End::Stopping)
+    }
+
+    async fn let_go(&self) -> store::Result<()> {
+        match self.is_held {
+            true => self.shared.store.release(&self.lease, self.wake_at()).await,
+            false => Ok(()),
+        }
     }
 }
 

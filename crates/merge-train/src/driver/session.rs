@@ -77,7 +77,7 @@ impl<'a> Session<'a> {
         let now = shared.options.clock.now();
         let request = LeaseRequest {
             stream: stream.clone(),
-            tenant: repo.tenant(),
+            tenant: Some(repo.tenant()),
             owner: shared.options.owner.clone(),
             ttl: LEASE,
             now,
@@ -169,8 +169,7 @@ impl<'a> Session<'a> {
                 break;
             }
             worked = true;
-            let bytes: usize = entries.iter().map(|entry| entry.body.len()).sum();
-            is_full = entries.len() == TAKE.entries || bytes > TAKE.bytes / 2;
+            is_full = TAKE.is_reached_by(&entries);
             signals::pass_on(self.shared, &self.repo, &entries).await?;
             let fed = entries.into_iter().map(entries::read).collect();
             self.feed(fed).await?;
@@ -209,7 +208,7 @@ impl<'a> Session<'a> {
             let appended = events.len() as u64;
             let wake_at = repo::attention(&self.state, &self.settings);
             let rows = moves.iter().flat_map(rows).collect();
-            let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows, wake_at, now };
+            let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows, wake_at, lets_go: false, now };
             failpoint::append("before", told.iter().map(|(event, _)| event));
             self.shared.store.append(&self.lease, batch).await?;
             failpoint::append("after", told.iter().map(|(event, _)| event));
@@ -268,7 +267,8 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let (expected_next_seq, wake_at) = (self.next_seq, repo::attention(&self.state, &self.settings));
-        let batch = Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, now };
+        let batch =
+            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
         self.shared.store.append(&self.lease, batch).await
     }
 

@@ -1,5 +1,7 @@
 //! A statement and its values.
 
+mod script;
+
 use std::borrow::Cow;
 
 use sqlx::AssertSqlSafe;
@@ -8,6 +10,7 @@ use sqlx::sqlite::{Sqlite, SqliteArguments};
 
 use super::{Conn, Record};
 use crate::error::Result;
+pub use script::{Script, ask};
 
 /// A statement with its values in order.
 pub struct Query {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use merge_train_core::inbox::Policy;
 
 use super::{Claim, EntryId, Outcome, Settlement, record, settle};
-use crate::db::{Conn, int, sql};
+use crate::db::{Conn, Script, int, sql};
 use crate::error::{Error, Result};
 use crate::writer::Write;
 
@@ -31,6 +31,8 @@ impl Write for Finish {
             return Err(Error::LockLost { key: key.clone() });
         }
         let settled = [Settlement { entry: EntryId(found.id), outcome: self.outcome.clone() }];
-        settle::close(conn, &settled, &self.policy, self.now).await
+        let mut script = Script::default();
+        settle::close(&mut script, conn, &settled, &self.policy, self.now);
+        script.execute(conn).await
     }
 }

@@ -9,23 +9,24 @@ use serde_json::{Value, json};
 
 use super::admit::later;
 use super::{Outcome, Settlement};
-use crate::db::{Conn, cell, micros, sql, whole};
+use crate::db::{Conn, Query, Record, Script, cell, micros, sql, whole};
 use crate::error::{Error, Result};
 
-/// Refuses with `LockLost` unless every entry of the stream is still to be settled. Whose the stream is was looked at.
-pub async fn check(conn: &mut Conn<'_>, stream: &StreamId, settled: &[Settlement]) -> Result<()> {
-    if settled.is_empty() {
-        return Ok(());
-    }
+/// Asks which of these entries of the stream are still to be settled.
+pub fn open(conn: &Conn<'_>, stream: &StreamId, settled: &[Settlement]) -> Query {
     let (id, table, lock) = (whole(0), conn.table_of(2), conn.for_update());
     let query = sql(format!(
         "SELECT id FROM inbox WHERE stream = $1 AND status = 'processing' \
          AND id IN (SELECT {id} FROM {table}){lock}"
     ));
     let ids = Value::from_iter(settled.iter().map(|settlement| [settlement.entry.0]));
-    let held = query.text(stream.to_string()).text(ids.to_string()).all(conn).await?;
-    let held = held.iter().map(|row| row.int(0)).collect::<Result<HashSet<_>>>()?;
-    match settled.iter().find(|settlement| !held.contains(&settlement.entry.0)) {
+    query.text(stream.to_string()).text(ids.to_string())
+}
+
+/// Refuses with `LockLost` unless every entry is among the `open` ones. Whose the stream is was looked at.
+pub async fn check(conn: &mut Conn<'_>, settled: &[Settlement], open: &[Record]) -> Result<()> {
+    let open = open.iter().map(|row| row.int(0)).collect::<Result<HashSet<_>>>()?;
+    match settled.iter().find(|settlement| !open.contains(&settlement.entry.0)) {
         Some(lost) => Err(Error::LockLost { key: key_of(conn, lost.entry.0).await? }),
         None => Ok(()),
     }
@@ -38,9 +39,9 @@ async fn key_of(conn: &mut Conn<'_>, id: i64) -> Result<Key> {
 }
 
 /// Writes how entries ended.
-pub async fn close(conn: &mut Conn<'_>, settled: &[Settlement], policy: &Policy, now: Timestamp) -> Result<()> {
+pub fn close(script: &mut Script, conn: &Conn<'_>, settled: &[Settlement], policy: &Policy, now: Timestamp) {
     if settled.is_empty() {
-        return Ok(());
+        return;
     }
     let row = |settlement: &Settlement| {
         let id = settlement.entry.0;
@@ -64,6 +65,5 @@ pub async fn close(conn: &mut Conn<'_>, settled: &[Settlement], policy: &Policy,
          FROM (SELECT {id} AS id, {status} AS status, {response} AS response, {error} AS error, {run_id} AS run_id, \
          {expires_at} AS expires_at FROM {table}) AS ended WHERE inbox.id = ended.id"
     );
-    sql(query).text(rows.to_string()).int(micros(now)).execute(conn).await?;
-    Ok(())
+    script.add(sql(query).text(rows.to_string()).int(micros(now)));
 }

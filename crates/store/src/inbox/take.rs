@@ -5,7 +5,7 @@ use merge_train_core::inbox::{Key, RequestHash};
 
 use super::{Entry, EntryId, Priority, TakeLimit, record};
 use crate::checksum::{self, Said};
-use crate::db::{Conn, Record, corrupt, int, sql, whole};
+use crate::db::{Conn, Record, ask, corrupt, int, sql, whole};
 use crate::error::Result;
 use crate::stream::{Lease, lease};
 
@@ -17,9 +17,10 @@ pub(crate) const NEXT: &str = "SELECT id, tenant, key, source, request_hash, pri
 
 /// The next entries. Nothing is written: that they are in hand is what the lease says.
 pub async fn take(conn: &mut Conn<'_>, lease: &Lease, limit: TakeLimit) -> Result<Vec<Entry>> {
-    lease::still_held(conn, lease).await?;
     let entries = limit.entries.clamp(1, MOST_IN_HAND);
-    let rows = sql(NEXT).text(lease.stream.to_string()).int(int(entries)).all(conn).await?;
+    let next = sql(NEXT).text(lease.stream.to_string()).int(int(entries));
+    let [held, rows] = ask(conn, [lease::still_held(lease), next]).await?;
+    lease::confirm(lease, &held)?;
     let mut entries = within(&rows, limit.bytes)?;
     for entry in &mut entries {
         entry.attempts += 1;

@@ -1,43 +1,51 @@
 //! Writing rows, with the events that cause them.
 
+use std::collections::HashMap;
+
+use merge_train_core::ids::{RunId, TenantId};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Checkpoint, Row, Run, RunStatus, Session, Step, Transition, Workspace};
-use crate::db::{Conn, Query, corrupt, micros, sql};
+use crate::db::{Conn, Query, Record, Script, cell, corrupt, micros, sql};
 use crate::error::{Error, Result};
 
-/// Refuses with `RunEnded` what would change the state of a run that has ended.
-pub async fn check(conn: &mut Conn<'_>, rows: &[Row]) -> Result<()> {
-    let mut before: Vec<&Run> = Vec::new();
-    for run in rows.iter().filter_map(|row| if let Row::Run(run) = row { Some(run) } else { None }) {
-        // A batch may tell of several states of one run: the last one counts.
-        let earlier = before.iter().rev().find(|it| it.id == run.id && it.tenant_id == run.tenant_id);
-        let status = match earlier {
-            Some(earlier) => Some(earlier.status),
-            None => status_of(conn, run).await?,
-        };
-        if let Some(status) = status.filter(|status| status.is_terminal() && *status != run.status) {
+fn runs(rows: &[Row]) -> impl Iterator<Item = &Run> {
+    rows.iter().filter_map(|row| if let Row::Run(run) = row { Some(run.as_ref()) } else { None })
+}
+
+/// Asks for the states of these runs, as they are.
+pub fn known(conn: &Conn<'_>, rows: &[Row]) -> Query {
+    let (tenant, id, table, lock) = (cell(0), cell(1), conn.table_of(1), conn.for_update());
+    let named = Value::from_iter(runs(rows).map(|run| json!([run.tenant_id, run.id])));
+    sql(format!("SELECT tenant, id, status FROM runs WHERE (tenant, id) IN (SELECT {tenant}, {id} FROM {table}){lock}"))
+        .text(named.to_string())
+}
+
+/// Refuses with `RunEnded` what would change the state of a run that has ended. A batch may tell of several states of
+/// one run.
+pub fn check(rows: &[Row], known: &[Record]) -> Result<()> {
+    let mut states: HashMap<(TenantId, RunId), RunStatus> = HashMap::new();
+    for row in known {
+        states.insert((row.parsed(0)?, row.parsed(1)?), status(&row.text(2)?)?);
+    }
+    for run in runs(rows) {
+        let before = states.insert((run.tenant_id.clone(), run.id.clone()), run.status);
+        if let Some(status) = before.filter(|status| status.is_terminal() && *status != run.status) {
             return Err(Error::RunEnded { run: run.id.clone(), status: status.as_str().to_owned() });
         }
-        before.push(run);
     }
     Ok(())
 }
 
-async fn status_of(conn: &mut Conn<'_>, run: &Run) -> Result<Option<RunStatus>> {
-    let lock = conn.for_update();
-    let query = sql(format!("SELECT status FROM runs WHERE tenant = $1 AND id = $2{lock}"));
-    let Some(row) = query.text(run.tenant_id.as_str()).text(run.id.as_str()).first(conn).await? else {
-        return Ok(None);
-    };
-    let text = row.text(0)?;
+fn status(text: &str) -> Result<RunStatus> {
     let status = RunStatus::ALL.into_iter().find(|status| status.as_str() == text);
-    status.map(Some).ok_or_else(|| corrupt(format!("{text:?} is not the status of a run")))
+    status.ok_or_else(|| corrupt(format!("{text:?} is not the status of a run")))
 }
 
-pub async fn write(conn: &mut Conn<'_>, rows: &[Row]) -> Result<()> {
+pub fn write(script: &mut Script, rows: &[Row]) -> Result<()> {
     for row in rows {
-        upsert(row)?.execute(conn).await?;
+        script.add(upsert(row)?);
     }
     Ok(())
 }
@@ -53,7 +61,7 @@ fn upsert(row: &Row) -> Result<Query> {
     }
 }
 
-fn json(row: &impl Serialize) -> Result<String> {
+fn written(row: &impl Serialize) -> Result<String> {
     serde_json::to_string(row).map_err(|error| corrupt(format!("a row cannot be written as JSON: {error}")))
 }
 
@@ -70,7 +78,7 @@ fn upsert_run(run: &Run) -> Result<Query> {
         .text(run.status.as_str())
         .int(micros(run.created_at))
         .int(micros(run.last_heartbeat_at.unwrap_or(run.created_at)));
-    Ok(query.text(json(run)?))
+    Ok(query.text(written(run)?))
 }
 
 fn upsert_step(step: &Step) -> Result<Query> {
@@ -81,7 +89,7 @@ fn upsert_step(step: &Step) -> Result<Query> {
         .text(step.run_id.as_str())
         .text(step.step_id.as_str())
         .int(i64::from(step.position));
-    Ok(query.text(json(step)?))
+    Ok(query.text(written(step)?))
 }
 
 fn upsert_checkpoint(checkpoint: &Checkpoint) -> Result<Query> {
@@ -92,7 +100,7 @@ fn upsert_checkpoint(checkpoint: &Checkpoint) -> Result<Query> {
         .text(checkpoint.run_id.as_str())
         .text(checkpoint.id.as_str())
         .int(micros(checkpoint.timestamp));
-    Ok(query.text(json(checkpoint)?))
+    Ok(query.text(written(checkpoint)?))
 }
 
 fn upsert_workspace(workspace: &Workspace) -> Result<Query> {
@@ -102,7 +110,7 @@ fn upsert_workspace(workspace: &Workspace) -> Result<Query> {
         .text(workspace.tenant_id.as_str())
         .text(workspace.id.as_str())
         .text(workspace.repo_id.to_string().to_ascii_lowercase());
-    Ok(query.text(json(workspace)?))
+    Ok(query.text(written(workspace)?))
 }
 
 fn upsert_session(session: &Session) -> Result<Query> {
@@ -114,7 +122,7 @@ fn upsert_session(session: &Session) -> Result<Query> {
         .text(session.id.as_str())
         .text(session.workspace_id.as_str())
         .int(micros(session.started_at));
-    Ok(query.text(json(session)?))
+    Ok(query.text(written(session)?))
 }
 
 /// What was decided stays as it was told.
@@ -126,5 +134,5 @@ fn insert_transition(transition: &Transition) -> Result<Query> {
         .text(transition.id.as_str())
         .text(transition.workspace_id.as_str())
         .int(micros(transition.created_at));
-    Ok(query.text(json(transition)?))
+    Ok(query.text(written(transition)?))
 }

@@ -8,7 +8,7 @@ use merge_train_core::ids::StreamId;
 
 use super::{Lease, LeaseRequest, load};
 use crate::checksum;
-use crate::db::{Conn, corrupt, int, micros, sql};
+use crate::db::{Conn, Query, Record, ask, corrupt, int, micros, sql};
 use crate::error::{Error, Result};
 use crate::inbox::take;
 use crate::writer::Write;
@@ -30,17 +30,16 @@ impl Standing {
     }
 }
 
-/// Looks at a stream and keeps others from changing it until the transaction is over.
-async fn look(conn: &mut Conn<'_>, stream: &StreamId) -> Result<Option<Standing>> {
-    let lock = conn.for_update();
-    glance(conn, stream, lock).await
-}
-
-async fn glance(conn: &mut Conn<'_>, stream: &StreamId, lock: &str) -> Result<Option<Standing>> {
+/// Asks for a stream. With a `lock`, others are kept from changing it until the transaction is over.
+fn query(stream: &StreamId, lock: &str) -> Query {
     let query = format!(
         "SELECT generation, next_seq, epoch, owner, lease_expires_at, tenant, checksum FROM streams WHERE stream = $1{lock}"
     );
-    let Some(row) = sql(query).text(stream.to_string()).first(conn).await? else { return Ok(None) };
+    sql(query).text(stream.to_string())
+}
+
+fn read(stream: &StreamId, rows: &[Record]) -> Result<Option<Standing>> {
+    let Some(row) = rows.first() else { return Ok(None) };
     let standing = Standing {
         tenant: row.text(5)?,
         generation: row.count(0)?,
@@ -50,24 +49,35 @@ async fn glance(conn: &mut Conn<'_>, stream: &StreamId, lock: &str) -> Result<Op
         lease_expires_at: row.opt_time(4)?,
     };
     let checksum = standing.checksum_at(stream, standing.generation, standing.next_seq);
-    checksum::verify(&row, 6, checksum, || format!("the row of {stream}"))?;
+    checksum::verify(row, 6, checksum, || format!("the row of {stream}"))?;
     Ok(Some(standing))
+}
+
+async fn look(conn: &mut Conn<'_>, stream: &StreamId) -> Result<Option<Standing>> {
+    let rows = query(stream, conn.for_update()).all(conn).await?;
+    read(stream, &rows)
 }
 
 /// Refuses with `Fenced` unless this lease is the stream's newest and was not released. That its time has run out is no
 /// harm as long as nobody took over.
 pub async fn hold(conn: &mut Conn<'_>, lease: &Lease) -> Result<Standing> {
-    let standing = look(conn, &lease.stream).await?;
-    confirm(lease, standing)
+    let rows = held(conn, lease).all(conn).await?;
+    confirm(lease, &rows)
+}
+
+/// What `confirm` wants to know, with the stream kept for who asks.
+pub fn held(conn: &Conn<'_>, lease: &Lease) -> Query {
+    query(&lease.stream, conn.for_update())
 }
 
 /// The same for somebody who only reads: by the time it acts on what it read, it is asked again.
-pub async fn still_held(conn: &mut Conn<'_>, lease: &Lease) -> Result<()> {
-    let standing = glance(conn, &lease.stream, "").await?;
-    confirm(lease, standing).map(drop)
+pub fn still_held(lease: &Lease) -> Query {
+    query(&lease.stream, "")
 }
 
-fn confirm(lease: &Lease, standing: Option<Standing>) -> Result<Standing> {
+/// As `hold`, of what was found.
+pub fn confirm(lease: &Lease, rows: &[Record]) -> Result<Standing> {
+    let standing = read(&lease.stream, rows)?;
     let held = standing.filter(|it| it.epoch == lease.epoch && it.owner.as_deref() == Some(lease.owner.0.as_str()));
     held.ok_or_else(|| Error::Fenced { stream: lease.stream.clone(), epoch: lease.epoch })
 }
@@ -83,16 +93,15 @@ impl Write for Acquire {
     type Answer = Lease;
 
     async fn run(&self, conn: &mut Conn<'_>) -> Result<Lease> {
-        let LeaseRequest { stream, tenant, owner, ttl, now } = &self.0;
-        let standing = match look(conn, stream).await? {
+        let LeaseRequest { stream, owner, ttl, now, .. } = &self.0;
+        let questions = [query(stream, conn.for_update()), self.whoever_asks()];
+        let [rows, asks] = ask(conn, questions).await?;
+        let standing = match read(stream, &rows)? {
             Some(standing) => standing,
             None => {
-                // Another instance may be doing the same: then its row is the one.
-                let name = stream.to_string();
-                let checksum = checksum::of_stream(&name, tenant.as_str(), 0, load::FIRST_SEQ);
-                let query = "INSERT INTO streams (stream, tenant, checksum) VALUES ($1, $2, $3) \
-                             ON CONFLICT (stream) DO NOTHING";
-                sql(query).text(name).text(tenant.as_str()).int(checksum).execute(conn).await?;
+                if let Some(lease) = self.make(conn, &asks).await? {
+                    return Ok(lease);
+                }
                 let made = look(conn, stream).await?;
                 made.ok_or_else(|| corrupt(format!("stream {stream} vanished")))?
             }
@@ -116,7 +125,44 @@ impl Write for Acquire {
             .int(micros(expiry(*now, *ttl)))
             .execute(conn)
             .await?;
-        Ok(Lease { stream: stream.clone(), owner: owner.clone(), epoch, ttl: *ttl })
+        Ok(self.lease(epoch, standing.next_seq))
+    }
+}
+
+impl Acquire {
+    fn lease(&self, epoch: u64, next_seq: u64) -> Lease {
+        let LeaseRequest { stream, owner, ttl, .. } = &self.0;
+        Lease { stream: stream.clone(), owner: owner.clone(), epoch, next_seq, ttl: *ttl }
+    }
+
+    fn whoever_asks(&self) -> Query {
+        let query = "SELECT tenant FROM inbox WHERE stream = $1 AND status = 'processing' ORDER BY id LIMIT 1";
+        sql(query).text(self.0.stream.to_string())
+    }
+
+    /// Makes the stream. None where another instance just did: then its row is the one.
+    async fn make(&self, conn: &mut Conn<'_>, asks: &[Record]) -> Result<Option<Lease>> {
+        let LeaseRequest { stream, tenant, owner, ttl, now } = &self.0;
+        let name = stream.to_string();
+        let tenant = match (tenant, asks.first()) {
+            (Some(tenant), _) => tenant.to_string(),
+            (None, Some(first)) => first.text(0)?,
+            (None, None) => return Err(Error::Unknown { stream: stream.clone() }),
+        };
+        const EPOCH: u64 = 1;
+        let checksum = checksum::of_stream(&name, &tenant, 0, load::FIRST_SEQ);
+        let query = "INSERT INTO streams (stream, tenant, checksum, epoch, owner, lease_expires_at) \
+                     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (stream) DO NOTHING";
+        let made = sql(query)
+            .text(name)
+            .text(tenant)
+            .int(checksum)
+            .int(int(EPOCH))
+            .text(owner.0.as_str())
+            .int(micros(expiry(*now, *ttl)))
+            .execute(conn)
+            .await?;
+        Ok((made > 0).then(|| self.lease(EPOCH, load::FIRST_SEQ)))
     }
 }
 

@@ -69,6 +69,8 @@ contract! {
         a_lease_that_runs_keeps_others_out,
         an_expired_lease_may_still_append_if_nobody_took_over,
         a_released_lease_is_over,
+        an_append_can_let_go_of_the_stream,
+        a_stream_is_whose_entries_wait_for_it,
         a_stream_without_an_owner_is_woken_when_it_wants_to_be,
         the_same_owner_gets_a_new_epoch,
         an_append_in_the_wrong_place_is_refused,

@@ -1,6 +1,6 @@
 //! Streams of events and their owners.
 
-use store::{Batch, Error, NewEvent, Settlement, Since, Snapshot};
+use store::{Arrival, Batch, Error, LeaseRequest, NewEvent, Owner, Settlement, Since, Snapshot};
 
 use crate::support::*;
 
@@ -54,6 +54,38 @@ pub async fn a_released_lease_is_over(world: World) {
     assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
     let next = world.lease(REPO, "b", at(1)).await;
     assert_eq!(next.epoch, 2);
+}
+
+pub async fn an_append_can_let_go_of_the_stream(world: World) {
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let last = Batch { lets_go: true, wake_at: Some(at(5)), ..batch(1, ["last"], at(1)) };
+    world.store.append(&lease, last).await.unwrap();
+    let refused = world.store.append(&lease, batch(2, ["late"], at(1))).await;
+    assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+    assert_eq!(world.store.waiting(at(5), 10).await.unwrap(), [stream(REPO)], "it is woken when it wants to be");
+    let next = world.lease(REPO, "b", at(2)).await;
+    assert_eq!((next.epoch, next.next_seq, next.is_first()), (2, 2, false), "long before the lease would have ended");
+}
+
+pub async fn a_stream_is_whose_entries_wait_for_it(world: World) {
+    const RUN: &str = "run:r-1";
+    let whoever = || LeaseRequest { tenant: None, ..request(RUN, "a", at(1)) };
+    let unknown = world.store.acquire(whoever()).await;
+    assert!(matches!(unknown, Err(Error::Unknown { .. })), "{unknown:?}");
+    assert_eq!(world.store.streams(None).await.unwrap(), [], "nothing was made");
+    let asked = Arrival { tenant: tenant("globex"), ..arrival("api:globex:1", RUN, at(0)) };
+    world.store.admit(asked).await.unwrap();
+    let lease = world.store.acquire(whoever()).await.unwrap();
+    assert_eq!((lease.epoch, lease.next_seq, lease.is_first()), (1, 1, true));
+    let held = world.store.acquire(LeaseRequest { owner: Owner("b".to_owned()), ..whoever() }).await;
+    assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
+    let entries = world.take(&lease).await;
+    world.settle(&lease, &entries, done(), at(1)).await.unwrap();
+    let streams = world.store.streams(None).await.unwrap();
+    assert_eq!((streams.len(), streams[0].tenant.as_str()), (1, "globex"));
+    world.append(&lease, 1, ["one"], at(1)).await;
+    let again = world.store.acquire(whoever()).await.unwrap();
+    assert_eq!((again.epoch, again.next_seq), (2, 2), "it is there now, though nothing waits for it");
 }
 
 pub async fn a_stream_without_an_owner_is_woken_when_it_wants_to_be(world: World) {

@@ -187,7 +187,7 @@ pub fn call(name: &str, now: Timestamp) -> Arrival {
 }
 
 pub fn request(on: &str, owner: &str, now: Timestamp) -> LeaseRequest {
-    LeaseRequest { stream: stream(on), tenant: tenant_of(on), owner: Owner(owner.to_owned()), ttl: TTL, now }
+    LeaseRequest { stream: stream(on), tenant: Some(tenant_of(on)), owner: Owner(owner.to_owned()), ttl: TTL, now }
 }
 
 pub fn event(kind: &str, now: Timestamp) -> NewEvent {
@@ -196,7 +196,7 @@ pub fn event(kind: &str, now: Timestamp) -> NewEvent {
 
 pub fn batch<const N: usize>(expected_next_seq: u64, events: [&str; N], now: Timestamp) -> Batch {
     let events = events.into_iter().map(|kind| event(kind, now)).collect();
-    Batch { expected_next_seq, events, settled: Vec::new(), rows: Vec::new(), wake_at: None, now }
+    Batch { expected_next_seq, events, settled: Vec::new(), rows: Vec::new(), wake_at: None, lets_go: false, now }
 }
 
 pub fn done() -> Outcome {

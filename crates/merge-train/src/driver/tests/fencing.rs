@@ -23,8 +23,15 @@ async fn a_worker_that_was_taken_over_begins_anew_and_processes_nothing_twice() 
     let theirs = Event::DefaultBranchChanged { default_branch: branch("theirs") };
     let events = vec![NewEvent { ts: clock::now(), data: serde_json::to_string(&theirs).unwrap() }];
     let now = clock::now();
-    let batch =
-        Batch { expected_next_seq: next_seq, events, settled: Vec::new(), rows: Vec::new(), wake_at: None, now };
+    let batch = Batch {
+        expected_next_seq: next_seq,
+        events,
+        settled: Vec::new(),
+        rows: Vec::new(),
+        wake_at: None,
+        lets_go: false,
+        now,
+    };
     world.store.append(&usurper, batch).await.unwrap();
 
     world.chat(&repo, 6..=10).await;

@@ -132,7 +132,7 @@ impl World {
     pub async fn acquire(&self, repo: &RepoId, owner: &str) -> store::Result<Lease> {
         let request = LeaseRequest {
             stream: StreamId::Repo(repo.clone()),
-            tenant: repo.tenant(),
+            tenant: Some(repo.tenant()),
             owner: Owner(owner.to_owned()),
             ttl: Duration::from_secs(60),
             now: clock::now(),
