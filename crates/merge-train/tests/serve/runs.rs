@@ -1,5 +1,7 @@
 //! Runs of workflows: real commands, people who decide, events that come, and a daemon that is killed meanwhile.
 
+mod orphans;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -24,9 +26,13 @@ impl Place {
 
     /// How often a command was begun.
     pub fn times(&self, name: &str) -> usize {
-        let log = std::fs::read_to_string(self.dir.path().join("begun")).unwrap_or_default();
-        log.lines().filter(|line| *line == name).count()
+        times(self.dir.path(), name)
     }
+}
+
+fn times(dir: &Path, name: &str) -> usize {
+    let log = std::fs::read_to_string(dir.join("begun")).unwrap_or_default();
+    log.lines().filter(|line| *line == name).count()
 }
 
 /// A command that notes that it was begun, and then does as the script says.
@@ -80,6 +86,13 @@ pub async fn becomes(daemon: &Daemon, run: &str, wanted: &str) -> Value {
         (run["status"] == wanted).then_some(run)
     })
     .await
+}
+
+/// What a daemon logged under the name of an event.
+fn logged(daemon: &Daemon, event: &str) -> Vec<Value> {
+    let lines = daemon.log();
+    let read = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    read.filter(|line| line["event"] == event).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
