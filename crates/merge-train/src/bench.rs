@@ -89,6 +89,7 @@ async fn runs(store: Arc<dyn Store>, owner: Owner, count: usize, at_once: usize)
         retention: Retention::default(),
         runs: RunOptions::default(),
         link: link.clone(),
+        workflows: Default::default(),
         web_url: String::new(),
         clock: Clock::default(),
     };
@@ -145,7 +146,7 @@ fn workflow() -> Workflow {
         compensate: None,
     };
     let steps = ["one", "two", "three"].map(step).to_vec();
-    Workflow { name: WORKFLOW.to_owned(), description: String::new(), inputs: Map::new(), steps }
+    Workflow { name: WORKFLOW.to_owned(), description: String::new(), on: Vec::new(), inputs: Map::new(), steps }
 }
 
 /// Steps that are done as soon as they are begun.

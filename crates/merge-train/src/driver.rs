@@ -23,6 +23,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::orders::Workflows;
 use workers::Workers;
 
 pub use link::Link;
@@ -50,6 +51,8 @@ pub struct Options {
     pub retention: store::Retention,
     pub runs: RunOptions,
     pub link: Link,
+    /// Those that GitHub's events can start.
+    pub workflows: Arc<Workflows>,
     /// What the addresses of pages at GitHub begin with.
     pub web_url: String,
     pub clock: Clock,
@@ -137,7 +140,11 @@ impl Driver {
         let before = SignedDuration::try_from(self.orphaned_after).ok().and_then(|after| now.checked_sub(after).ok());
         let Some(before) = before else { return };
         match self.store.stale_runs(before, LOOK_OVER_LIMIT).await {
-            Ok(runs) => runs.iter().filter_map(stream_of).for_each(|stream| self.wake_stream(&stream)),
+            Ok(runs) => {
+                // Of others their workers tell, once they have them.
+                runs.iter().filter(|run| run.kind == TRAIN).for_each(ledger::orphan);
+                runs.iter().filter_map(stream_of).for_each(|stream| self.wake_stream(&stream));
+            }
             Err(error) => tracing::warn!(%error, "orphaned runs could not be looked for"),
         }
     }

@@ -56,7 +56,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let orders = Orders {
         store: store.clone(),
         link: options.link.clone(),
-        workflows: Arc::new(config.workflows.iter().map(|it| (it.name.clone(), it.definition())).collect()),
+        workflows: options.workflows.clone(),
         web_url: config.github.git_url.clone(),
     };
     let outside = driver::Github::new(github.clone(), clones.clone(), messages, Some(orders.clone()));
@@ -179,6 +179,7 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
             orphaned_after: Duration::from_secs(config.runs.orphaned_after_secs),
         },
         link: Link::default(),
+        workflows: Arc::new(config.workflows.iter().map(|it| (it.name.clone(), it.definition())).collect()),
         web_url: config.github.git_url.clone(),
         clock: Clock::default(),
     }

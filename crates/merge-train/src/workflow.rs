@@ -75,7 +75,7 @@ mod tests {
 
     fn workflow(inputs: Value) -> Workflow {
         let inputs = inputs.as_object().expect("a table").clone();
-        Workflow { name: "trial".to_owned(), description: String::new(), inputs, steps: Vec::new() }
+        Workflow { name: "trial".to_owned(), description: String::new(), on: Vec::new(), inputs, steps: Vec::new() }
     }
 
     fn given(value: &Value) -> Map<String, Value> {

@@ -106,6 +106,10 @@ pub trait Store: Send + Sync + 'static {
     /// Runs that are said to be running and have not shown a sign of life since, the longest silent first.
     async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>>;
 
+    /// Runs that have changed, or given a sign of life, at that time or later, in the order in which they did; so many of
+    /// each state at most, and none that is later than one that was left out.
+    async fn runs_since(&self, tenant: Option<&TenantId>, since: Timestamp, limit: usize) -> Result<Vec<Run>>;
+
     /// How many runs have not ended, by whose they are and what they are doing.
     async fn active_runs(&self) -> Result<Vec<(TenantId, RunStatus, u64)>>;
 

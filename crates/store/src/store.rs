@@ -115,6 +115,12 @@ impl<B: Backend> Store for B {
             .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
+    async fn runs_since(&self, tenant: Option<&TenantId>, since: Timestamp, limit: usize) -> Result<Vec<Run>> {
+        rows::query::runs_since(&mut self.reader().await?.conn(), tenant, since, limit)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
     async fn active_runs(&self) -> Result<Vec<(TenantId, RunStatus, u64)>> {
         rows::query::active_runs(&mut self.reader().await?.conn())
             .await

@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 
 use super::document::{Decision, Initiator, StepStatus, TokensUsed, TransitionContext};
 use super::event::{Event, RunError, Signal};
-use super::state::RunState;
+use super::state::{RunState, StepState};
 use super::status::{Code, Illegal, RunStatus};
 use super::workflow::{Gate, Kind, Need, OnExpiry, Program, fill};
-use crate::inbox::Key;
 
 /// What comes to a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,10 +28,7 @@ pub enum Input {
         step: usize,
         result: Result<(), String>,
     },
-    Asked {
-        key: Option<Key>,
-        request: Request,
-    },
+    Asked(Request),
     /// Time has passed.
     Tick,
 }
@@ -126,7 +122,7 @@ pub fn decide(state: &RunState, input: &Input, now: Timestamp) -> Result<Plan, R
         Input::Resume { is_orphan } => draft.resume(*is_orphan),
         Input::StepEnded { step, attempt, result } => draft.step_ended(*step, *attempt, result),
         Input::CompensationEnded { step, result } => draft.compensated(*step, result),
-        Input::Asked { request, .. } => draft.asked(request)?,
+        Input::Asked(request) => draft.asked(request)?,
         Input::Tick => {}
     }
     draft.advance();
@@ -172,6 +168,10 @@ impl Draft {
     fn transition(&mut self, to: RunStatus, initiator: Initiator, by: Option<String>, error: Option<RunError>) {
         let from = self.state.status;
         debug_assert_eq!(from.check(to), Ok(()), "what the run does itself is allowed");
+        if matches!(to, RunStatus::Failed | RunStatus::Cancelled) {
+            let why = error.as_ref().map_or("the run was cancelled", |error| &error.message);
+            self.cut_off(why.to_owned());
+        }
         let context = TransitionContext {
             run_id: Some(self.state.created.run.clone()),
             user_id: by,
@@ -182,6 +182,14 @@ impl Draft {
             external_event: self.state.external_event(),
         };
         self.record(Event::RunTransition { from, to, context: Box::new(context), error });
+    }
+
+    /// The step that a run stands at ends with it.
+    fn cut_off(&mut self, error: String) {
+        let step = self.state.position;
+        if self.state.steps.get(step).is_some_and(|step| step.status == StepStatus::Running) {
+            self.record(Event::StepFailed { step, error, retry_at: None });
+        }
     }
 
     fn fail(&mut self, initiator: Initiator, code: Option<Code>, message: String) {
@@ -346,7 +354,7 @@ impl Draft {
     }
 
     fn step_ended(&mut self, step: usize, attempt: u32, result: &Result<Output, String>) {
-        let is_it = |state: &&super::state::StepState| state.status == StepStatus::Running && state.attempts == attempt;
+        let is_it = |state: &&StepState| state.status == StepStatus::Running && state.attempts == attempt;
         if self.state.position != step || self.state.steps.get(step).filter(is_it).is_none() {
             return;
         }
@@ -417,12 +425,12 @@ impl Draft {
 
     fn go_on_at_once(&mut self, by: &str, reason: Option<&String>) -> Result<(), Refusal> {
         let status = self.state.status;
-        if self.state.cancellation.is_some() {
-            return Err(Illegal::InvalidTransition { from: status, to: RunStatus::Running }.into());
-        }
         match status {
             RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => {
                 Err(Illegal::TerminalState { status }.into())
+            }
+            _ if self.state.cancellation.is_some() => {
+                Err(Illegal::InvalidTransition { from: status, to: RunStatus::Running }.into())
             }
             RunStatus::AwaitingApproval => {
                 let (by, reason) = (by.to_owned(), reason.cloned());
@@ -435,10 +443,12 @@ impl Draft {
                 Ok(())
             }
             RunStatus::Pending | RunStatus::Running => {
-                let position = self.state.position;
-                if self.state.steps.get(position).is_some_and(|step| step.retry_at.is_some()) {
-                    self.record(Event::StepReplayed { step: position });
+                let step = self.state.position;
+                let pauses = |step: &StepState| step.status == StepStatus::Failed && step.retry_at.is_some();
+                if !self.state.steps.get(step).is_some_and(pauses) {
+                    return Err(Illegal::InvalidTransition { from: status, to: RunStatus::Running }.into());
                 }
+                self.record(Event::StepReplayed { step });
                 Ok(())
             }
         }

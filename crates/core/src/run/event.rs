@@ -109,10 +109,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// Somebody asked for something through the API; what came of it is with the request.
-    RequestSettled {
-        key: Key,
-    },
 }
 
 /// Why a run failed.

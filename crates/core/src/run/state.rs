@@ -146,7 +146,7 @@ impl RunState {
     pub fn apply(&mut self, event: &Event, at: Timestamp) {
         self.updated_at = at;
         match event {
-            Event::RunCreated(_) | Event::RequestSettled { .. } => {}
+            Event::RunCreated(_) => {}
             Event::RunTransition { to, context, error, .. } => self.transition(*to, context, error.clone(), at),
             Event::StepStarted { .. }
             | Event::StepCompleted { .. }

@@ -53,8 +53,13 @@ struct Trial {
 
 impl Trial {
     fn of(steps: Vec<StepPlan>) -> Self {
-        let workflow =
-            Workflow { name: "trial".to_owned(), description: String::new(), inputs: serde_json::Map::new(), steps };
+        let workflow = Workflow {
+            name: "trial".to_owned(),
+            description: String::new(),
+            on: Vec::new(),
+            inputs: serde_json::Map::new(),
+            steps,
+        };
         assert_eq!(workflow.problems(), [] as [String; 0]);
         let created = Created {
             run: RunId::parse("run-1").unwrap(),
@@ -102,7 +107,7 @@ impl Trial {
     }
 
     fn ask(&mut self, request: Request) -> Result<(), Refusal> {
-        self.feed(&Input::Asked { key: None, request })
+        self.feed(&Input::Asked(request))
     }
 
     fn approve(&mut self, by: &str) -> Result<(), Refusal> {

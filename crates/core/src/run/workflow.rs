@@ -12,6 +12,9 @@ pub struct Workflow {
     /// A JSON Schema for each input, by name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub inputs: Map<String, Value>,
+    /// GitHub's events that start it: `pull_request.opened`, or `push` where there is no action.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on: Vec<String>,
     pub steps: Vec<StepPlan>,
 }
 
@@ -128,6 +131,12 @@ impl Workflow {
     /// What is wrong with it, in words for whoever wrote it.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
+        if self.name == crate::repo::TRAIN {
+            problems.push("trains are called that; give it another name".to_owned());
+        }
+        if self.on.iter().any(String::is_empty) {
+            problems.push("`on` names an event without a name".to_owned());
+        }
         if self.steps.is_empty() {
             problems.push("it has no steps".to_owned());
         }

@@ -327,6 +327,8 @@ pub struct Workflow {
     #[serde(default)]
     inputs: Map<String, Value>,
     #[serde(default)]
+    on: Vec<String>,
+    #[serde(default)]
     steps: Vec<WorkflowStep>,
 }
 
@@ -373,6 +375,7 @@ impl Workflow {
             name: self.name.clone(),
             description: self.description.clone(),
             inputs: self.inputs.clone(),
+            on: self.on.clone(),
             steps: self.steps.iter().map(WorkflowStep::plan).collect(),
         }
     }
@@ -385,6 +388,11 @@ impl Workflow {
         let mut problems = self.definition().problems();
         problems.extend(steps);
         problems.extend(crate::workflow::schema_problems(&self.inputs));
+        if !self.on.is_empty() && problems.is_empty() {
+            let missing = crate::workflow::inputs(&self.definition(), Map::new()).err().unwrap_or_default();
+            problems
+                .extend(missing.iter().map(|why| format!("what `on` starts is given no inputs: {why}; add a default")));
+        }
         problems
     }
 }

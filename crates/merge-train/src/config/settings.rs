@@ -210,6 +210,7 @@ pub static SECTIONS: &[Section] = &[
         set("name", Kind::Text, "What it is called; each name once.").required(),
         set("description", Kind::Text, "What it is for."),
         set("inputs", Kind::Table, "What a run is given: a JSON Schema for each input, by name, with `required = true` where a run cannot do without, and `default`. What is not listed is refused."),
+        set("on", Kind::Texts, "The events at GitHub that start it, such as `pull_request.opened`, or `push` where there is no action; the run is about the repository and the pull request that the event is about. Take care that a workflow does not cause the event that starts it. Unset: none."),
     ] },
     Section { name: "workflows.steps", rows: Rows::Many, doc: "A step of the workflow above it.", settings: &[
         set("id", Kind::Text, "What it is called; each id once in a workflow.").required(),

@@ -29,6 +29,11 @@ pub(super) fn transition(run: &Run, from: RunStatus, to: RunStatus, initiator: O
     }
 }
 
+pub(super) fn orphan(run: &Run) {
+    let (id, seen) = (run.id.as_str(), run.last_heartbeat_at.unwrap_or(run.updated_at));
+    tracing::warn!(event = "orphan_detected", runId = id, lastHeartbeat = %seen, "nobody was at work on a run");
+}
+
 pub(super) fn checkpoint(run: &str, step: &str, resumable: bool) {
     tracing::info!(event = "run_checkpoint", runId = run, stepId = step, resumable, "a checkpoint was made");
 }

@@ -5,9 +5,11 @@
 mod entries;
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId};
 use merge_train_core::run::{self, Effect, Event, Input, Output, Program, RunState, RunStatus};
@@ -93,7 +95,7 @@ impl<'a> Session<'a> {
         };
         let state = match lease.is_first() {
             true => None,
-            false => replay(&stream, shared.store.load(&stream, Since::Newest).await?)?,
+            false => replay(&stream, &shared.store.load(&stream, Since::Newest).await?)?,
         };
         let next_seq = lease.next_seq;
         Ok(Some(Self { shared, lease, state, next_seq, command: None, is_held: true }))
@@ -102,6 +104,7 @@ impl<'a> Session<'a> {
     /// Works until the run has ended or waits, the driver stops, or the store refuses.
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
         if self.state.is_some() {
+            self.restore_rows().await?;
             let is_orphan = self.is_orphan().await?;
             // The inbox was not looked at yet.
             self.feed(Input::Resume { is_orphan }, true).await?;
@@ -132,19 +135,46 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Writes what there is to be seen of a run, where that is missing: a backup has the events alone.
+    async fn restore_rows(&mut self) -> store::Result<()> {
+        let Some(state) = &self.state else { return Ok(()) };
+        if self.shared.store.run(Some(&state.created.tenant), &state.created.run).await?.is_some() {
+            return Ok(());
+        }
+        let mut rows = vec![Row::Run(Box::new(state.document()))];
+        let steps = (0..state.steps.len()).filter_map(|step| state.step_document(step));
+        rows.extend(steps.map(|step| Row::Step(Box::new(step))));
+        let loaded = self.shared.store.load(&self.lease.stream, Since::Oldest).await?;
+        let events = read(&self.lease.stream, &loaded)?;
+        let mut then: Option<RunState> = None;
+        for (event, at) in &events {
+            match (&mut then, event) {
+                (None, Event::RunCreated(created)) => then = Some(RunState::new(created.clone(), *at)),
+                (Some(then), event) => {
+                    then.apply(event, *at);
+                    rows.extend(then.checkpoint(event).map(|checkpoint| Row::Checkpoint(Box::new(checkpoint))));
+                }
+                (None, _) => {}
+            }
+        }
+        let (now, wake_at, expected_next_seq) = (self.now(), self.wake_at(), self.next_seq);
+        let (events, settled) = (Vec::new(), Vec::new());
+        let batch = Batch { expected_next_seq, events, settled, rows, wake_at, lets_go: false, now };
+        self.shared.store.append(&self.lease, batch).await
+    }
+
     /// Whether nobody has been at work on the run for so long that it was anybody's.
     async fn is_orphan(&self) -> store::Result<bool> {
         let Some(state) = self.state.as_ref().filter(|state| state.status == RunStatus::Running) else {
             return Ok(false);
         };
-        let run = &state.created.run;
-        let seen = self.shared.store.run(Some(&state.created.tenant), run).await?.and_then(|run| run.last_heartbeat_at);
-        let seen = seen.unwrap_or(state.updated_at);
+        let known = self.shared.store.run(Some(&state.created.tenant), &state.created.run).await?;
+        let Some(run) = known else { return Ok(false) };
+        let seen = run.last_heartbeat_at.unwrap_or(state.updated_at);
         let silent_for = Duration::try_from(self.now().duration_since(seen)).unwrap_or_default();
         let is_orphan = silent_for >= self.shared.options.runs.orphaned_after;
         if is_orphan {
-            let run = run.as_str();
-            tracing::warn!(event = "orphan_detected", runId = run, lastHeartbeat = %seen, "nobody was at work on a run");
+            ledger::orphan(&run);
         }
         Ok(is_orphan)
     }
@@ -285,7 +315,8 @@ impl<'a> Session<'a> {
         let token = stop.clone();
         let task = tokio::spawn(async move {
             failpoint::reach("run.command.start");
-            let result = agents.run(task, token).await;
+            let result = AssertUnwindSafe(agents.run(task, token)).catch_unwind().await;
+            let result = result.unwrap_or_else(|_| Err("running it went wrong: see the panic in the log".to_owned()));
             failpoint::reach("run.command.end");
             ended(result)
         });
@@ -356,15 +387,19 @@ fn step_of(event: &Event) -> Option<usize> {
     }
 }
 
-/// The state that a run's stream adds up to; none for one that never was.
-fn replay(stream: &StreamId, loaded: store::Loaded) -> store::Result<Option<RunState>> {
+fn read(stream: &StreamId, loaded: &store::Loaded) -> store::Result<Vec<(Event, Timestamp)>> {
     let read = |event: &store::StoredEvent| {
         serde_json::from_str::<Event>(&event.data).map(|read| (read, event.ts)).map_err(|error| {
             let reason = format!("event {} of {stream} cannot be read: {error}", event.seq);
             store::Error::Corrupt { reason }
         })
     };
-    let events: Vec<(Event, Timestamp)> = loaded.events.iter().map(read).collect::<store::Result<_>>()?;
+    loaded.events.iter().map(read).collect()
+}
+
+/// The state that a run's stream adds up to; none for one that never was.
+fn replay(stream: &StreamId, loaded: &store::Loaded) -> store::Result<Option<RunState>> {
+    let events = read(stream, loaded)?;
     let state = RunState::replay(events.iter().map(|(event, at)| (event, *at)));
     match state {
         None if !events.is_empty() => {

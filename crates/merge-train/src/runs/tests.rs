@@ -62,8 +62,13 @@ pub struct Trial {
 
 impl Trial {
     pub fn of(steps: Vec<StepPlan>) -> Self {
-        let workflow =
-            Workflow { name: "deploy".to_owned(), description: String::new(), inputs: serde_json::Map::new(), steps };
+        let workflow = Workflow {
+            name: "deploy".to_owned(),
+            description: String::new(),
+            on: Vec::new(),
+            inputs: serde_json::Map::new(),
+            steps,
+        };
         let created = Box::new(Created {
             run: RunId::parse("run-5d41402abc4b2a76b9719d91").expect("an id"),
             tenant: TenantId::parse("octocat").expect("a tenant"),
@@ -121,7 +126,7 @@ impl Trial {
     }
 
     pub fn asked(self, time: &str, request: Request) -> Self {
-        self.feed(time, &Input::Asked { key: None, request })
+        self.feed(time, &Input::Asked(request))
     }
 
     pub fn decides(self, time: &str, by: &str, decision: Decision, reason: Option<&str>) -> Self {

@@ -135,9 +135,7 @@ fn words(event: &Event, story: Option<&RunState>) -> Option<String> {
         Event::CompensationEnded { step, error: None } => format!("{} is undone", named(*step)),
         Event::CompensationEnded { step, error: Some(error) } => {
             format!("{} could not be undone: {}", named(*step), line(error))
-        }
-        // What came of the request stands beside it already.
-        Event::RequestSettled { .. } => return None,
+        } // What came of the request stands beside it already.
     })
 }
 

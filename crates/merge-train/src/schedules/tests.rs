@@ -63,6 +63,7 @@ impl World {
             name: "tidy".to_owned(),
             description: String::new(),
             inputs: inputs.as_object().unwrap().clone(),
+            on: Vec::new(),
             steps: Vec::new(),
         };
         let orders = Orders {

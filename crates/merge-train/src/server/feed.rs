@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RunId, TenantId};
 use merge_train_core::run::Run;
 use store::RunQuery;
@@ -18,18 +18,22 @@ use super::App;
 use super::access::presented;
 use super::openapi::Reading;
 use super::problem::Problem;
+use crate::clock;
 use crate::config::Tenants;
 
 /// How often is looked for what another instance did, and how often at most at all.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const NOT_MORE_OFTEN: Duration = Duration::from_millis(100);
-/// The newest runs are watched.
-const WATCHED: usize = 200;
+/// So many of the newest runs are told of at first.
+const AT_FIRST: usize = 200;
+/// How many changes of each kind are asked for at once.
+const AT_ONCE: usize = 200;
+/// What another instance wrote may be seen later than what was written after it, and clocks differ.
+const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
 
 /// What becomes of all runs, as it happens
 ///
-/// Each run that is new or has changed, whole, as an event by the name of `run`; the first that are told are those that
-/// there are.
+/// Each run that is new or has changed, whole, as an event by the name of `run`; at first the newest 200 that there are.
 #[utoipa::path(
     get,
     path = "/api/v1/events",
@@ -48,7 +52,7 @@ pub async fn watch(
         Tenants::All => None,
         Tenants::One(tenant) => Some(tenant.clone()),
     };
-    let looking = Looking { app, tenant, seen: HashMap::new() };
+    let looking = Looking { app, tenant, since: None, seen: HashMap::new() };
     let batches = stream::unfold(looking, |mut looking| async move {
         let batch = looking.next().await?;
         Some((stream::iter(batch.into_iter().map(Ok)), looking))
@@ -59,6 +63,9 @@ pub async fn watch(
 struct Looking {
     app: Arc<App>,
     tenant: Option<TenantId>,
+    /// When the last change happened that was told of; none before the first look.
+    since: Option<Timestamp>,
+    /// What was told of lately, as it was.
     seen: HashMap<RunId, Timestamp>,
 }
 
@@ -67,13 +74,9 @@ impl Looking {
         loop {
             let stirred = self.app.orders.link.stirred();
             let rung = stirred.notified();
-            let query = RunQuery { tenant: self.tenant.clone(), limit: WATCHED, ..RunQuery::default() };
-            let runs = self.app.store.runs(&query).await.ok()?;
-            let is_new = |seen: &HashMap<RunId, Timestamp>, run: &Run| seen.get(&run.id) != Some(&run.updated_at);
-            let new: Vec<&Run> = runs.iter().rev().filter(|run| is_new(&self.seen, run)).collect();
+            let changed = self.look().await.ok()?;
             let told: Vec<Event> =
-                new.into_iter().filter_map(|run| Event::default().event("run").json_data(run).ok()).collect();
-            self.seen = runs.into_iter().map(|run| (run.id, run.updated_at)).collect();
+                changed.iter().filter_map(|run| Event::default().event("run").json_data(run).ok()).collect();
             if !told.is_empty() {
                 return Some(told);
             }
@@ -84,5 +87,43 @@ impl Looking {
             }
             tokio::time::sleep(NOT_MORE_OFTEN).await;
         }
+    }
+
+    /// What changed since the last look, in the order in which it did.
+    async fn look(&mut self) -> store::Result<Vec<Run>> {
+        let store = self.app.store.clone();
+        let Some(since) = self.since else {
+            let query = RunQuery { tenant: self.tenant.clone(), limit: AT_FIRST, ..RunQuery::default() };
+            // What changes from here on is later than this, also where it is told of at once.
+            self.since = Some(clock::now());
+            let mut runs = store.runs(&query).await?;
+            runs.reverse();
+            self.remember(&runs);
+            return Ok(runs);
+        };
+        let begin = since - OVERLAP;
+        let mut from = begin;
+        let mut changed = Vec::new();
+        loop {
+            let page = store.runs_since(self.tenant.as_ref(), from, AT_ONCE).await?;
+            let last = page.iter().filter_map(|run| run.last_heartbeat_at).max();
+            // One that changed before has only given a sign of life.
+            let is_new = |run: &Run| run.updated_at >= begin && self.seen.get(&run.id) != Some(&run.updated_at);
+            let new: Vec<Run> = page.into_iter().filter(is_new).collect();
+            self.remember(&new);
+            changed.extend(new);
+            match last.filter(|last| *last > from) {
+                Some(last) => from = last,
+                None => break,
+            }
+        }
+        self.since = Some(from.max(since));
+        let forgotten = from.max(since) - OVERLAP;
+        self.seen.retain(|_, at| *at >= forgotten);
+        Ok(changed)
+    }
+
+    fn remember(&mut self, runs: &[Run]) {
+        self.seen.extend(runs.iter().map(|run| (run.id.clone(), run.updated_at)));
     }
 }

@@ -192,6 +192,7 @@ fn refusal(refused: &Refused) -> Problem {
     match refused.code.as_str() {
         "FORBIDDEN" => Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail),
         "RUN_TERMINAL_STATE" => Problem::new(StatusCode::CONFLICT, "RUN_TERMINAL_STATE", detail),
+        "IDEMPOTENCY_EXPIRED" => Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_EXPIRED", detail),
         "RUN_INVALID_TRANSITION" => Problem::new(StatusCode::CONFLICT, "RUN_INVALID_TRANSITION", detail),
         _ => Problem::conflict(detail),
     }

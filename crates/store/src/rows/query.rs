@@ -5,7 +5,7 @@ use merge_train_core::ids::{RunId, TenantId};
 use serde::de::DeserializeOwned;
 
 use super::{Checkpoint, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
-use crate::db::{Conn, Query, int, micros, sql};
+use crate::db::{Conn, Query, ask, int, micros, sql};
 use crate::error::Result;
 
 async fn one<T: DeserializeOwned>(query: Query, conn: &mut Conn<'_>) -> Result<Option<T>> {
@@ -87,6 +87,34 @@ pub(crate) const STALE: &str =
 
 pub async fn stale_runs(conn: &mut Conn<'_>, before: Timestamp, limit: usize) -> Result<Vec<Run>> {
     many(sql(STALE).int(micros(before)).int(int(limit)), conn).await
+}
+
+pub(crate) const SINCE: &str = "SELECT data, last_heartbeat_at FROM runs WHERE status = $1 AND last_heartbeat_at >= $2 \
+     AND ($3 IS NULL OR tenant = $3) ORDER BY last_heartbeat_at LIMIT $4";
+
+pub async fn runs_since(
+    conn: &mut Conn<'_>,
+    tenant: Option<&TenantId>,
+    since: Timestamp,
+    limit: usize,
+) -> Result<Vec<Run>> {
+    let question = |status: RunStatus| {
+        let query = sql(SINCE).text(status.as_str()).int(micros(since));
+        query.opt_text(tenant.map(TenantId::as_str)).int(int(limit))
+    };
+    let mut found = Vec::new();
+    let mut horizon = i64::MAX;
+    for rows in ask(conn, RunStatus::ALL.map(question)).await? {
+        for row in &rows {
+            found.push((row.int(1)?, row.json::<Run>(0)?));
+        }
+        if let Some(last) = rows.last().filter(|_| rows.len() == limit) {
+            horizon = horizon.min(last.int(1)?);
+        }
+    }
+    found.retain(|(at, _)| *at <= horizon);
+    found.sort_by_key(|(at, _)| *at);
+    Ok(found.into_iter().map(|(_, run)| run).collect())
 }
 
 pub async fn active_runs(conn: &mut Conn<'_>) -> Result<Vec<(TenantId, RunStatus, u64)>> {

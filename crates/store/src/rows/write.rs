@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use merge_train_core::ids::{RunId, TenantId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Checkpoint, Row, Run, RunStatus, Session, Step, Transition, Workspace};
+use super::{Checkpoint, Row, Run, Session, Step, Transition, Workspace};
 use crate::db::{Conn, Query, Record, Script, cell, corrupt, micros, sql};
 use crate::error::{Error, Result};
 
@@ -14,33 +13,37 @@ fn runs(rows: &[Row]) -> impl Iterator<Item = &Run> {
     rows.iter().filter_map(|row| if let Row::Run(run) = row { Some(run.as_ref()) } else { None })
 }
 
-/// Asks for the states of these runs, as they are.
-pub fn known(conn: &Conn<'_>, rows: &[Row]) -> Query {
+/// Asks for those of these runs that have ended, as they are.
+pub fn ended(conn: &Conn<'_>, rows: &[Row]) -> Query {
     let (tenant, id, table, lock) = (cell(0), cell(1), conn.table_of(1), conn.for_update());
     let named = Value::from_iter(runs(rows).map(|run| json!([run.tenant_id, run.id])));
-    sql(format!("SELECT tenant, id, status FROM runs WHERE (tenant, id) IN (SELECT {tenant}, {id} FROM {table}){lock}"))
-        .text(named.to_string())
+    sql(format!(
+        "SELECT data FROM runs WHERE (tenant, id) IN (SELECT {tenant}, {id} FROM {table}) \
+         AND status IN ('completed', 'failed', 'cancelled'){lock}"
+    ))
+    .text(named.to_string())
 }
 
-/// Refuses with `RunEnded` what would change the state of a run that has ended. A batch may tell of several states of
-/// one run.
-pub fn check(rows: &[Row], known: &[Record]) -> Result<()> {
-    let mut states: HashMap<(TenantId, RunId), RunStatus> = HashMap::new();
-    for row in known {
-        states.insert((row.parsed(0)?, row.parsed(1)?), status(&row.text(2)?)?);
-    }
+/// Refuses with `RunEnded` what would change how a run ended. A batch may tell of several states of one run.
+pub fn check(rows: &[Row], ended: &[Record]) -> Result<()> {
+    let ended = ended.iter().map(|row| row.json(0)).collect::<Result<Vec<Run>>>()?;
+    let mut ended: HashMap<_, &Run> = ended.iter().map(|run| ((&run.tenant_id, &run.id), run)).collect();
     for run in runs(rows) {
-        let before = states.insert((run.tenant_id.clone(), run.id.clone()), run.status);
-        if let Some(status) = before.filter(|status| status.is_terminal() && *status != run.status) {
-            return Err(Error::RunEnded { run: run.id.clone(), status: status.as_str().to_owned() });
+        let name = (&run.tenant_id, &run.id);
+        if let Some(end) = ended.get(&name).filter(|end| end_of(end) != end_of(run)) {
+            return Err(Error::RunEnded { run: run.id.clone(), status: end.status.as_str().to_owned() });
+        }
+        if run.status.is_terminal() {
+            ended.insert(name, run);
         }
     }
     Ok(())
 }
 
-fn status(text: &str) -> Result<RunStatus> {
-    let status = RunStatus::ALL.into_iter().find(|status| status.as_str() == text);
-    status.ok_or_else(|| corrupt(format!("{text:?} is not the status of a run")))
+/// What never changes of a run that has ended; the rest is about it, not of it.
+fn end_of(run: &Run) -> impl PartialEq + use<'_> {
+    let Run { status, result, error, cancellation, compensation_log, completed_at, duration_ms, .. } = run;
+    (status, result, error, cancellation, compensation_log, completed_at, duration_ms)
 }
 
 pub fn write(script: &mut Script, rows: &[Row]) -> Result<()> {

@@ -97,6 +97,7 @@ contract! {
         runs_are_listed_newest_first_in_pages,
         runs_are_found_by_tenant_status_repository_and_kind,
         a_silent_run_is_found,
+        runs_that_changed_are_found_in_the_order_in_which_they_did,
         runs_that_have_not_ended_are_counted,
         rows_of_another_tenant_are_not_seen,
         a_refused_row_leaves_no_event,

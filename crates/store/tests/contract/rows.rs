@@ -94,10 +94,20 @@ pub async fn a_run_that_ended_stays_as_it_ended(world: World) {
             let refused = write(&world, vec![row(other)]).await;
             assert!(matches!(&refused, Err(Error::RunEnded { run, .. }) if run.as_str() == id), "{refused:?}");
         }
-        let mut annotated = run(id, ended, at(0));
-        annotated.error = Some("seen by a person".to_owned());
-        write(&world, vec![Row::Run(Box::new(annotated.clone()))]).await.unwrap();
-        assert_eq!(world.store.run(Some(&tenant("acme")), &run_id(id)).await.unwrap(), Some(annotated));
+        let end = || run(id, ended, at(0));
+        let others = [
+            Run { error: Some("another".to_owned()), ..end() },
+            Run { result: Some(serde_json::json!("another")), ..end() },
+            Run { completed_at: Some(at(9)), ..end() },
+            Run { duration_ms: Some(9), ..end() },
+        ];
+        for other in others {
+            let refused = write(&world, vec![Row::Run(Box::new(other.clone()))]).await;
+            assert!(matches!(&refused, Err(Error::RunEnded { .. })), "{other:?}: {refused:?}");
+        }
+        let seen = Run { last_heartbeat_at: Some(at(9)), updated_at: at(9), ..end() };
+        write(&world, vec![Row::Run(Box::new(seen.clone()))]).await.unwrap();
+        assert_eq!(world.store.run(Some(&tenant("acme")), &run_id(id)).await.unwrap(), Some(seen));
     }
     let both = [RunStatus::Failed, RunStatus::Running].map(|status| Row::Run(Box::new(run("both", status, at(0)))));
     let refused = write(&world, both.to_vec()).await;
@@ -168,6 +178,33 @@ pub async fn a_silent_run_is_found(world: World) {
     let stale = world.store.stale_runs(at(500), 10).await.unwrap();
     let ids: Vec<_> = stale.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, ["never-heard-of", "silent"]);
+}
+
+pub async fn runs_that_changed_are_found_in_the_order_in_which_they_did(world: World) {
+    let with = |id, owner: &str, status, second| {
+        let run = Run { last_heartbeat_at: Some(at(second)), ..run(id, status, at(0)) };
+        Row::Run(Box::new(Run { tenant_id: tenant(owner), ..run }))
+    };
+    let rows = vec![
+        with("long-ago", "acme", RunStatus::Completed, 10),
+        with("c", "acme", RunStatus::Completed, 30),
+        with("a", "acme", RunStatus::Running, 20),
+        with("theirs", "globex", RunStatus::Running, 25),
+        with("b", "acme", RunStatus::Running, 21),
+        with("d", "acme", RunStatus::Running, 40),
+    ];
+    write(&world, rows).await.unwrap();
+    let since = async |owner: Option<&str>, second, limit| {
+        let owner = owner.map(tenant);
+        let found = world.store.runs_since(owner.as_ref(), at(second), limit).await.unwrap();
+        found.into_iter().map(|run| run.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(since(Some("acme"), 20, 10).await, ["a", "b", "c", "d"]);
+    assert_eq!(since(None, 20, 10).await, ["a", "b", "theirs", "c", "d"]);
+    assert_eq!(since(Some("acme"), 31, 10).await, ["d"]);
+    assert_eq!(since(Some("acme"), 20, 2).await, ["a", "b"], "c is later than d may be, which was left out");
+    assert_eq!(since(Some("acme"), 21, 2).await, ["b", "c", "d"]);
+    assert_eq!(since(Some("acme"), 41, 10).await, Vec::<String>::new());
 }
 
 pub async fn runs_that_have_not_ended_are_counted(world: World) {

@@ -97,6 +97,69 @@ fn a_cancelled_run_stops_its_step_undoes_the_last_first_and_logs_each() {
 }
 
 #[test]
+fn the_step_that_a_run_stands_at_ends_with_it() {
+    type End = fn(&mut Trial);
+    let reject: End = |trial| {
+        let (by, reason) = ("api:ops".to_owned(), Some("not today".to_owned()));
+        trial.ask(Request::Decide { by, decision: Decision::Rejected, reason, step: None }).unwrap();
+    };
+    let expire: End = |trial| trial.passes(601);
+    let cancel: End = |trial| trial.cancel().unwrap();
+    let crash: End = Trial::crash;
+    let ends = [
+        (gate("here", &[]), reject, "rejected by api:ops: not today"),
+        (gate("here", &[]), expire, "nobody decided in time"),
+        (gate("here", &[]), cancel, "the run was cancelled"),
+        (wait("here", "landed", None), expire, "landed did not come in time"),
+        (wait("here", "landed", None), cancel, "the run was cancelled"),
+        (agent("here"), crash, "step \"here\" was under way"),
+    ];
+    for (step, end, error) in ends {
+        let mut trial = Trial::of(vec![step, agent("after")]);
+        end(&mut trial);
+        assert!(trial.status().is_terminal(), "{error}");
+        let document = trial.state.step_document(0).unwrap();
+        assert_eq!((document.status, document.completed_at), (StepStatus::Failed, Some(at(trial.clock))), "{error}");
+        assert!(document.error.as_ref().is_some_and(|told| told.starts_with(error)), "{error}: {document:?}");
+        let (last, when) = trial.log.iter().rev().find(|(event, _)| matches!(event, Event::StepFailed { .. })).unwrap();
+        let checkpoint = trial.state.checkpoint(last).expect("a checkpoint after it");
+        assert_eq!((checkpoint.status, *when), (StepStatus::Failed, at(trial.clock)), "{error}");
+        assert_eq!(trial.state.step_document(1).unwrap().status, StepStatus::Pending, "what was not begun was not");
+    }
+}
+
+#[test]
+fn to_resume_is_to_go_on_past_whatever_the_run_waits_for() {
+    let resume = |by: &str| Request::Resume { by: by.to_owned(), reason: Some("we know".to_owned()) };
+    let mut trial = Trial::of(vec![gate("ok", &["ana"]), wait("landed", "landed", None), agent("last")]);
+    assert!(matches!(trial.ask(resume("api:bob")), Err(Refusal::NotEntitled { .. })), "to resume is to approve");
+    trial.ask(resume("api:ana")).unwrap();
+    assert_eq!(trial.status(), RunStatus::WaitingExternal);
+    trial.ask(resume("api:bob")).unwrap();
+    assert_eq!((trial.status(), trial.doing()), (RunStatus::Running, Some("last")));
+    assert_eq!(trial.state.steps[1].output, Some(json!({ "event": null, "resumedBy": "api:bob", "reason": "we know" })));
+    assert_eq!(trial.state.last_transition.as_ref().unwrap().user_id.as_deref(), Some("api:bob"));
+    let refused = trial.ask(resume("api:bob")).unwrap_err();
+    assert_eq!(refused.code(), Some(Code::InvalidTransition), "it is under way: {refused}");
+    trial.cancel().unwrap();
+    assert_eq!(trial.ask(resume("api:bob")).unwrap_err().code(), Some(Code::InvalidTransition), "it is being cancelled");
+    trial.ends(Err("it was stopped"));
+    assert_eq!(trial.ask(resume("api:bob")).unwrap_err().code(), Some(Code::TerminalState));
+}
+
+#[test]
+fn to_resume_ends_the_pause_before_a_step_is_tried_again() {
+    let step = StepPlan { retry: Retry { times: 1, backoff_ms: 60_000 }, ..agent("flaky") };
+    let mut trial = Trial::of(vec![step]);
+    trial.ends(Err("no luck"));
+    assert_eq!((trial.doing(), next_wake(&trial.state)), (None, Some(at(60))));
+    trial.ask(Request::Resume { by: "api:ops".to_owned(), reason: None }).unwrap();
+    assert_eq!((trial.doing(), trial.state.steps[0].attempts), (Some("flaky"), 2));
+    trial.done();
+    assert_eq!(trial.status(), RunStatus::Completed);
+}
+
+#[test]
 fn what_is_wrong_with_a_workflow_is_told() {
     let all = Gate { by: Vec::new(), need: Need::All, timeout_ms: None, on_expiry: OnExpiry::Fail };
     let steps = vec![
@@ -109,8 +172,13 @@ fn what_is_wrong_with_a_workflow_is_told() {
         undone_by("un", gate("gate", &[])),
         undone_by("", agent("last")),
     ];
-    let workflow =
-        Workflow { name: "odd".to_owned(), description: String::new(), inputs: serde_json::Map::new(), steps };
+    let workflow = Workflow {
+        name: "odd".to_owned(),
+        description: String::new(),
+        on: Vec::new(),
+        inputs: serde_json::Map::new(),
+        steps,
+    };
     insta::assert_snapshot!(workflow.problems().join("\n"), @r#"
     two steps have the id "read"
     the id "a b" of step 3 is not made of letters, digits, `-` and `_`

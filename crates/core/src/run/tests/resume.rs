@@ -68,6 +68,25 @@ fn section_5_3_the_decision_tree_for_a_step_that_has_left_no_output() {
 }
 
 #[test]
+fn section_5_4_an_orphan_is_taken_up_like_any_other_and_fails_with_its_own_code_where_it_cannot_be() {
+    let taken_up = |step: StepPlan| {
+        let mut trial = Trial::of(vec![step]);
+        trial.under_way.clear();
+        trial.clock += 400;
+        trial.feed(&Input::Resume { is_orphan: true }).unwrap();
+        trial
+    };
+    let trial = taken_up(step(false, true));
+    assert_eq!((trial.status(), trial.doing(), trial.state.resume_count), (RunStatus::Running, Some("middle"), 1));
+    for hopeless in [step(false, false), step(true, false)] {
+        let trial = taken_up(hopeless);
+        assert_eq!(trial.status(), RunStatus::Failed);
+        assert!(trial.error().starts_with("RUN_ORPHANED: step \"middle\" was under way"), "{}", trial.error());
+        assert_eq!(trial.state.steps[0].status, StepStatus::Failed, "the step is not under way any more either");
+    }
+}
+
+#[test]
 fn a_gate_that_was_passed_is_not_asked_again() {
     let gate = StepPlan { resumable: false, ..gate("ok", &[]) };
     let mut trial = Trial::of(vec![gate, StepPlan { idempotent: true, ..agent("last") }]);

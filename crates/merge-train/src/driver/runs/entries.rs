@@ -1,7 +1,7 @@
 //! What comes in for a run, and what whoever sent it is told.
 
 use jiff::Timestamp;
-use merge_train_core::run::{self, Created, Effect, Event, Input, Refusal, Request, RunState};
+use merge_train_core::run::{self, Code, Created, Effect, Event, Input, Refusal, Request, RunState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{Entry, Outcome};
@@ -36,13 +36,18 @@ pub fn answer(state: Option<&RunState>, entry: &Entry, now: Timestamp) -> Answer
             Answered { outcome: told(&state), events, effects: plan.effects }
         }
         // It was created before, by the same request.
-        (Some(state), Order::Create(_)) => nothing(told(state)),
+        (Some(state), Order::Create(created)) if state.created == created => nothing(told(state)),
+        // The inbox has forgotten the request, but not the run: it is neither this one nor begun twice.
+        (Some(state), Order::Create(_)) => nothing(Outcome::Completed {
+            response: json!({ "refused": Refused::expired(state) }),
+            run_id: Some(state.created.run.clone()),
+        }),
         (None, Order::Ask(_)) => nothing(Outcome::Failed { error: "there is no such run".to_owned() }),
         (Some(state), Order::Ask(_)) if state.created.tenant != entry.tenant => {
             nothing(Outcome::Failed { error: "there is no such run".to_owned() })
         }
         (Some(state), Order::Ask(request)) => {
-            let input = Input::Asked { key: Some(entry.key.clone()), request };
+            let input = Input::Asked(request);
             match run::decide(state, &input, now) {
                 Ok(plan) => Answered { events: plan.events, effects: plan.effects, outcome: told(state) },
                 Err(refusal) => nothing(Outcome::Completed {
@@ -67,6 +72,15 @@ pub struct Refused {
 }
 
 impl Refused {
+    fn expired(state: &RunState) -> Self {
+        let (run, at) = (&state.created.run, state.created_at);
+        let detail = format!(
+            "the key was used before, for another request: it began {run} at {at}. What was answered then is not kept any \
+             more; send this one under a key of its own"
+        );
+        Self { code: Code::IdempotencyExpired.as_str().to_owned(), detail }
+    }
+
     fn of(refusal: &Refusal) -> Self {
         let code = match (refusal, refusal.code()) {
             (_, Some(code)) => code.as_str(),

@@ -1,54 +1,84 @@
-//! What GitHub tells of, for runs that wait for it.
+//! What GitHub tells of, for workflows that it starts and for runs that wait for it.
 
-use merge_train_core::ids::{DeliveryId, RepoId};
+use merge_train_core::ids::{DeliveryId, PrNumber, RepoId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{Request, Run, RunStatus, Signal};
-use serde_json::{Value, json};
-use store::{Entry, RunQuery};
+use merge_train_core::run::{Request, Run, RunStatus, Signal, Trigger, TriggerSource};
+use serde_json::{Map, Value, json};
+use store::{Entry, RunCursor, RunQuery};
 
 use super::super::workers::Shared;
-use crate::orders::{Failed, Orders, Origin};
+use crate::orders::{Failed, Orders, Origin, Wanted};
 
-/// Of those that wait, so many are looked at.
-const MOST: usize = 1_000;
+/// Of those that wait, so many are read at once.
+const PAGE: usize = 500;
 
-/// Passes on what runs wait for, before the deliveries count as done: what is cut off is passed on again, and counts once.
+/// Starts and passes on what is due to what GitHub told, before the deliveries count as done: what is cut off is done
+/// again, and counts once.
 pub(super) async fn pass_on(shared: &Shared, repo: &RepoId, entries: &[Entry]) -> store::Result<()> {
-    if !entries.iter().any(|entry| entry.source == Source::GithubWebhook) {
+    let entries = || entries.iter().filter(|entry| entry.source == Source::GithubWebhook);
+    if entries().next().is_none() {
         return Ok(());
     }
-    let (tenant, status) = (Some(repo.tenant()), Some(RunStatus::WaitingExternal));
-    // Trains hear of it themselves.
-    let query = RunQuery { tenant, status, except: Some(TRAIN.to_owned()), limit: MOST, ..RunQuery::default() };
-    let waiting = shared.store.runs(&query).await?;
-    if waiting.is_empty() {
+    let workflows = &shared.options.workflows;
+    let waiting = waiting(shared, repo).await?;
+    if waiting.is_empty() && workflows.values().all(|workflow| workflow.on.is_empty()) {
         return Ok(());
     }
     let orders = Orders {
         store: shared.store.clone(),
         link: shared.options.link.clone(),
-        workflows: Default::default(),
-        web_url: String::new(),
+        workflows: workflows.clone(),
+        web_url: shared.options.web_url.clone(),
     };
-    for entry in entries.iter().filter(|entry| entry.source == Source::GithubWebhook) {
+    for entry in entries() {
         let Some(told) = Told::read(repo, entry) else { continue };
+        for workflow in workflows.values().filter(|workflow| told.is_any_of(&workflow.on)) {
+            let Some(origin) = origin(entry, &workflow.name) else { continue };
+            passed(orders.create(told.wanted(repo, &workflow.name), origin).await, "a workflow is not started")?;
+        }
         for run in &waiting {
             let Some(signal) = told.signal_for(run) else { continue };
-            let Some(origin) = origin(entry, run) else { continue };
-            match orders.ask(&run.tenant_id, &run.id, Request::Signal(signal), origin).await {
-                Ok(_) => {}
-                Err(Failed::Store(error)) => return Err(error),
-                Err(failed) => tracing::warn!(run = %run.id, %failed, "a run does not hear of what it waits for"),
-            }
+            let Some(origin) = origin(entry, run.id.as_str()) else { continue };
+            let asked = orders.ask(&run.tenant_id, &run.id, Request::Signal(signal), origin).await;
+            passed(asked, "a run does not hear of what it waits for")?;
         }
     }
     Ok(())
 }
 
-fn origin(entry: &Entry, run: &Run) -> Option<Origin> {
+/// An order that is not taken is worth a warning; a store that is not there, another try.
+fn passed<T>(outcome: Result<T, Failed>, what: &str) -> store::Result<()> {
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(Failed::Store(error)) => Err(error),
+        Err(failed) => {
+            tracing::warn!(%failed, "{what}");
+            Ok(())
+        }
+    }
+}
+
+/// The runs that wait for something outside. Trains hear of it themselves.
+async fn waiting(shared: &Shared, repo: &RepoId) -> store::Result<Vec<Run>> {
+    let (tenant, status) = (Some(repo.tenant()), Some(RunStatus::WaitingExternal));
+    let mut query = RunQuery { tenant, status, except: Some(TRAIN.to_owned()), limit: PAGE, ..RunQuery::default() };
+    let mut waiting = Vec::new();
+    loop {
+        let page = shared.store.runs(&query).await?;
+        let is_last = page.len() < PAGE;
+        query.after = page.last().map(RunCursor::after);
+        waiting.extend(page);
+        if is_last {
+            return Ok(waiting);
+        }
+    }
+}
+
+/// Of what a delivery means for one of those who hear of it.
+fn origin(entry: &Entry, hearer: &str) -> Option<Origin> {
     let delivery = entry.key.as_str().strip_prefix("github:")?;
-    let id = DeliveryId::parse(format!("{delivery}.{}", run.id)).ok()?;
+    let id = DeliveryId::parse(format!("{delivery}.{hearer}")).ok()?;
     let hash = RequestHash::of(id.as_str().as_bytes());
     Some(Origin { source: Source::GithubWebhook, key: Key::github(&id), hash })
 }
@@ -60,6 +90,7 @@ struct Told {
     /// What it is about: `owner/name`, `owner/name#7`, a commit.
     about: Vec<String>,
     delivery: String,
+    pr: Option<PrNumber>,
     payload: Value,
 }
 
@@ -89,7 +120,27 @@ impl Told {
             "sender": body["sender"]["login"],
         });
         let delivery = entry.key.as_str().trim_start_matches("github:").to_owned();
-        Some(Self { names: names.collect(), about: about.into_iter().flatten().collect(), delivery, payload })
+        let pr = number.filter(|_| body["issue"].is_null() || body["issue"]["pull_request"].is_object());
+        let (about, pr) = (about.into_iter().flatten().collect(), pr.map(PrNumber::new));
+        Some(Self { names: names.collect(), about, delivery, pr, payload })
+    }
+
+    fn is_any_of(&self, events: &[String]) -> bool {
+        events.iter().any(|event| self.names.contains(event))
+    }
+
+    /// The run of a workflow that this starts.
+    fn wanted(&self, repo: &RepoId, workflow: &str) -> Wanted {
+        let sender = self.payload["sender"].as_str().map(|login| format!("github:{login}"));
+        let webhook_event_id = Some(self.delivery.clone());
+        Wanted {
+            workflow: workflow.to_owned(),
+            inputs: Map::new(),
+            tenant: repo.tenant(),
+            repo: Some(repo.clone()),
+            pr: self.pr,
+            trigger: Trigger { source: TriggerSource::Webhook, user_id: sender, webhook_event_id },
+        }
     }
 
     fn signal_for(&self, run: &Run) -> Option<Signal> {

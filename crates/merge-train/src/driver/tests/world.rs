@@ -39,6 +39,7 @@ pub fn options() -> Options {
         retention: Retention::default(),
         runs: RunOptions::default(),
         link: Link::default(),
+        workflows: Default::default(),
         web_url: "https://github.example".to_owned(),
         clock: Clock::default(),
     }

@@ -30,6 +30,11 @@ fn questions() -> Vec<(&'static str, Query, &'static str)> {
         ),
         ("a run of whomever", sql(rows::query::RUN_OF_WHOMEVER).text("r"), "runs_by_id"),
         ("a later page", runs(RunQuery { after: Some(after), ..acme() }), "runs_by_tenant"),
+        (
+            "runs that changed",
+            sql(rows::query::SINCE).text("running").int(1).opt_text(Some("t")).int(10),
+            "runs_by_heartbeat",
+        ),
         ("stale runs", sql(rows::query::STALE).int(1).int(10), "runs_by_heartbeat"),
         ("transitions", sql(rows::query::TRANSITIONS).text("t").text("w").int(10), "transitions_by_workspace"),
     ]

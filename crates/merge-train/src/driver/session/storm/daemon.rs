@@ -53,6 +53,7 @@ impl Daemon {
             retention: Retention::default(),
             runs: RunOptions::default(),
             link: Link::default(),
+            workflows: Default::default(),
             web_url: "https://github.example".to_owned(),
             clock: Clock::from(move || time.now()),
         };
