@@ -1,5 +1,6 @@
 //! Runs of workflows: real commands, people who decide, events that come, and a daemon that is killed meanwhile.
 
+mod observability;
 mod orphans;
 
 use std::os::unix::fs::PermissionsExt;

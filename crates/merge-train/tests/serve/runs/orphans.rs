@@ -30,7 +30,7 @@ impl Pair {
 }
 
 /// A script that goes on when the test lets it.
-fn until_let_go(dir: &Path) -> String {
+pub fn until_let_go(dir: &Path) -> String {
     format!("while [ ! -e '{}' ]; do sleep 0.05; done; echo '{{}}'", dir.join("go").display())
 }
 
