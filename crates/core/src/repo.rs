@@ -32,12 +32,12 @@ use crate::train::work::{Outcome, Work};
 pub use apply::apply;
 pub use decide::decide;
 pub use event::{
-    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome, Shown,
-    SyncReason, Trace, WantReason,
+    Behest, CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome,
+    Shown, SyncReason, Trace, WantReason,
 };
 pub use outbox::{NoteId, Say, Tried, mark};
 pub use reads::{attention, next_wake};
-pub use runs::{RunMove, TRAIN, moves_trains, runs_moved};
+pub use runs::{RunMove, TRAIN, moves_trains, run_differs, runs_moved};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};
 
@@ -81,17 +81,29 @@ pub enum Input {
 }
 
 /// What can be asked for through the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// To look at the whole repository now.
     Sync,
     /// To start a train, as `@merge-train start` on that pull request does.
-    StartTrain { pr: PrNumber },
+    StartTrain {
+        pr: PrNumber,
+        #[serde(flatten)]
+        behest: Behest,
+    },
     /// To stop the train that has this pull request on board.
-    StopTrain { pr: PrNumber },
+    StopTrain {
+        pr: PrNumber,
+        #[serde(flatten)]
+        behest: Behest,
+    },
     /// To have the train that has this pull request on board look again at once, as `@merge-train retry` does.
-    RetryTrain { pr: PrNumber },
+    RetryTrain {
+        pr: PrNumber,
+        #[serde(flatten)]
+        behest: Behest,
+    },
 }
 
 /// Why an effect did not succeed.

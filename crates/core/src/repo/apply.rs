@@ -71,9 +71,10 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::DeliveryProcessed { received_at, outcome: DeliveryOutcome::Applied { dedupe_key }, .. } => {
             state.seen_dedupe_keys.insert(dedupe_key.clone(), *received_at);
         }
-        Event::TrainStarted { root_pr, current_pr } => {
+        Event::TrainStarted { root_pr, current_pr, behest } => {
             let head = state.prs.get(current_pr).map(|pr| pr.head_sha.clone());
-            let is_by_api = state.starts.get(root_pr).is_some_and(|asked| asked.comment.is_none());
+            let is_commented = state.starts.get(root_pr).is_some_and(|asked| asked.comment.is_some());
+            let is_by_api = behest.by.is_some() && behest.delivery.is_none() && !is_commented;
             if let Some(detail) = state.details.get_mut(root_pr) {
                 detail.first_head = head;
                 if let Some(run) = detail.run.as_mut().filter(|run| is_by_api && run.since == ts) {
@@ -259,8 +260,9 @@ fn new_head(pr: &mut CachedPr, head: &Sha) {
 /// What is to be done or read, and no longer.
 fn owed(state: &mut RepoState, event: &Event, ts: Timestamp) {
     match event {
-        Event::StartAsked { pr, comment } => {
-            state.starts.insert(*pr, Asked { comment: *comment, backoff: Backoff::default() });
+        Event::StartAsked { pr, comment, behest } => {
+            let asked = Asked { comment: *comment, behest: behest.clone(), backoff: Backoff::default() };
+            state.starts.insert(*pr, asked);
         }
         Event::StartDelayed { pr, retry_at, .. } => {
             if let Some(asked) = state.starts.get_mut(pr) {
@@ -288,11 +290,12 @@ fn owed(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::BranchSettled { pr } => {
             state.outlived.remove(pr);
         }
-        Event::CommandGiven { comment, user, login, command } => state.commands.push(Given {
+        Event::CommandGiven { comment, user, login, command, delivery } => state.commands.push(Given {
             comment: *comment,
             user: *user,
             login: login.clone(),
             command: command.clone(),
+            delivery: delivery.clone(),
             backoff: Backoff::default(),
         }),
         Event::CommandHandled { comment, command, .. } => {

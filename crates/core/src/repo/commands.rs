@@ -1,7 +1,7 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
 use super::draft::Draft;
-use super::event::{CommandOutcome, Event, ReadKind};
+use super::event::{Behest, CommandOutcome, Event, ReadKind};
 use super::outbox::Say;
 use super::state::{CachedPr, Given, RepoState};
 use super::trains::{self, Stopping};
@@ -129,10 +129,12 @@ fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Ri
     let pr = given.comment.pr;
     let result = match command {
         // The thumbs up comes when the train has started.
-        Command::Start => trains::ask_for_start(draft, pr, Some(given.comment)),
-        Command::Stop => stop(draft, pr, Stopping::Usual).map(|()| acknowledge(draft, given)),
-        Command::StopForce { close_prs } => force(draft, pr, *close_prs).map(|()| acknowledge(draft, given)),
-        Command::Retry => retry(draft, pr).map(|()| acknowledge(draft, given)),
+        Command::Start => trains::ask_for_start(draft, pr, Some(given.comment), &given.behest()),
+        Command::Stop => stop(draft, pr, &given.behest()).map(|()| acknowledge(draft, given)),
+        Command::StopForce { close_prs } => {
+            force(draft, pr, *close_prs, &given.behest()).map(|()| acknowledge(draft, given))
+        }
+        Command::Retry => retry(draft, pr, &given.behest()).map(|()| acknowledge(draft, given)),
         Command::Status => {
             let told = told(&draft.state, pr);
             draft.comment(pr, told);
@@ -149,8 +151,8 @@ fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Ri
         }
         // Whether it can be done is told when it is tried.
         Command::Run { .. } | Command::Decide { .. } => {
-            let (command, login) = (given.command.clone(), given.login.clone());
-            draft.say(pr, Say::Order { comment: given.comment.id, command, login });
+            let (command, login, delivery) = (given.command.clone(), given.login.clone(), given.delivery.clone());
+            draft.say(pr, Say::Order { comment: given.comment.id, command, login, delivery });
             Ok(())
         }
         // Declarations are judged where comments are read.
@@ -166,9 +168,9 @@ fn acknowledge(draft: &mut Draft<'_>, given: &Given) {
     draft.say(given.comment.pr, Say::Acknowledge { comment: given.comment.id });
 }
 
-fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) -> Result<(), String> {
+fn stop(draft: &mut Draft<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
     let train = train_of(&draft.state, pr);
-    if !trains::stop(draft, pr, how) {
+    if !trains::stop(draft, pr, Stopping::Usual, behest) {
         return Err(answer::nothing_to_stop(pr));
     }
     if let Some((root, current)) = train {
@@ -178,9 +180,9 @@ fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) -> Result<(), String
 }
 
 /// Stops, says who did it in the status comment, and closes what is left, if that is wanted.
-fn force(draft: &mut Draft<'_>, pr: PrNumber, close_prs: ClosePrs) -> Result<(), String> {
+fn force(draft: &mut Draft<'_>, pr: PrNumber, close_prs: ClosePrs, behest: &Behest) -> Result<(), String> {
     let train = train_of(&draft.state, pr);
-    if !trains::stop(draft, pr, Stopping::Forced) {
+    if !trains::stop(draft, pr, Stopping::Forced, behest) {
         return Err(answer::nothing_to_stop(pr));
     }
     let Some((root, current)) = train else { return Ok(()) };
@@ -206,7 +208,7 @@ fn train_of(state: &RepoState, pr: PrNumber) -> Option<(PrNumber, PrNumber)> {
 }
 
 /// Does not wait any longer before it asks again.
-pub(super) fn retry(draft: &mut Draft<'_>, pr: PrNumber) -> Result<(), String> {
+pub(super) fn retry(draft: &mut Draft<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
     let root = draft.state.train_of(pr);
     let train = root.and_then(|root| draft.state.active_trains.get(&root)).filter(|train| is_live(train.state));
     let Some(train) = train else { return Err(answer::nothing_to_retry(pr)) };
@@ -216,7 +218,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, pr: PrNumber) -> Result<(), String> {
     if !is_waiting && !has_failed {
         return Err(answer::nothing_to_retry(pr));
     }
-    draft.record(Event::TrainNudged { train_root });
+    draft.record(Event::TrainNudged { train_root, behest: behest.clone() });
     draft.record(Event::MergeStateOutdated { prs: vec![current] });
     Ok(())
 }

@@ -8,11 +8,18 @@ use super::state::{CachedPr, RepoState};
 use super::{Plan, Say, apply, outbox, reads};
 use crate::command::{self, Command, Said, Verb};
 use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
-use crate::ids::PrNumber;
+use crate::ids::{DeliveryId, PrNumber};
 use crate::train::texts::{answer, declare};
 
 /// A comment was created, edited or deleted.
-pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
+pub(super) fn heard(
+    state: &RepoState,
+    change: CommentChange,
+    comment: &CommentFacts,
+    delivery: Option<&DeliveryId>,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
     if is_ours(state, comment) {
         return;
     }
@@ -26,7 +33,7 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
         Some(pr) => {
             declared(state, pr, change, comment, now, plan);
             if change == CommentChange::Created {
-                asked(state, comment, now, plan);
+                asked(state, comment, delivery, now, plan);
             }
         }
         None => {
@@ -42,7 +49,7 @@ pub(super) fn heard(state: &RepoState, change: CommentChange, comment: &CommentF
 }
 
 /// Takes down what a new comment commands, and answers what is no command.
-fn asked(state: &RepoState, comment: &CommentFacts, now: Timestamp, plan: &mut Plan) {
+fn asked(state: &RepoState, comment: &CommentFacts, delivery: Option<&DeliveryId>, now: Timestamp, plan: &mut Plan) {
     for said in command::parse_all(&comment.body) {
         let body = match said {
             // Judged where it is declared.
@@ -53,6 +60,7 @@ fn asked(state: &RepoState, comment: &CommentFacts, now: Timestamp, plan: &mut P
                     user: comment.author,
                     login: comment.login.clone(),
                     command: command.to_string(),
+                    delivery: delivery.cloned(),
                 });
                 continue;
             }
@@ -89,7 +97,7 @@ pub(super) fn awaited(state: &RepoState, pull: PrNumber, now: Timestamp, plan: &
         plan.events.iter().for_each(|event| apply(&mut after, event, now));
         let mut meant = Plan::default();
         if !state.prs.contains_key(&comment.pr) {
-            heard(&after, CommentChange::Created, comment, now, &mut meant);
+            heard(&after, CommentChange::Created, comment, None, now, &mut meant);
         } else if let Some(pr) = after.prs.get(&comment.pr) {
             // What else it commands was heard when it came.
             declared(&after, pr, CommentChange::Created, comment, now, &mut meant);

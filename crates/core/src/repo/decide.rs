@@ -8,6 +8,7 @@ use super::state::RepoState;
 use super::trains::{self, Stopping};
 use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, prune, reads};
 use crate::inbox::Key;
+use crate::train::texts::answer;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
@@ -19,7 +20,7 @@ pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timest
     let mut draft = Draft::after(state, plan, settings, now);
     trains::react(&mut draft, state, input);
     if let Input::Asked { key, request } = input {
-        requested(&mut draft, key, *request);
+        requested(&mut draft, key, request);
     }
     commands::handle(&mut draft, input);
     trains::run(&mut draft, state);
@@ -54,27 +55,27 @@ fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: 
         || plan.events.iter().any(is_about_trains)
 }
 
-/// Somebody asked through the API.
-fn requested(draft: &mut Draft<'_>, key: &Key, request: Request) {
-    let outcome = match request {
+/// Somebody asked for it who is told what came of it.
+fn requested(draft: &mut Draft<'_>, key: &Key, request: &Request) {
+    let done = match request {
         Request::Sync => return,
-        Request::StartTrain { pr } => match trains::ask_for_start(draft, pr, None) {
-            Ok(()) => RequestOutcome::Started,
-            Err(refusal) => {
-                draft.comment(pr, refusal);
-                RequestOutcome::Nothing
+        Request::StartTrain { pr, behest } => {
+            let asked = trains::ask_for_start(draft, *pr, None, behest);
+            // Whoever said it in a comment is answered there.
+            if let (Err(refusal), None) = (&asked, &behest.delivery) {
+                draft.comment(*pr, refusal.clone());
             }
+            asked
+        }
+        Request::StopTrain { pr, behest } => match trains::stop(draft, *pr, Stopping::Usual, behest) {
+            true => Ok(()),
+            false => Err(answer::nothing_to_stop(*pr)),
         },
-        Request::StopTrain { pr } => match trains::stop(draft, pr, Stopping::Usual) {
-            true => RequestOutcome::Started,
-            false => RequestOutcome::Nothing,
-        },
-        Request::RetryTrain { pr } => match commands::retry(draft, pr) {
-            Ok(()) => RequestOutcome::Started,
-            Err(_) => RequestOutcome::Nothing,
-        },
+        Request::RetryTrain { pr, behest } => commands::retry(draft, *pr, behest),
     };
-    draft.record(Event::RequestProcessed { key: key.clone(), request, outcome });
+    let outcome = if done.is_ok() { RequestOutcome::Started } else { RequestOutcome::Nothing };
+    let (key, request) = (key.clone(), request.clone());
+    draft.record(Event::RequestProcessed { key, request, outcome, refusal: done.err() });
 }
 
 /// What an input tells about pull requests, and what is owed to be read for that.
@@ -99,7 +100,12 @@ fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -
             let mut plan = Plan::default();
             reads::request_sync(state, SyncReason::Operator, &mut plan);
             let outcome = if plan.events.is_empty() { RequestOutcome::UnderWay } else { RequestOutcome::Started };
-            plan.events.push(Event::RequestProcessed { key: key.clone(), request: *request, outcome });
+            plan.events.push(Event::RequestProcessed {
+                key: key.clone(),
+                request: request.clone(),
+                outcome,
+                refusal: None,
+            });
             plan
         }
         Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),

@@ -69,7 +69,9 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
                 reads::want_merge_states(state, [pull.number], plan);
             }
         }
-        Happening::Comment(change, comment) => comments::heard(state, *change, comment, now, plan),
+        Happening::Comment(change, comment) => {
+            comments::heard(state, *change, comment, Some(&delivery.id), now, plan);
+        }
         Happening::CheckSuite(suite) => {
             let is_complete = delivery.action.as_deref() == Some("completed");
             let progress = if is_complete { Progress::Complete } else { Progress::UnderWay };

@@ -15,8 +15,8 @@ use super::{NoteId, Request, Say};
 use parts::is_default;
 
 pub use parts::{
-    CiWord, CommandOutcome, CommentRef, DeliveryOutcome, PrStateName, PushDetail, ReadKind, RequestOutcome, Shown,
-    SyncReason, Trace, WantReason,
+    Behest, CiWord, CommandOutcome, CommentRef, DeliveryOutcome, PrStateName, PushDetail, ReadKind, RequestOutcome,
+    Shown, SyncReason, Trace, WantReason,
 };
 
 /// An event with its place in the stream: a line of the log.
@@ -35,9 +35,13 @@ pub enum Event {
     TrainStarted {
         root_pr: PrNumber,
         current_pr: PrNumber,
+        #[serde(flatten)]
+        behest: Behest,
     },
     TrainStopped {
         root_pr: PrNumber,
+        #[serde(flatten)]
+        behest: Behest,
     },
     TrainCompleted {
         root_pr: PrNumber,
@@ -193,6 +197,8 @@ pub enum Event {
     /// Somebody wants it to try again at once.
     TrainNudged {
         train_root: PrNumber,
+        #[serde(flatten)]
+        behest: Behest,
     },
     /// GitHub's word does not fit what else it says, and is asked for again.
     RecheckPlanned {
@@ -255,6 +261,8 @@ pub enum Event {
         /// What gets the thumbs up; none where nobody commented.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<CommentRef>,
+        #[serde(flatten)]
+        behest: Behest,
     },
     StartDelayed {
         pr: PrNumber,
@@ -319,6 +327,8 @@ pub enum Event {
         user: UserId,
         login: String,
         command: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery: Option<DeliveryId>,
     },
     CommandHandled {
         comment: CommentRef,
@@ -470,6 +480,9 @@ pub enum Event {
         key: Key,
         request: Request,
         outcome: RequestOutcome,
+        /// Why there is nothing to do it to, for whoever asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refusal: Option<String>,
     },
 
     // ── Housekeeping ──

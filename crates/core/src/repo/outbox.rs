@@ -12,7 +12,7 @@ use super::event::{Event, PrStateName};
 use super::reads;
 use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Plan};
-use crate::ids::{BranchName, CommentId, PrNumber};
+use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
 use crate::plan::Member;
 
 /// A note's number in its repository.
@@ -33,7 +33,13 @@ pub enum Say {
     /// A comment with what landing the stack would do, computed when it is said.
     Plan { members: Vec<Member>, default: BranchName },
     /// A comment with what came of a command about runs, which is given when it is said.
-    Order { comment: CommentId, command: String, login: String },
+    Order {
+        comment: CommentId,
+        command: String,
+        login: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery: Option<DeliveryId>,
+    },
 }
 
 /// Whether a note can have been said already.

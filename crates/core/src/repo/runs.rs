@@ -6,11 +6,11 @@ use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::event::Event;
+use super::event::{Behest, Event};
 use super::state::{PrState, RepoState};
 use crate::ids::{PrNumber, RepoId, RunId};
 use crate::run::{
-    Approval, Cancellation, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
+    Approval, Cancellation, Decision, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
     TransitionContext, Trigger,
 };
 use crate::train::detail::{Detail, RunMark};
@@ -63,16 +63,21 @@ pub fn runs_moved(
         let (steps, path) = (after.steps_of(&ended), path(Some(run.status), ended.status));
         RunMove { run: ended, steps, path }
     });
-    let moved = open.iter().filter(|(id, run)| before.get(*id).is_none_or(|old| differs(old, run))).map(|(id, run)| {
+    let is_news = |(id, run): &(&RunId, &Run)| before.get(*id).is_none_or(|old| run_differs(old, run));
+    let moved = open.iter().filter(is_news).map(|(id, run)| {
         let path = path(before.get(id).map(|old| old.status), run.status);
         RunMove { run: run.clone(), steps: after.steps_of(run), path }
     });
     ended.chain(moved).collect()
 }
 
-fn differs(old: &Run, new: &Run) -> bool {
-    let what = |run: &Run| (run.status, run.current_step.clone(), run.result.clone(), run.error.clone());
-    what(old) != what(new)
+/// Whether a run is not what it was: also where it is in the same state, but for another reason.
+pub fn run_differs(old: &Run, new: &Run) -> bool {
+    old.status != new.status
+        || old.current_step != new.current_step
+        || old.result != new.result
+        || old.error != new.error
+        || old.last_transition != new.last_transition
 }
 
 /// From one state to another by the table of transitions: what is not allowed at once goes through `running`.
@@ -115,7 +120,11 @@ impl RepoState {
             kind: TRAIN.to_owned(),
             status: train.state.as_run(),
             current_step: Some(step_id(train.current_pr)),
-            trigger: Trigger { source: mark.source, user_id: None, webhook_event_id: None },
+            trigger: Trigger {
+                source: mark.source,
+                user_id: mark.set_off.by.clone(),
+                webhook_event_id: mark.set_off.delivery.as_ref().map(ToString::to_string),
+            },
             idempotency_key: None,
             a2a_correlation_id: None,
             last_heartbeat_at: Some(now),
@@ -123,7 +132,7 @@ impl RepoState {
             error: train.error.as_ref().map(|error| error.message.clone()),
             cancellation: None,
             compensation_log: Vec::new(),
-            last_transition: Some(context(&id, train, detail, mark.moved_at)),
+            last_transition: Some(context(&id, train, detail, &mark)),
             resumed_from: None,
             resume_count: 0,
             created_at: mark.since,
@@ -186,9 +195,8 @@ fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
 }
 
 /// Why the run is in the state that it is in.
-fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, moved_at: Timestamp) -> TransitionContext {
-    let base =
-        TransitionContext { run_id: Some(run.clone()), timestamp: Some(moved_at), ..TransitionContext::default() };
+fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &RunMark) -> TransitionContext {
+    let base = brought_about(run, &mark.moved, mark.moved_at);
     match train.state {
         TrainState::WaitingCi => {
             let why = detail.and_then(|detail| detail.why.as_ref());
@@ -203,66 +211,117 @@ fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, moved_at: 
                 expected_at: None,
                 timeout_ms: None,
             };
-            TransitionContext {
-                initiator: Some(Initiator::System),
-                metadata: told,
-                external_event: Some(event),
-                ..base
-            }
+            TransitionContext { metadata: told, external_event: Some(event), ..base }
         }
         TrainState::NeedsManualReview => {
-            let approval = Approval {
-                action: "manual_review".to_owned(),
-                requested_by: None,
-                decision: None,
-                decided_at: None,
-                decided_by: None,
-                reason: train.error.as_ref().map(|error| error.message.clone()),
-            };
+            let reason = train.error.as_ref().map(|error| error.message.clone());
+            let approval = Approval { reason, ..review() };
             TransitionContext { initiator: Some(Initiator::Policy), approval: Some(approval), ..base }
         }
-        TrainState::Running | TrainState::Stopped | TrainState::Aborted => {
-            TransitionContext { initiator: Some(Initiator::System), ..base }
+        TrainState::Running | TrainState::Stopped | TrainState::Aborted => base,
+    }
+}
+
+/// Who brought a run into its state, and what they said to it.
+fn brought_about(run: &RunId, behest: &Behest, at: Timestamp) -> TransitionContext {
+    let Behest { by, reason, decision, .. } = behest;
+    let approval = decision.map(|decision| Approval {
+        decision: Some(decision),
+        decided_at: Some(at),
+        decided_by: by.clone(),
+        reason: reason.clone(),
+        ..review()
+    });
+    let said = reason.as_ref().filter(|_| approval.is_none());
+    TransitionContext {
+        run_id: Some(run.clone()),
+        user_id: by.clone(),
+        initiator: Some(match (by, decision) {
+            (_, Some(_)) => Initiator::Approval,
+            (Some(_), None) => Initiator::User,
+            (None, None) => Initiator::System,
+        }),
+        timestamp: Some(at),
+        metadata: said.map(|reason| Map::from_iter([("reason".to_owned(), json!(reason))])),
+        approval,
+        external_event: None,
+    }
+}
+
+/// What a person is asked for who has to look at a train.
+fn review() -> Approval {
+    Approval {
+        action: "manual_review".to_owned(),
+        requested_by: None,
+        decision: None,
+        decided_at: None,
+        decided_by: None,
+        reason: None,
+    }
+}
+
+/// How a run ended whose train is not under way any more.
+struct End {
+    status: RunStatus,
+    /// Who wanted it.
+    behest: Behest,
+    /// None: the run itself, or whoever wanted it.
+    initiator: Option<Initiator>,
+    why: Option<String>,
+}
+
+impl End {
+    fn of(event: &Event, after: &RepoState) -> Self {
+        let by_itself = |status: RunStatus, why: Option<String>| Self {
+            status,
+            behest: Behest::default(),
+            initiator: Some(Initiator::System),
+            why,
+        };
+        match event {
+            Event::TrainStopped { behest, .. } => Self {
+                status: RunStatus::Cancelled,
+                // Also where nobody knows any more who it was.
+                initiator: behest.by.is_none().then_some(Initiator::User),
+                why: behest.reason.clone().or_else(|| Some("the train was stopped".to_owned())),
+                behest: behest.clone(),
+            },
+            Event::TrainStarted { root_pr, behest, .. } => Self {
+                status: RunStatus::Cancelled,
+                initiator: None,
+                why: Some(format!("the train of #{root_pr} goes on in its place")),
+                // Only what waited for a person gives way, to what one starts.
+                behest: Behest { decision: behest.by.as_ref().map(|_| Decision::Approved), ..behest.clone() },
+            },
+            Event::TrainAborted { error, .. } => {
+                by_itself(RunStatus::Failed, error.as_ref().map(|error| error.message.clone()))
+            }
+            Event::TrainForgotten { reason, root_pr } if !after.has_landed(*root_pr) => {
+                by_itself(RunStatus::Cancelled, Some(reason.clone()))
+            }
+            // What GitHub shows of a train can be that it was stopped or had failed.
+            Event::TrainRecovered { record, .. } if record.state.as_run().is_terminal() => {
+                by_itself(record.state.as_run(), record.error.as_ref().map(|error| error.message.clone()))
+            }
+            _ => by_itself(RunStatus::Completed, None),
         }
     }
 }
 
-/// A run whose train is not under way any more.
 fn ended(run: &Run, event: &Event, after: &RepoState, now: Timestamp) -> Run {
-    let (status, initiator, why) = match event {
-        Event::TrainStopped { .. } => (RunStatus::Cancelled, Initiator::User, Some("the train was stopped".to_owned())),
-        Event::TrainAborted { error, .. } => {
-            (RunStatus::Failed, Initiator::System, error.as_ref().map(|error| error.message.clone()))
-        }
-        Event::TrainStarted { root_pr, .. } => {
-            (RunStatus::Cancelled, Initiator::User, Some(format!("the train of #{root_pr} goes on in its place")))
-        }
-        Event::TrainForgotten { reason, root_pr } if !after.has_landed(*root_pr) => {
-            (RunStatus::Cancelled, Initiator::System, Some(reason.clone()))
-        }
-        // What GitHub shows of a train can be that it was stopped or had failed.
-        Event::TrainRecovered { record, .. } if record.state.as_run().is_terminal() => {
-            let why = record.error.as_ref().map(|error| error.message.clone());
-            (record.state.as_run(), Initiator::System, why)
-        }
-        _ => (RunStatus::Completed, Initiator::System, None),
-    };
+    let End { status, behest, initiator, why } = End::of(event, after);
     let mut result = run.result.clone();
     if let (Event::FanOutCompleted { new_roots, .. }, Some(Value::Object(members))) = (event, &mut result) {
         members.insert("newTrains".to_owned(), json!(new_roots));
     }
+    let context = brought_about(&run.id, &behest, now);
+    let context = TransitionContext { initiator: initiator.or(context.initiator), ..context };
     let cancellation = (status == RunStatus::Cancelled).then(|| Cancellation {
-        initiator,
-        user_id: None,
+        initiator: context.initiator.unwrap_or(Initiator::System),
+        user_id: behest.by.clone(),
         reason: why.clone(),
         cancelled_at: now,
     });
-    let context = TransitionContext {
-        run_id: Some(run.id.clone()),
-        initiator: Some(initiator),
-        timestamp: Some(now),
-        ..TransitionContext::default()
-    };
     Run {
         status,
         result,

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Effect;
-use super::event::{CommentRef, SyncReason, Trace};
+use super::event::{Behest, CommentRef, SyncReason, Trace};
 use super::outbox::Outbox;
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
-use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
+use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::train::detail::{Details, is_live};
 use crate::train::{Ended, Policy, TrainRecord, Trains};
 
@@ -117,6 +117,8 @@ impl CachedPr {
 pub(super) struct Asked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentRef>,
+    #[serde(flatten)]
+    pub behest: Behest,
     #[serde(default)]
     pub backoff: Backoff,
 }
@@ -129,8 +131,16 @@ pub(super) struct Given {
     pub login: String,
     /// As it was typed, without the mention.
     pub command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryId>,
     #[serde(default)]
     pub backoff: Backoff,
+}
+
+impl Given {
+    pub fn behest(&self) -> Behest {
+        Behest { by: Some(format!("github:{}", self.login)), delivery: self.delivery.clone(), ..Behest::default() }
+    }
 }
 
 /// The rules of the repository, as far as they were read.

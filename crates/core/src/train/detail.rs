@@ -9,8 +9,8 @@ use super::status::Why;
 use super::work::{Push, PushKind, Tidying};
 use super::{CascadePhase, TrainRecord, TrainState, Trains};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
-use crate::repo::{Event, PushDetail};
-use crate::run::{RunStatus, TriggerSource};
+use crate::repo::{Behest, Event, PushDetail};
+use crate::run::{Decision, RunStatus, TriggerSource};
 
 /// Beside the record of one train; what outlives the record is what is left to do for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -80,14 +80,38 @@ pub struct RunMark {
     /// The `recovery_seq` that it began with: it is never the same twice.
     pub seq: u64,
     pub source: TriggerSource,
-    /// Its state, and since when it is in it.
+    #[serde(default, skip_serializing_if = "Behest::is_empty")]
+    pub set_off: Behest,
+    /// Its state, since when it is in it, and who brought it there.
     pub status: RunStatus,
     pub moved_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Behest::is_empty")]
+    pub moved: Behest,
 }
 
 impl RunMark {
     pub fn new(since: Timestamp, seq: u64) -> Self {
-        Self { since, seq, source: TriggerSource::Webhook, status: RunStatus::Running, moved_at: since }
+        Self {
+            since,
+            seq,
+            source: TriggerSource::Webhook,
+            set_off: Behest::default(),
+            status: RunStatus::Running,
+            moved_at: since,
+            moved: Behest::default(),
+        }
+    }
+
+    fn moves(&mut self, to: RunStatus, event: &Event, ts: Timestamp) {
+        self.moved = match event {
+            // To start what waits for a person is to approve it.
+            Event::TrainStarted { behest, .. } => Behest {
+                decision: (self.status == RunStatus::AwaitingApproval).then_some(Decision::Approved),
+                ..behest.clone()
+            },
+            _ => Behest::default(),
+        };
+        (self.status, self.moved_at) = (to, ts);
     }
 }
 
@@ -137,18 +161,24 @@ pub type Details = BTreeMap<PrNumber, Detail>;
 /// Folds one event in; the records are those after it.
 pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestamp) {
     match event {
-        Event::TrainStarted { root_pr, .. } => begin(details, trains, *root_pr, ts),
+        Event::TrainStarted { root_pr, behest, .. } => begin(details, trains, *root_pr, behest, ts),
         Event::LateFound { pr } => {
             details.entry(*pr).or_default().late = true;
         }
         Event::FanOutCompleted { old_root, new_roots, .. } => {
+            let parted = details.get(old_root).and_then(|detail| detail.run.clone());
             change(details, *old_root, |detail| {
                 detail.tidying = Some(Tidying::FanOut { new: new_roots.clone() });
                 end(detail);
             });
             for root in new_roots {
-                begin(details, trains, *root, ts);
-                change(details, *root, |detail| detail.parted_from = Some(*old_root));
+                begin(details, trains, *root, &Behest::default(), ts);
+                change(details, *root, |detail| {
+                    detail.parted_from = Some(*old_root);
+                    if let (Some(run), Some(parted)) = (&mut detail.run, &parted) {
+                        (run.source, run.set_off) = (parted.source, parted.set_off.clone());
+                    }
+                });
             }
         }
         Event::TrainRecovered { record, comment, landed } => recover(details, record, *comment, landed, ts),
@@ -157,10 +187,12 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
             detail.status.doubted = false;
             end(detail);
         }),
-        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr } => change(details, *root_pr, |detail| {
-            detail.tidying = Some(Tidying::Remove);
-            end(detail);
-        }),
+        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr, .. } => {
+            change(details, *root_pr, |detail| {
+                detail.tidying = Some(Tidying::Remove);
+                end(detail);
+            })
+        }
         Event::TrainAborted { root_pr, .. } | Event::TrainFrozen { root_pr, .. } => {
             change(details, *root_pr, |detail| {
                 detail.tidying = Some(Tidying::Clean);
@@ -187,7 +219,7 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
     for (root, detail) in details.iter_mut() {
         let status = trains.get(root).map(|train| train.state.as_run()).filter(|status| !status.is_terminal());
         match (&mut detail.run, status) {
-            (Some(run), Some(status)) if run.status != status => (run.status, run.moved_at) = (status, ts),
+            (Some(run), Some(status)) if run.status != status => run.moves(status, event, ts),
             (Some(_), Some(_)) | (None, _) => {}
             (Some(_), None) => detail.run = None,
         }
@@ -216,7 +248,7 @@ fn going_on(details: &mut Details, event: &Event) {
             detail.prepared_twice.insert(*pr);
         }),
         Event::WaitTimedOut { train_root } => change(details, *train_root, |detail| detail.timed_out = true),
-        Event::TrainNudged { train_root } => change(details, *train_root, |detail| {
+        Event::TrainNudged { train_root, .. } => change(details, *train_root, |detail| {
             detail.forget_rechecks();
             settle(detail);
         }),
@@ -371,11 +403,12 @@ impl Detail {
 
 /// A train begins, or begins anew; its status comment stays the same. Where a person had to look at it, it goes on as the same
 /// run.
-fn begin(details: &mut Details, trains: &Trains, root: PrNumber, ts: Timestamp) {
+fn begin(details: &mut Details, trains: &Trains, root: PrNumber, behest: &Behest, ts: Timestamp) {
     let before = details.remove(&root).unwrap_or_default();
     let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
     let seq = trains.get(&root).map(|train| train.recovery_seq).unwrap_or_default();
-    let run = before.run.or(Some(RunMark::new(ts, seq)));
+    let new = || RunMark { set_off: behest.clone(), moved: behest.clone(), ..RunMark::new(ts, seq) };
+    let run = Some(before.run.unwrap_or_else(new));
     details.insert(root, Detail { status, run, ..Detail::default() });
 }
 

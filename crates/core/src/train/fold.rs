@@ -9,7 +9,7 @@ use crate::repo::Event;
 /// Folds one event in. Events that are not about trains change nothing.
 pub fn apply(trains: &mut Trains, ended: &mut Ended, event: &Event, ts: Timestamp) {
     match event {
-        Event::TrainStarted { root_pr, current_pr } => {
+        Event::TrainStarted { root_pr, current_pr, .. } => {
             // What halted with this pull request on board has its successor now.
             let status = trains.get(root_pr).and_then(|old| old.status_comment_id);
             let over: Vec<PrNumber> =
@@ -39,7 +39,7 @@ pub fn apply(trains: &mut Trains, ended: &mut Ended, event: &Event, ts: Timestam
                 train.status_comment_id = Some(*comment);
             }
         }
-        Event::TrainStopped { root_pr } => change(trains, *root_pr, |train| {
+        Event::TrainStopped { root_pr, .. } => change(trains, *root_pr, |train| {
             train.state = TrainState::Stopped;
             train.stopped_at = Some(ts);
         }),

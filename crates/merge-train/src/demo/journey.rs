@@ -95,7 +95,7 @@ impl Witness {
                     self.tell("the train has arrived");
                     course = Course::Completed;
                 }
-                Event::TrainStopped { root_pr } => bail!("the train of #{root_pr} was stopped"),
+                Event::TrainStopped { root_pr, .. } => bail!("the train of #{root_pr} was stopped"),
                 Event::TrainAborted { root_pr, error } => {
                     let why = error.map_or_else(|| "it does not say why".to_owned(), |error| error.message);
                     bail!("the train of #{root_pr} was aborted: {why}");

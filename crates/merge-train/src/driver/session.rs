@@ -258,9 +258,9 @@ impl<'a> Session<'a> {
         let mut rows = Vec::new();
         for (id, mut run) in self.state.open_runs(&self.repo, now) {
             self.address(&mut run);
-            // Nothing else has changed of one that is known.
+            // Nothing else has changed of one that is known, unless another version wrote it.
             let known = self.shared.store.run(Some(&run.tenant_id), &id).await?;
-            let known = known.filter(|known| known.status == run.status).unwrap_or(run);
+            let known = known.filter(|known| !repo::run_differs(known, &run)).unwrap_or(run);
             rows.push(Row::Run(Box::new(Run { last_heartbeat_at: Some(now), ..known })));
         }
         if rows.is_empty() {

@@ -31,7 +31,7 @@ pub struct Asked<'a> {
 pub async fn admit(app: &App, key: Key, asked: Asked<'_>, body: &[u8]) -> Result<Response, Problem> {
     let Asked { client, tenant, stream, request, priority, besides } = asked;
     tracing::info!(event = "api_request", client, %stream, ?request, key = key.as_str(), "somebody asked for something");
-    let label = label(request);
+    let label = label(&request);
     // The same key for another thing is as wrong as for another body.
     let hash = RequestHash::of(&[format!("{stream}\n{label}\n").as_bytes(), body].concat());
     let route = Route::Stream { stream, priority, label, body: body.to_vec() };
@@ -42,7 +42,7 @@ pub async fn admit(app: &App, key: Key, asked: Asked<'_>, body: &[u8]) -> Result
 }
 
 /// What the inbox calls it: its name, and where it has parameters, all of it as JSON.
-fn label(request: Request) -> String {
+fn label(request: &Request) -> String {
     match serde_json::to_value(request).expect("a request is JSON") {
         Value::String(name) => name,
         with_parameters => with_parameters.to_string(),

@@ -4,8 +4,31 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Progress, Verdict};
-use crate::ids::{CheckSuiteId, CommentId, PrNumber, Sha};
+use crate::ids::{CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha};
+use crate::run::Decision;
 use crate::train::TrainRecord;
+
+/// Who wants something, and what they say to it. Empty where nobody in particular does.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Behest {
+    /// `github:octocat`, `api:ops`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What they decided, where a train waited for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// The delivery that brought their word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryId>,
+}
+
+impl Behest {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// What an intent to push holds beyond what the specification asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -116,7 +116,11 @@ fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     worker.comment_event(CommentChange::Created, comment(3, 30, &declares(2)));
     for root in [1, 7] {
-        apply(&mut worker.state, &Event::TrainStarted { root_pr: pr(root), current_pr: pr(root) }, at(0));
+        apply(
+            &mut worker.state,
+            &Event::TrainStarted { root_pr: pr(root), current_pr: pr(root), behest: Behest::default() },
+            at(0),
+        );
     }
     let stranger = CommentFacts { author: UserId::new(666), ..comment(3, 31, "@merge-train stop") };
     assert_eq!(worker.comment_event(CommentChange::Created, stranger).cancels, []);

@@ -28,7 +28,11 @@ fn closed_pull_requests_are_forgotten_after_the_retention_unless_something_leads
 #[test]
 fn what_a_train_needs_is_kept() {
     let mut worker = Worker::ready(&[closed(1, 0), closed(2, 0), closed(3, 0)]);
-    apply(&mut worker.state, &Event::TrainStarted { root_pr: pr(1), current_pr: pr(1) }, at(0));
+    apply(
+        &mut worker.state,
+        &Event::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest: Behest::default() },
+        at(0),
+    );
     let phase = CascadePhase::SquashPending { frozen_descendants: vec![pr(2)], skipped: vec![] };
     let moved = Event::PhaseTransition {
         train_root: pr(1),

@@ -169,7 +169,7 @@ impl Compacted {
 
     fn train(&mut self, root: PrNumber, step: u8) {
         let event = match step {
-            0 => Event::TrainStarted { root_pr: root, current_pr: root },
+            0 => Event::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() },
             1 => Event::SquashCommitted { train_root: root, pr: root, sha: sha(5) },
             2 => Event::TrainAborted { root_pr: root, error: None },
             _ => Event::TrainCompleted { root_pr: root },

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::trains::Yard;
 use super::*;
-use crate::ids::RunId;
-use crate::run::{Run, RunStatus, StepStatus};
-use crate::train::TrainState;
+use crate::ids::{DeliveryId, RunId};
+use crate::run::{Decision, Initiator, Run, RunStatus, StepStatus, TriggerSource};
+use crate::train::{TrainError, TrainState, why};
 
 fn repo() -> RepoId {
     "acme/widgets".parse().unwrap()
@@ -30,10 +30,39 @@ pub(super) fn follow(log: &[Recorded]) -> BTreeMap<RunId, Run> {
             assert!(steps.iter().all(|step| step.run_id == run.id));
             runs.insert(run.id.clone(), run);
         }
-        let open: Vec<_> = runs.values().filter(|run| !run.status.is_terminal()).map(|run| &run.id).collect();
-        assert_eq!(open, state.open_runs(&repo(), *ts).keys().collect::<Vec<_>>(), "after {event:?}");
+        // All that is told of a run is what its train is now; but when it was last told.
+        let now = |run: &Run| Run { updated_at: *ts, last_heartbeat_at: Some(*ts), ..run.clone() };
+        let open: Vec<_> = runs.values().filter(|run| !run.status.is_terminal()).map(now).collect();
+        assert_eq!(open, state.open_runs(&repo(), *ts).into_values().collect::<Vec<_>>(), "after {event:?}");
     }
     runs
+}
+
+impl Worker {
+    fn happens(&mut self, when: i64, event: Event) {
+        apply(&mut self.state, &event, at(when));
+        self.log.push(Recorded { seq: self.log.len() as u64 + 1, ts: at(when), event });
+    }
+}
+
+fn started(behest: Behest) -> Event {
+    Event::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest }
+}
+
+fn frozen() -> Event {
+    let error = TrainError { error_type: "wrong_tree".to_owned(), message: "not that".to_owned() };
+    Event::TrainFrozen { root_pr: pr(1), error }
+}
+
+fn by(who: &str, reason: &str) -> Behest {
+    Behest { by: Some(who.to_owned()), reason: Some(reason.to_owned()), ..Behest::default() }
+}
+
+/// The one run that a log tells of.
+fn only(log: &[Recorded]) -> Run {
+    let mut runs = follow(log);
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.pop_first().unwrap().1
 }
 
 fn statuses(runs: &BTreeMap<RunId, Run>) -> Vec<(u64, RunStatus)> {
@@ -104,14 +133,9 @@ fn a_stop_cancels_the_run_and_a_start_begins_another() {
 #[test]
 fn a_start_and_a_stop_and_a_start_in_one_moment_are_two_runs() {
     let mut worker = Worker::ready(&[pull(1)]);
-    let moment = |worker: &mut Worker, event: Event| {
-        apply(&mut worker.state, &event, at(7));
-        worker.log.push(Recorded { seq: worker.log.len() as u64 + 1, ts: at(7), event });
-    };
-    let started = || Event::TrainStarted { root_pr: pr(1), current_pr: pr(1) };
-    moment(&mut worker, started());
-    moment(&mut worker, Event::TrainStopped { root_pr: pr(1) });
-    moment(&mut worker, started());
+    worker.happens(7, started(Behest::default()));
+    worker.happens(7, Event::TrainStopped { root_pr: pr(1), behest: Behest::default() });
+    worker.happens(7, started(Behest::default()));
     let runs = follow(&worker.log);
     assert_eq!(runs.len(), 2);
 }
@@ -120,25 +144,14 @@ fn a_start_and_a_stop_and_a_start_in_one_moment_are_two_runs() {
 fn a_train_that_a_person_looked_at_goes_on_as_the_same_run() {
     let mut worker = Worker::ready(&[pull(1)]);
     let events = [
-        Event::TrainStarted { root_pr: pr(1), current_pr: pr(1) },
-        Event::TrainWaiting {
-            train_root: pr(1),
-            why: crate::train::why::checks_running(pr(1), &["ci"], &sha(1)).since(at(1)),
-        },
-        Event::TrainFrozen {
-            root_pr: pr(1),
-            error: crate::train::TrainError { error_type: "wrong_tree".to_owned(), message: "not that".to_owned() },
-        },
+        started(Behest::default()),
+        Event::TrainWaiting { train_root: pr(1), why: why::checks_running(pr(1), &["ci"], &sha(1)).since(at(1)) },
+        frozen(),
     ];
-    for event in events {
-        apply(&mut worker.state, &event, at(1));
-        worker.log.push(Recorded { seq: worker.log.len() as u64 + 1, ts: at(1), event });
-    }
+    events.into_iter().for_each(|event| worker.happens(1, event));
     let frozen = follow(&worker.log);
     assert_eq!(statuses(&frozen), [(1, RunStatus::AwaitingApproval)], "by way of running");
-    let event = Event::TrainStarted { root_pr: pr(1), current_pr: pr(1) };
-    apply(&mut worker.state, &event, at(2));
-    worker.log.push(Recorded { seq: worker.log.len() as u64 + 1, ts: at(2), event });
+    worker.happens(2, started(Behest::default()));
     let runs = follow(&worker.log);
     assert_eq!(runs.keys().collect::<Vec<_>>(), frozen.keys().collect::<Vec<_>>());
     assert_eq!(statuses(&runs), [(1, RunStatus::Running)]);
@@ -157,4 +170,158 @@ fn every_state_of_a_train_is_a_state_of_a_run() {
     for (train, run) in mapped {
         assert_eq!(train.as_run(), run);
     }
+}
+
+/// It waits on, but for something else: no transition, and no old reason either.
+#[test]
+fn a_run_tells_what_its_train_waits_for_now() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, started(Behest::default()));
+    let waits = |when: i64, reason: why::Reason| Event::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) };
+    worker.happens(2, waits(2, why::checks_running(pr(1), &["ci"], &sha(1))));
+    let context = |run: &Run| run.last_transition.clone().unwrap();
+    let blocker = |run: &Run| context(run).metadata.unwrap()["blocker"].as_str().unwrap().to_owned();
+    let first = only(&worker.log);
+    assert_eq!(blocker(&first), "The check `ci` has not finished on PR #1 at `0000000000`.");
+
+    let before = worker.state.open_runs(&repo(), at(3));
+    let event = waits(3, why::review_required(pr(1)));
+    worker.happens(3, event.clone());
+    let moves = runs_moved(&before, &event, &worker.state, &repo(), at(3));
+    assert_eq!(moves.iter().map(|moved| &moved.path[..]).collect::<Vec<_>>(), [[RunStatus::WaitingExternal]]);
+    let run = only(&worker.log);
+    assert_eq!(blocker(&run), "PR #1 lacks an approving review.");
+    assert_eq!(context(&run).metadata.unwrap()["who"], "A reviewer of PR #1, by approving it.");
+    assert_eq!((context(&run).timestamp, run.updated_at), (Some(at(2)), at(3)), "it has waited since the first reason");
+
+    let again = worker.state.open_runs(&repo(), at(4));
+    assert!(again.iter().all(|(_, now)| !run_differs(&run, now)), "the passing of time is no news");
+}
+
+#[test]
+fn a_run_knows_who_set_it_off_and_the_delivery_that_said_so() {
+    let mut yard = Yard::new(&[0, 1, 1]);
+    yard.start(1);
+    yard.finish();
+    let runs = follow(&yard.worker.log);
+    assert_eq!(runs.len(), 3);
+    let started = yard.worker.log.iter().find_map(|line| match &line.event {
+        Event::TrainStarted { behest, .. } => Some(behest.clone()),
+        _ => None,
+    });
+    let delivery = started.unwrap().delivery.expect("a webhook told of the comment");
+    for run in runs.values() {
+        let trigger = &run.trigger;
+        assert_eq!((trigger.source, trigger.user_id.as_deref()), (TriggerSource::Webhook, Some("github:user-1")));
+        assert_eq!(trigger.webhook_event_id.as_deref(), Some(delivery.as_str()), "also where the train has parted");
+    }
+}
+
+#[test]
+fn whoever_starts_a_train_through_the_api_is_known_with_what_they_said() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, Event::StartAsked { pr: pr(1), comment: None, behest: by("api:ops", "it is time") });
+    worker.happens(1, started(by("api:ops", "it is time")));
+    let run = only(&worker.log);
+    assert_eq!((run.trigger.source, run.trigger.user_id.as_deref()), (TriggerSource::Api, Some("api:ops")));
+    let context = run.last_transition.unwrap();
+    assert_eq!((context.user_id.as_deref(), context.initiator), (Some("api:ops"), Some(Initiator::User)));
+    assert_eq!(context.metadata.unwrap()["reason"], "it is time");
+    // Whom a delivery speaks for did not use the API.
+    let delivery = Some(DeliveryId::parse("d-1").unwrap());
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, started(Behest { delivery, ..by("github:octocat", "it is time") }));
+    assert_eq!(only(&worker.log).trigger.source, TriggerSource::Webhook);
+    // And nobody is made up.
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, started(Behest::default()));
+    let run = only(&worker.log);
+    assert_eq!((run.trigger.source, run.trigger.user_id), (TriggerSource::Webhook, None));
+    assert_eq!(run.last_transition.unwrap().initiator, Some(Initiator::System));
+}
+
+#[test]
+fn a_run_that_is_cancelled_says_by_whom_and_why() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, started(Behest::default()));
+    worker.happens(2, Event::TrainStopped { root_pr: pr(1), behest: by("api:ops", "the release is off") });
+    let run = only(&worker.log);
+    let cancellation = run.cancellation.unwrap();
+    assert_eq!((cancellation.initiator, cancellation.user_id.as_deref()), (Initiator::User, Some("api:ops")));
+    assert_eq!(cancellation.reason.as_deref(), Some("the release is off"));
+    let context = run.last_transition.unwrap();
+    assert_eq!((context.user_id.as_deref(), context.approval), (Some("api:ops"), None), "nobody was asked to decide");
+}
+
+#[test]
+fn what_a_person_decides_about_a_train_is_told_with_their_name_and_reason() {
+    let said = |run: &Run| {
+        let context = run.last_transition.clone().unwrap();
+        let approval = context.approval.unwrap();
+        assert_eq!((approval.action.as_str(), context.initiator), ("manual_review", Some(Initiator::Approval)));
+        assert_eq!((approval.decided_by.clone(), approval.decided_at), (context.user_id, Some(at(3))));
+        (approval.decision, approval.decided_by, approval.reason)
+    };
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, started(by("github:author", "first")));
+    worker.happens(2, frozen());
+    let asked = only(&worker.log).last_transition.unwrap();
+    assert_eq!((asked.user_id, asked.approval.unwrap().decision), (None, None), "nobody has decided yet");
+
+    let mut approved = worker.clone();
+    approved.happens(3, started(by("api:ops", "looks fine")));
+    let run = only(&approved.log);
+    let yes = (Some(Decision::Approved), Some("api:ops".to_owned()), Some("looks fine".to_owned()));
+    assert_eq!((run.status, said(&run)), (RunStatus::Running, yes));
+    assert_eq!(run.trigger.user_id.as_deref(), Some("github:author"), "who set it off is still who did");
+
+    let decision = Some(Decision::Rejected);
+    let behest = Behest { decision, ..by("api:ops", "not like this") };
+    worker.happens(3, Event::TrainStopped { root_pr: pr(1), behest });
+    let run = only(&worker.log);
+    let no = (decision, Some("api:ops".to_owned()), Some("not like this".to_owned()));
+    assert_eq!((run.status, said(&run)), (RunStatus::Cancelled, no));
+    assert_eq!(run.cancellation.unwrap().reason.as_deref(), Some("not like this"));
+}
+
+/// Logs of before it was known who wanted something are read as they are, and nothing is added to what has nothing to say.
+#[test]
+fn an_event_without_a_word_of_who_wanted_it_is_written_as_it_always_was() {
+    for text in [
+        r#"{"type":"train_started","root_pr":1,"current_pr":1}"#,
+        r#"{"type":"train_stopped","root_pr":1}"#,
+        r#"{"type":"train_nudged","train_root":1}"#,
+        r#"{"type":"start_asked","pr":1}"#,
+        r#"{"type":"command_given","comment":{"pr":1,"id":2},"user":3,"login":"a","command":"start"}"#,
+        r#"{"type":"request_processed","key":"api:ops:1","request":{"start_train":{"pr":1}},"outcome":"started"}"#,
+        r#"{"type":"request_processed","key":"api:ops:1","request":"sync","outcome":"under_way"}"#,
+    ] {
+        let event: Event = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&event).unwrap(), text);
+    }
+    let stopped = Event::TrainStopped { root_pr: pr(1), behest: by("api:ops", "no") };
+    let text = r#"{"type":"train_stopped","root_pr":1,"by":"api:ops","reason":"no"}"#;
+    assert_eq!(serde_json::to_string(&stopped).unwrap(), text);
+    assert_eq!(serde_json::from_str::<Event>(text).unwrap(), stopped);
+}
+
+#[test]
+fn what_is_asked_for_in_vain_is_refused_with_the_reason() {
+    let mut worker = Worker::ready(&[PullFacts { draft: true, ..pull(1) }]);
+    let behest = || by("api:ops", "please");
+    let mut ask = |request: Request| {
+        let key = crate::inbox::Key::api("ops", &worker.log.len().to_string()).unwrap();
+        let plan = worker.feed(&Input::Asked { key, request });
+        plan.events.into_iter().find_map(|event| match event {
+            Event::RequestProcessed { outcome, refusal, .. } => Some((outcome, refusal.expect("a reason"))),
+            _ => None,
+        })
+    };
+    let nothing = |text: &str| Some((RequestOutcome::Nothing, text.to_owned()));
+    let told = "Cannot start merge train: PR #1 is a draft. Please mark it as ready for review first.";
+    assert_eq!(ask(Request::StartTrain { pr: pr(1), behest: behest() }), nothing(told));
+    let told = "There is nothing to stop: no merge train is under way for the stack of PR #1.";
+    assert_eq!(ask(Request::StopTrain { pr: pr(1), behest: behest() }), nothing(told));
+    let (outcome, told) = ask(Request::RetryTrain { pr: pr(1), behest: behest() }).unwrap();
+    assert!(outcome == RequestOutcome::Nothing && told.starts_with("There is nothing to retry"), "{told}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Change, Draft, Next, Standpoint};
 use crate::ids::PrNumber;
-use crate::repo::event::Event;
+use crate::repo::event::{Behest, Event};
 use crate::repo::state::CachedPr;
 use crate::train::detail::is_live;
 use crate::train::texts::halt::Halt;
@@ -88,7 +88,7 @@ pub(in crate::repo) enum Stopping {
 }
 
 /// Stops the train, or the start of one, that has this pull request on board. False if there is none.
-pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) -> bool {
+pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping, behest: &Behest) -> bool {
     let path = draft.state.path_from_root(pr).unwrap_or_else(|| vec![pr]);
     let starts = draft.state.starts.iter();
     // Also what was asked for here and begins elsewhere: the pull request has landed, and those that stood on it go on.
@@ -105,12 +105,12 @@ pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping) 
     let is_live = is_live(train.state);
     if is_live || (how == Stopping::Forced && train.state != TrainState::Stopped) {
         draft.plan.cancels.push(root);
-        draft.record(Event::TrainStopped { root_pr: root });
+        draft.record(Event::TrainStopped { root_pr: root, behest: behest.clone() });
         return true;
     }
     // One that waits for a person can be put away by one.
     if train.state == TrainState::NeedsManualReview {
-        draft.record(Event::TrainStopped { root_pr: root });
+        draft.record(Event::TrainStopped { root_pr: root, behest: behest.clone() });
         return true;
     }
     starting.is_some()

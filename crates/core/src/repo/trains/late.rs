@@ -6,7 +6,7 @@
 use super::recover::landed_below;
 use super::{Change, Draft, Next, Standpoint};
 use crate::ids::PrNumber;
-use crate::repo::event::Event;
+use crate::repo::event::{Behest, Event};
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::train::texts::{declare, halt};
 use crate::train::work::{Landed, Step, Work};
@@ -28,7 +28,7 @@ pub(super) fn find(draft: &mut Draft<'_>) {
             draft.comment(number, declare::manually_retargeted(&default, predecessor));
         }
         if follows_a_train(&draft.state, number) {
-            draft.record(Event::TrainStarted { root_pr: number, current_pr: number });
+            draft.record(Event::TrainStarted { root_pr: number, current_pr: number, behest: Behest::default() });
         } else {
             draft.record(Event::LateFound { pr: number });
         }

@@ -11,7 +11,7 @@ use super::{Draft, retry_at, start};
 use crate::command::{self, Command, Said};
 use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
-use crate::repo::event::{Event, Shown, SyncReason, Trace};
+use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Effect, Failure, FailureKind, reads};
 use crate::train::detail::{CLOSED, is_live};
@@ -198,7 +198,7 @@ fn adopt(draft: &mut Draft<'_>, found: &Found<'_>) {
     let record = TrainRecord { status_comment_id: None, ..found.record.clone() };
     draft.record(Event::TrainRecovered { record, comment: found.comment, landed });
     if is_stopped {
-        draft.record(Event::TrainStopped { root_pr: root });
+        draft.record(Event::TrainStopped { root_pr: root, behest: Behest::default() });
     }
 }
 
@@ -260,7 +260,9 @@ fn heed_stops(draft: &mut Draft<'_>, traces: &BTreeMap<PrNumber, Trace>) {
         stopped_at > started_at
     };
     let stopped: Vec<PrNumber> = live.filter(is_stopped).map(|train| train.original_root_pr).collect();
-    stopped.into_iter().for_each(|root_pr| draft.record(Event::TrainStopped { root_pr }));
+    for root_pr in stopped {
+        draft.record(Event::TrainStopped { root_pr, behest: Behest::default() });
+    }
 }
 
 /// A train that halted, and was started again elsewhere: only the younger goes on.
@@ -367,7 +369,7 @@ fn hand_to_a_person(draft: &mut Draft<'_>, root: PrNumber) {
     let stack = draft.state.stack_above(root);
     let descendants: Vec<PrNumber> = stack.iter().map(|member| member.pull).filter(|number| *number != root).collect();
     let message = notice::state_lost(&descendants);
-    draft.record(Event::TrainStarted { root_pr: root, current_pr: root });
+    draft.record(Event::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() });
     let error = TrainError { error_type: TrainError::STATE_LOST.to_owned(), message };
     draft.record(Event::TrainFrozen { root_pr: root, error });
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{Draft, retry_at, turns};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
-use crate::repo::event::{CommentRef, Event, ReadKind};
+use crate::repo::event::{Behest, CommentRef, Event, ReadKind};
 use crate::repo::outbox::Say;
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Effect, Failure, FailureKind, reads};
@@ -19,13 +19,18 @@ use crate::train::{Policy, StaleApprovals, TrainRecord, check_merge_method_prefl
 pub(super) const MOST_TRIES: u32 = 4;
 
 /// Somebody wants the stack of this pull request to land. Err: why that cannot be.
-pub(in crate::repo) fn ask(draft: &mut Draft<'_>, pr: PrNumber, comment: Option<CommentRef>) -> Result<(), String> {
+pub(in crate::repo) fn ask(
+    draft: &mut Draft<'_>,
+    pr: PrNumber,
+    comment: Option<CommentRef>,
+    behest: &Behest,
+) -> Result<(), String> {
     let targets = targets(&draft.state, pr)?;
     for target in &targets {
         possible(draft, *target)?;
     }
     for target in targets {
-        draft.record(Event::StartAsked { pr: target, comment });
+        draft.record(Event::StartAsked { pr: target, comment, behest: behest.clone() });
     }
     if draft.state.rules.wanted.is_some() {
         want_policy_now(draft);
@@ -220,7 +225,9 @@ pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: 
 }
 
 fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
-    let comment = draft.state.starts.get(&pr).and_then(|asked| asked.comment);
+    let asked = draft.state.starts.get(&pr);
+    let comment = asked.and_then(|asked| asked.comment);
+    let behest = asked.map(|asked| asked.behest.clone()).unwrap_or_default();
     // Only a train that had it on board has its successor now; any other is still as it says.
     let trains = draft.state.active_trains.values();
     let old: Vec<PrNumber> =
@@ -228,7 +235,7 @@ fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
     for train_root in old {
         draft.record(Event::StatusClosing { train_root, text: notice::succeeded(pr), new_roots: Vec::new() });
     }
-    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr });
+    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr, behest });
     draft.record(Event::StartSettled { pr });
     draft.record(Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {
@@ -256,7 +263,7 @@ pub(super) fn automatically(draft: &mut Draft<'_>, before: &RepoState) {
         let is_alone = state.descendants(pr).next().is_none();
         let is_known = state.train_of(pr).is_some() || state.starts.contains_key(&pr) || was_ready(before, pr);
         if !is_alone && !is_known && possible(draft, pr).is_ok() {
-            draft.record(Event::StartAsked { pr, comment: None });
+            draft.record(Event::StartAsked { pr, comment: None, behest: Behest::default() });
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use merge_train_core::facts::HeadRepo;
 use merge_train_core::ids::{Sha, UserId};
-use merge_train_core::repo::{Event, Position, Recorded, RepoState, Snapshot, apply};
+use merge_train_core::repo::{Behest, Event, Position, Recorded, RepoState, Snapshot, apply};
 use merge_train_core::train::CascadePhase;
 use proptest::collection::vec;
 
@@ -137,7 +137,7 @@ fn recovery_uses_frozen_descendants() {
         for number in &frozen {
             memory.declare(&pulls[number], &first);
         }
-        memory.record(Event::TrainStarted { root_pr: ROOT, current_pr: ROOT });
+        memory.record(Event::TrainStarted { root_pr: ROOT, current_pr: ROOT, behest: Behest::default() });
         memory.enter(preparing(&frozen, &[]), None);
         let done = crash.prepared.index(frozen.len() + 1);
         for index in 0..done {

@@ -36,7 +36,7 @@ impl Errand<'_> {
                 };
                 self.comment(saying, told).await
             }
-            Say::Order { comment, command, login } => {
+            Say::Order { comment, command, login, delivery: _ } => {
                 let told = async || self.order(saying.pr, comment, &command, &login).await;
                 self.comment(saying, told).await
             }

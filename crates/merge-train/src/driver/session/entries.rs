@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use store::{Entry, Outcome, Settlement};
 
 use super::Fed;
+use crate::driver::Refused;
 
 /// A delivery that took the whole process down so often is put aside. High, since those beside it count as well, and so
 /// does every time that somebody kills the process.
@@ -96,8 +97,11 @@ fn outcome(plan: &Plan) -> Outcome {
             }
             Some(Outcome::Completed { response, run_id: None })
         }
-        Event::RequestProcessed { key, request, outcome } => {
-            let response = json!({ "status": "processed", "key": key, "request": request, "outcome": outcome });
+        Event::RequestProcessed { key, request, outcome, refusal } => {
+            let mut response = json!({ "status": "processed", "key": key, "request": request, "outcome": outcome });
+            if let Some(detail) = refusal {
+                response["refused"] = json!(Refused { code: "CONFLICT".to_owned(), detail: detail.clone() });
+            }
             Some(Outcome::Completed { response, run_id: None })
         }
         _ => None,

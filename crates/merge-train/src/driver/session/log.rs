@@ -18,10 +18,14 @@ pub(super) fn trigger(input: &Input) -> &'static str {
 /// Logs an event that was just applied, if it is worth a line.
 pub(super) fn tell(repo: &RepoId, state: &RepoState, event: &Event, trigger: &'static str) {
     match event {
-        Event::TrainStarted { root_pr, current_pr } => {
-            tracing::info!(%repo, train_root = %root_pr, %current_pr, trigger, "train started");
+        Event::TrainStarted { root_pr, current_pr, behest } => {
+            let by = behest.by.as_deref();
+            tracing::info!(%repo, train_root = %root_pr, %current_pr, trigger, by, "train started");
         }
-        Event::TrainStopped { root_pr } => tracing::info!(%repo, train_root = %root_pr, trigger, "train stopped"),
+        Event::TrainStopped { root_pr, behest } => {
+            let (by, reason) = (behest.by.as_deref(), behest.reason.as_deref());
+            tracing::info!(%repo, train_root = %root_pr, trigger, by, reason, "train stopped");
+        }
         Event::TrainCompleted { root_pr } => tracing::info!(%repo, train_root = %root_pr, "train completed"),
         Event::FanOutCompleted { old_root, new_roots, .. } => {
             tracing::info!(%repo, train_root = %old_root, ?new_roots, "train parted");

@@ -1,7 +1,7 @@
 //! A stop is seen at once, whatever is under way.
 
 use merge_train_core::ids::PrNumber;
-use merge_train_core::repo::{Event, ReadKind, WantReason};
+use merge_train_core::repo::{Behest, Event, ReadKind, WantReason};
 
 use super::webhook::Webhook;
 use super::world::{World, known, until};
@@ -11,7 +11,11 @@ use crate::driver::Urgency;
 
 /// Two trains, of one pull request each, which both are to be fetched anew.
 fn two_trains() -> Vec<Event> {
-    let trains = [1, 2].map(PrNumber::new).map(|pr| Event::TrainStarted { root_pr: pr, current_pr: pr });
+    let trains = [1, 2].map(PrNumber::new).map(|pr| Event::TrainStarted {
+        root_pr: pr,
+        current_pr: pr,
+        behest: Behest::default(),
+    });
     let wants =
         [1, 2].map(PrNumber::new).map(|pr| Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None });
     trains.into_iter().chain(known([1, 2])).chain(wants).collect()

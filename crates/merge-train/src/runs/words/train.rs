@@ -1,7 +1,7 @@
 //! What happened to a train, in words.
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::repo::Event;
+use merge_train_core::repo::{Behest, Event};
 use merge_train_core::train::CascadePhase;
 
 use crate::terminal::{line, moment};
@@ -9,8 +9,8 @@ use crate::terminal::{line, moment};
 /// None for what is told by what comes before or after it, and for what is between the train and its status comment.
 pub fn words(event: &Event) -> Option<String> {
     Some(match event {
-        Event::TrainStarted { root_pr, .. } => format!("the train of #{root_pr} starts"),
-        Event::TrainStopped { .. } => "the train was stopped".to_owned(),
+        Event::TrainStarted { root_pr, behest, .. } => format!("the train of #{root_pr} starts{}", wanted(behest)),
+        Event::TrainStopped { behest, .. } => format!("the train was stopped{}", wanted(behest)),
         Event::TrainCompleted { .. } => "the train has arrived".to_owned(),
         Event::TrainAborted { error: Some(error), .. } => format!("the train was aborted: {}", line(&error.message)),
         Event::TrainAborted { error: None, .. } => "the train was aborted".to_owned(),
@@ -29,7 +29,11 @@ pub fn words(event: &Event) -> Option<String> {
         Event::TrainWaiting { why, .. } => format!("waits: {} {}", line(&why.blocker), line(&why.who)),
         Event::TrainResumed { .. } => "what it waited for has come".to_owned(),
         Event::TrainHeld { .. } => "GitHub refuses for now; its next word is waited for".to_owned(),
-        Event::TrainNudged { .. } => "somebody wants it to try again at once".to_owned(),
+        Event::TrainNudged { behest, .. } => {
+            let who = behest.by.as_deref().map_or_else(|| "somebody".to_owned(), line);
+            let why = behest.reason.as_deref().map(|why| format!(": {}", line(why))).unwrap_or_default();
+            format!("{who} wants it to try again at once{why}")
+        }
         Event::WaitTimedOut { .. } => "GitHub has not settled something for too long".to_owned(),
         Event::WorkDelayed { reason, retry_at, .. } => {
             format!("it did not succeed: {}; the next attempt is at {}", line(reason), moment(*retry_at))
@@ -40,6 +44,13 @@ pub fn words(event: &Event) -> Option<String> {
         Event::LateJoined { pr, .. } => format!("#{pr} has joined"),
         _ => return None,
     })
+}
+
+/// Who wanted it, and why, as far as that is known.
+fn wanted(behest: &Behest) -> String {
+    let by = behest.by.as_deref().map(|who| format!(" because {} said so", line(who))).unwrap_or_default();
+    let why = behest.reason.as_deref().map(|why| format!(": {}", line(why))).unwrap_or_default();
+    format!("{by}{why}")
 }
 
 /// None where the phase passes at once, because nothing stands on the pull request.

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
 use merge_train_core::inbox::Key;
-use merge_train_core::repo::{PrState, RepoState, Request};
+use merge_train_core::repo::{Behest, PrState, RepoState, Request};
 use serde_json::Map;
 use store::Priority;
 
@@ -33,11 +33,11 @@ pub enum Order {
 
 impl Order {
     /// What is put into the inbox, before what else it is worked on, and how loudly the worker is called.
-    fn of(self, pr: PrNumber) -> (Request, Priority, Urgency) {
+    fn of(self, pr: PrNumber, behest: Behest) -> (Request, Priority, Urgency) {
         match self {
-            Self::Start => (Request::StartTrain { pr }, Priority::Normal, Urgency::Usual),
-            Self::Stop => (Request::StopTrain { pr }, Priority::Stop, Urgency::Alarm),
-            Self::Retry => (Request::RetryTrain { pr }, Priority::Normal, Urgency::Usual),
+            Self::Start => (Request::StartTrain { pr, behest }, Priority::Normal, Urgency::Usual),
+            Self::Stop => (Request::StopTrain { pr, behest }, Priority::Stop, Urgency::Alarm),
+            Self::Retry => (Request::RetryTrain { pr, behest }, Priority::Normal, Urgency::Usual),
         }
     }
 }
@@ -105,7 +105,8 @@ pub async fn for_run(
     order: Order,
     body: &[u8],
 ) -> Result<Key, Problem> {
-    let (request, priority, urgency) = order.of(pr);
+    let behest = Behest { by: Some(format!("api:{}", client.name)), ..Behest::default() };
+    let (request, priority, urgency) = order.of(pr, behest);
     let stream = StreamId::Repo(repo.clone());
     let asked = Asked { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides: Map::new() };
     let key = requests::key(headers, &client.name)?;
@@ -126,7 +127,8 @@ async fn give(
     let pr = number.id()?;
     let held = app.budget.read(headers, body).await?;
     requests::no_parameters(&held.bytes)?;
-    let (request, priority, urgency) = order.of(pr);
+    let behest = Behest { by: Some(format!("api:{}", client.name)), ..Behest::default() };
+    let (request, priority, urgency) = order.of(pr, behest);
     let stream = StreamId::Repo(repo.clone());
     let follow = format!("/api/v1/repos/{repo}/trains/{pr}");
     let besides = Map::from_iter([("train".to_owned(), follow.as_str().into())]);
@@ -174,9 +176,12 @@ mod tests {
     #[test]
     fn a_stop_goes_before_everything_else_and_a_start_waits_its_turn() {
         let pr = PrNumber::new(7);
-        let (request, priority, urgency) = Order::Stop.of(pr);
-        assert_eq!((request, priority, urgency), (Request::StopTrain { pr }, Priority::Stop, Urgency::Alarm));
-        let (request, priority, urgency) = Order::Start.of(pr);
-        assert_eq!((request, priority, urgency), (Request::StartTrain { pr }, Priority::Normal, Urgency::Usual));
+        let behest = Behest::default;
+        let (request, priority, urgency) = Order::Stop.of(pr, behest());
+        let stop = Request::StopTrain { pr, behest: behest() };
+        assert_eq!((request, priority, urgency), (stop, Priority::Stop, Urgency::Alarm));
+        let (request, priority, urgency) = Order::Start.of(pr, behest());
+        let start = Request::StartTrain { pr, behest: behest() };
+        assert_eq!((request, priority, urgency), (start, Priority::Normal, Urgency::Usual));
     }
 }
