@@ -28,7 +28,7 @@ use workers::Workers;
 
 pub use link::Link;
 pub use outside::{Github, Messages, Outside};
-pub use runs::{Agents, Order, Refused, RunOptions, Task};
+pub use runs::{Agents, Order, Refused, RunOptions, Task, replay as replay_run};
 pub use session::{recorded, replay};
 pub use workers::Urgency;
 

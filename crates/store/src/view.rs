@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use merge_train_core::ids::{StreamId, TenantId};
+use merge_train_core::ids::{RunId, StreamId, TenantId};
 
 use crate::backend::Reader;
 use crate::error::{Error, Result};
 use crate::inbox::{Entry, EntryId, TakeLimit, take};
+use crate::rows::{self, Run};
 use crate::stream::{Loaded, Since, StreamInfo, load};
 
 /// A store as it was at one moment. Holding it for long keeps the database from tidying up.
@@ -26,6 +27,12 @@ impl View {
     /// As `Store::load`.
     pub async fn load(&mut self, stream: &StreamId, since: Since) -> Result<Loaded> {
         let read = load::load(&mut self.reader.conn(), stream, since).await;
+        read.map_err(|error| self.locate(error))
+    }
+
+    /// As `Store::run`, of whomever.
+    pub async fn run(&mut self, id: &RunId) -> Result<Option<Run>> {
+        let read = rows::query::run(&mut self.reader.conn(), None, id).await;
         read.map_err(|error| self.locate(error))
     }
 

@@ -398,7 +398,7 @@ fn read(stream: &StreamId, loaded: &store::Loaded) -> store::Result<Vec<(Event, 
 }
 
 /// The state that a run's stream adds up to; none for one that never was.
-fn replay(stream: &StreamId, loaded: &store::Loaded) -> store::Result<Option<RunState>> {
+pub fn replay(stream: &StreamId, loaded: &store::Loaded) -> store::Result<Option<RunState>> {
     let events = read(stream, loaded)?;
     let state = RunState::replay(events.iter().map(|(event, at)| (event, *at)));
     match state {

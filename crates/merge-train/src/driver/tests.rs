@@ -7,6 +7,7 @@ mod idle;
 mod order;
 mod outside;
 mod restart;
+mod runs;
 mod stopping;
 mod timers;
 mod trains;

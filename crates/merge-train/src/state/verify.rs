@@ -3,6 +3,7 @@
 use anyhow::bail;
 use merge_train_core::ids::StreamId;
 use merge_train_core::repo::{Position, RepoState, Snapshot};
+use merge_train_core::run::{Run, RunState};
 use serde_json::{Value, json};
 use store::{Since, Store, TakeLimit};
 
@@ -23,20 +24,17 @@ pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
     store.examine().await?;
     let mut all = Vec::new();
     for info in store.streams(None).await? {
-        // A run's stream has no state yet that could differ.
-        if matches!(info.stream, StreamId::Repo(_)) {
-            all.push(match one(store, &info.stream).await {
-                Ok(verified) => verified,
-                Err(error) if is_outage(&error) => return Err(error),
-                // One that cannot be read says nothing of the others.
-                Err(error) => Verified {
-                    stream: info.stream,
-                    replayed: 0,
-                    generation: info.generation,
-                    differences: vec![error.to_string()],
-                },
-            });
-        }
+        all.push(match one(store, &info.stream).await {
+            Ok(verified) => verified,
+            Err(error) if is_outage(&error) => return Err(error),
+            // One that cannot be read says nothing of the others.
+            Err(error) => Verified {
+                stream: info.stream,
+                replayed: 0,
+                generation: info.generation,
+                differences: vec![error.to_string()],
+            },
+        });
     }
     if as_json {
         let shown = |verified: &Verified| {
@@ -76,8 +74,23 @@ async fn one(store: &dyn Store, stream: &StreamId) -> anyhow::Result<Verified> {
         after = Some(last.id);
     }
     let (replayed, generation) = (long.events.len(), short.generation);
-    let (long, short) = (driver::replay(stream, long)?, driver::replay(stream, short)?);
-    Ok(Verified { stream: stream.clone(), replayed, generation, differences: compare(&long, &short) })
+    let differences = match stream {
+        StreamId::Repo(_) => compare(&driver::replay(stream, long)?, &driver::replay(stream, short)?),
+        StreamId::Run(id) => {
+            let shown = view.run(id).await?;
+            driver::replay_run(stream, &long)?.zip(shown).map_or_else(Vec::new, |(state, shown)| seen(&state, &shown))
+        }
+    };
+    Ok(Verified { stream: stream.clone(), replayed, generation, differences })
+}
+
+/// What is shown of a run, beside what its events say. That it gave a sign of life is no event.
+fn seen(state: &RunState, shown: &Run) -> Vec<String> {
+    let json = |run: &Run| serde_json::to_value(run).expect("a run is JSON");
+    let told = Run { last_heartbeat_at: shown.last_heartbeat_at, ..state.document() };
+    let mut differences = Vec::new();
+    differ("", &json(&told), &json(shown), &mut differences);
+    differences
 }
 
 fn compare(replayed: &RepoState, live: &RepoState) -> Vec<String> {

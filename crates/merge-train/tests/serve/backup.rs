@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::support::{Database, Sender, Setup, pull_request};
+use crate::runs;
+use crate::support::{Daemon, Database, Sender, Setup, eventually, pull_request};
 
 const REPO: &str = "acme/widgets";
 
@@ -100,6 +101,55 @@ async fn an_export_under_load_is_one_moment_with_all_that_was_acknowledged_befor
     assert_eq!(all.iter().cloned().collect::<BTreeSet<_>>(), expected);
     assert_eq!(all.len(), expected.len(), "and nothing twice");
     assert!(heir.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_come_back_from_a_backup_with_all_that_is_to_be_seen_of_them() {
+    let workflows = |dir: &Path| {
+        let read = runs::command(dir, "read", r#"echo '{"seen": 3}'"#);
+        let workflow = |name: &str, steps: &[String]| format!("[[workflows]]\nname = {name:?}\n{}", steps.concat());
+        let read = runs::step("read", &format!("command = {read:?}"));
+        let gate = runs::step("ok", "kind = \"approval\"");
+        let wait = runs::step("landed", "kind = \"wait\"\nevent = \"landed\"");
+        let done = workflow("done", std::slice::from_ref(&read));
+        done + &workflow("asking", &[read.clone(), gate]) + &workflow("waiting", &[wait])
+    };
+    let place = runs::Place::new(workflows);
+    let daemon = place.setup.start().await;
+    let mut known = Vec::new();
+    for (name, status) in [("done", "completed"), ("asking", "awaiting_approval"), ("waiting", "waiting_external")] {
+        let id = runs::create(&daemon, name).await;
+        let run = runs::becomes(&daemon, &id, status).await;
+        known.push((id, run));
+    }
+    let seen = async |daemon: &Daemon, id: &str, what: &str| daemon.get(&format!("/api/v1/runs/{id}/{what}")).await.1;
+    let checkpoints = seen(&daemon, &known[1].0, "checkpoints").await;
+    let steps = seen(&daemon, &known[1].0, "steps").await;
+    let export = place.dir.path().join("export");
+    assert!(run(&place.setup, &["state", "export", name(&export)]).await.status.success());
+    daemon.kill().await;
+
+    let elsewhere = runs::Place::new(workflows);
+    let output = run(&elsewhere.setup, &["state", "import", name(&export)]).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let heir = elsewhere.setup.start().await;
+    for (id, before) in &known {
+        let now = eventually("the run is there", || async {
+            let (status, run) = heir.get(&format!("/api/v1/runs/{id}")).await;
+            (status == 200).then_some(run)
+        })
+        .await;
+        assert_eq!(&now, before);
+    }
+    assert_eq!(seen(&heir, &known[1].0, "checkpoints").await, checkpoints);
+    assert_eq!(seen(&heir, &known[1].0, "steps").await, steps);
+    let (status, told) = runs::post(&heir, &format!("/runs/{}/approve", known[1].0), serde_json::json!({})).await;
+    assert_eq!(status, 200, "{told}");
+    runs::becomes(&heir, &known[1].0, "completed").await;
+    let signal = serde_json::json!({ "event": "landed" });
+    assert_eq!(runs::post(&heir, &format!("/runs/{}/signal", known[2].0), signal).await.0, 200);
+    runs::becomes(&heir, &known[2].0, "completed").await;
+    assert_eq!(elsewhere.times("read"), 0, "what was done is not done again");
 }
 
 #[tokio::test(flavor = "multi_thread")]

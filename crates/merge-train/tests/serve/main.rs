@@ -12,6 +12,7 @@ mod outage;
 mod plan;
 mod run_crowds;
 mod run_examples;
+mod run_triggers;
 mod runs;
 mod runs_cli;
 mod schedules;

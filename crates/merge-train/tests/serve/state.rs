@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Output;
 
+use crate::runs::{Place, agent, becomes, create, step};
 use crate::support::{Database, Sender, Setup, comment, pull_request};
 
 const REPOS: [&str; 2] = ["acme/widgets", "Globex/Gadgets"];
@@ -144,6 +145,28 @@ async fn verify_replays_everything_and_notices_what_does_not_fit() {
     let told = String::from_utf8_lossy(&run(&setup, &["state", "verify"]).await.stdout).into_owned();
     assert!(told.contains("WRONG repo:acme/widgets") && told.contains("does not match its checksum"), "{told}");
     assert!(told.contains(text(&file)) && told.contains("ok    repo:globex/gadgets"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verify_notices_a_run_that_is_shown_as_something_else() {
+    let place = Place::new(|dir| {
+        format!("[[workflows]]\nname = \"work\"\n{}", agent(dir, "do", "echo '{}'"))
+            + &step("ok", "kind = \"approval\"")
+    });
+    let daemon = place.setup.start().await;
+    let id = create(&daemon, "work").await;
+    becomes(&daemon, &id, "awaiting_approval").await;
+    let told = succeed(&place.setup, &["state", "verify"]).await;
+    assert!(told.contains(&format!("ok    run:{id}: ")), "{told}");
+    let url = format!("sqlite://{}", place.setup.state_dir().join("merge-train.sqlite").display());
+    let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url).await.expect("the database opens");
+    let meddled = "UPDATE runs SET data = json_set(data, '$.status', 'completed')";
+    sqlx::query(meddled).execute(&mut connection).await.expect("an update");
+    let output = run(&place.setup, &["state", "verify"]).await;
+    assert!(!output.status.success());
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let difference = r#"/status: the events say "awaiting_approval", the state says "completed""#;
+    assert!(told.contains(&format!("WRONG run:{id}: ")) && told.contains(difference), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

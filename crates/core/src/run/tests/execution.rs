@@ -137,12 +137,19 @@ fn to_resume_is_to_go_on_past_whatever_the_run_waits_for() {
     assert_eq!(trial.status(), RunStatus::WaitingExternal);
     trial.ask(resume("api:bob")).unwrap();
     assert_eq!((trial.status(), trial.doing()), (RunStatus::Running, Some("last")));
-    assert_eq!(trial.state.steps[1].output, Some(json!({ "event": null, "resumedBy": "api:bob", "reason": "we know" })));
+    assert_eq!(
+        trial.state.steps[1].output,
+        Some(json!({ "event": null, "resumedBy": "api:bob", "reason": "we know" }))
+    );
     assert_eq!(trial.state.last_transition.as_ref().unwrap().user_id.as_deref(), Some("api:bob"));
     let refused = trial.ask(resume("api:bob")).unwrap_err();
     assert_eq!(refused.code(), Some(Code::InvalidTransition), "it is under way: {refused}");
     trial.cancel().unwrap();
-    assert_eq!(trial.ask(resume("api:bob")).unwrap_err().code(), Some(Code::InvalidTransition), "it is being cancelled");
+    assert_eq!(
+        trial.ask(resume("api:bob")).unwrap_err().code(),
+        Some(Code::InvalidTransition),
+        "it is being cancelled"
+    );
     trial.ends(Err("it was stopped"));
     assert_eq!(trial.ask(resume("api:bob")).unwrap_err().code(), Some(Code::TerminalState));
 }

@@ -75,6 +75,15 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ("[server]\nbody_budget_mb = 24", "2:18: server.body_budget_mb is 24 and server.max_body_mb 25: the largest"),
         ("[server]\nmax_body_mb = 300", "2:15: server.body_budget_mb is 256 and server.max_body_mb 300: the largest"),
         ("[[workflows]]\nname = 'w'", "1:1: [[workflows]] \"w\": it has no steps"),
+        (
+            "[[workflows]]\nname = 'train'\n[[workflows.steps]]\nid = 'a'\ncommand = 'x'",
+            "1:1: [[workflows]] \"train\": trains are called that; give it another name",
+        ),
+        (
+            "[[workflows]]\nname = 'w'\non = ['push']\ninputs = { pr = { type = 'integer', required = true } }\n\
+             [[workflows.steps]]\nid = 'a'\ncommand = 'x'",
+            "1:1: [[workflows]] \"w\": what `on` starts is given no inputs: \"pr\" is a required property; add a default",
+        ),
         ("[[workflows]]\nname = 'w'\nsteps = 'none'", "\"workflows.steps\" takes tables; write [[workflows.steps]]"),
         (
             "[[workflows]]\nname = 'w'\n[[workflows.steps]]\nid = 'a'\ncomand = 'x'",
