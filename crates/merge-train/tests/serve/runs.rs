@@ -1,7 +1,9 @@
 //! Runs of workflows: real commands, people who decide, events that come, and a daemon that is killed meanwhile.
 
+mod deadlines;
 mod observability;
 mod orphans;
+mod retries;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
