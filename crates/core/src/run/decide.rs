@@ -10,6 +10,9 @@ use super::state::{RunState, StepState};
 use super::status::{Code, Illegal, RunStatus};
 use super::workflow::{Gate, Kind, Need, OnExpiry, Program, fill};
 
+/// Why a command ended of which nothing more was heard.
+const PROCESS_ENDED: &str = "the process that ran it ended";
+
 /// What comes to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
@@ -508,8 +511,7 @@ impl Draft {
         let position = self.state.position;
         if self.is_under_way() {
             if self.state.cancellation.is_some() {
-                let error = "the process that ran it ended".to_owned();
-                return self.record(Event::StepFailed { step: position, error, retry_at: None });
+                return self.cut_off(PROCESS_ENDED.to_owned());
             }
             return self.take_up(position, "was under way", is_orphan);
         }
@@ -536,6 +538,7 @@ impl Draft {
                 if is_done { "" } else { " (it has left no output)" },
             );
             let code = if is_orphan { Code::Orphaned } else { Code::ResumeFailed };
+            self.cut_off(PROCESS_ENDED.to_owned());
             self.fail(Initiator::System, Some(code), message);
         }
     }

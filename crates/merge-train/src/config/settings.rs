@@ -170,7 +170,7 @@ pub static SECTIONS: &[Section] = &[
         whole("dedupe_ttl_hours", 1, YEAR_HOURS, "How long an event is remembered so that it is not handled twice.").default("24").env("MERGE_TRAIN_DEDUPE_TTL_HOURS"),
         minutes("staleness_threshold_mins", WEEK_MINS, "Stored state older than this is compared with GitHub before it is trusted.").default("60").env("MERGE_TRAIN_STALENESS_THRESHOLD_MINS"),
         minutes("spool_grace_mins", WEEK_MINS, "How long a handled webhook is kept.").default("60"),
-        whole("history_retention_days", 1, TEN_YEARS_DAYS, "How long the events of a finished train or run are kept.").default("7"),
+        whole("history_retention_days", 1, TEN_YEARS_DAYS, "How long the events of a finished train are kept. Those of a run are kept as long as the run: `runs.retention_days`.").default("7"),
         whole("compact_after_events", 10, 1_000_000, "After how many events a repository's snapshot is renewed.").default("1000"),
         minutes("compact_interval_mins", WEEK_MINS, "How often snapshots are considered for renewal.").default("60"),
     ] },

@@ -73,7 +73,7 @@ impl Page {
         let url = if run.pr_url.is_empty() { String::new() } else { format!(", {}", line(&run.pr_url)) };
         self.entry("what", &format!("{} for {}{url}", line(&run.kind), subject(run)));
         let by = run.trigger.user_id.as_deref().map(|who| format!(" by {}", line(who))).unwrap_or_default();
-        let from = from(run.trigger.source);
+        let from = from(&run.trigger);
         let resumed = match run.resume_count {
             0 => String::new(),
             1 => "; taken up again once".to_owned(),

@@ -5,7 +5,7 @@ mod train;
 use jiff::Timestamp;
 use merge_train_core::repo::{self, Recorded, TRAIN};
 use merge_train_core::run::{
-    Created, Decision, Event, Gate, Initiator, Kind, Need, Run, RunState, RunStatus, Signal, TriggerSource,
+    Created, Decision, Event, Gate, Initiator, Kind, Need, Run, RunState, RunStatus, Signal, Trigger, TriggerSource,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -135,7 +135,7 @@ fn words(event: &Event, story: Option<&RunState>) -> Option<String> {
         Event::CompensationEnded { step, error: None } => format!("{} is undone", named(*step)),
         Event::CompensationEnded { step, error: Some(error) } => {
             format!("{} could not be undone: {}", named(*step), line(error))
-        } // What came of the request stands beside it already.
+        }
     })
 }
 
@@ -146,13 +146,15 @@ fn begun(created: &Created) -> String {
         (None, _) => created.tenant.to_string(),
     };
     let by = created.trigger.user_id.as_deref().map(|who| format!(" by {}", line(who))).unwrap_or_default();
-    let from = from(created.trigger.source);
+    let from = from(&created.trigger);
     format!("{} for {subject} begun{by}, {from}", line(&created.workflow.name))
 }
 
 /// Where a run comes from.
-pub fn from(source: TriggerSource) -> &'static str {
-    match source {
+pub fn from(trigger: &Trigger) -> &'static str {
+    let is_in_slack = trigger.user_id.as_deref().is_some_and(|who| who.starts_with("slack:"));
+    match trigger.source {
+        TriggerSource::Ui if is_in_slack => "in Slack",
         TriggerSource::Ui => "on the dashboard",
         TriggerSource::Cli => "from the command line",
         TriggerSource::Webhook => "because of a webhook",

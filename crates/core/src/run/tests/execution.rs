@@ -112,7 +112,7 @@ fn the_step_that_a_run_stands_at_ends_with_it() {
         (gate("here", &[]), cancel, "the run was cancelled"),
         (wait("here", "landed", None), expire, "landed did not come in time"),
         (wait("here", "landed", None), cancel, "the run was cancelled"),
-        (agent("here"), crash, "step \"here\" was under way"),
+        (agent("here"), crash, "the process that ran it ended"),
     ];
     for (step, end, error) in ends {
         let mut trial = Trial::of(vec![step, agent("after")]);
