@@ -1,5 +1,6 @@
 //! Runs of workflows: real commands, people who decide, events that come, and a daemon that is killed meanwhile.
 
+mod bad_steps;
 mod deadlines;
 mod observability;
 mod orphans;
@@ -21,8 +22,13 @@ pub struct Place {
 
 impl Place {
     pub fn new(workflows: impl FnOnce(&Path) -> String) -> Self {
+        Self::with("", workflows)
+    }
+
+    /// With settings of `[runs]` besides.
+    pub fn with(settings: &str, workflows: impl FnOnce(&Path) -> String) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
-        let runs = format!("[runs]\nwork_dir = {:?}\n", dir.path().join("runs"));
+        let runs = format!("[runs]\nwork_dir = {:?}\n{settings}\n", dir.path().join("runs"));
         let setup = Setup::new(dir.path()).more(&runs).more(&workflows(dir.path()));
         Self { dir, setup }
     }
