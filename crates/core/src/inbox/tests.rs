@@ -23,7 +23,7 @@ fn record(status: Status) -> Record {
 }
 
 #[test]
-fn keys_have_the_form_of_their_source() {
+fn section_3_1_keys_have_the_form_of_their_source() {
     let delivery = DeliveryIdExample::get();
     assert_eq!(Key::github(&delivery).as_str(), "github:12345678-1234-1234-1234-123456789012");
     assert_eq!(Key::api("cli-abc123", "req-550e").unwrap().as_str(), "api:cli-abc123:req-550e");
@@ -40,14 +40,14 @@ impl DeliveryIdExample {
 }
 
 #[test]
-fn two_ticks_of_one_slot_have_one_key() {
+fn section_3_2_two_ticks_of_one_slot_have_one_key() {
     let key = |time| Key::scheduler("hourly", at(time), SignedDuration::from_hours(1)).unwrap();
     assert_eq!(key("2026-01-01T10:00:00Z"), key("2026-01-01T10:59:59.9Z"));
     assert_ne!(key("2026-01-01T10:59:59Z"), key("2026-01-01T11:00:00Z"));
 }
 
 #[test]
-fn no_caller_can_write_anothers_key() {
+fn section_3_2_no_caller_can_write_anothers_key() {
     assert!(Key::api("a:b", "c").is_err(), "would be the key of client a, request b:c");
     assert!(Key::api("a", "").is_err());
     assert!(Key::api("a", &"x".repeat(256)).is_err());
@@ -55,7 +55,7 @@ fn no_caller_can_write_anothers_key() {
 }
 
 #[test]
-fn every_row_of_the_check_and_set_table() {
+fn section_4_1_every_row_of_the_check_and_set_table() {
     let now = at("2026-01-01T01:00:00Z");
     let policy = Policy::default();
     let same = RequestHash::of(b"a");

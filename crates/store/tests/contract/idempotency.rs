@@ -19,7 +19,7 @@ async fn claim(world: &World, name: &str, now: i64) -> Claim {
     }
 }
 
-pub async fn every_row_of_the_table_for_a_stream(world: World) {
+pub async fn section_4_1_every_row_of_the_table_for_a_stream(world: World) {
     let again = async |now| world.admit("github:1", REPO, at(now)).await;
     assert_eq!(again(0).await, Admission::Accepted, "new");
     assert_eq!(again(1).await, Admission::InFlight { run_id: None }, "waits its turn");
@@ -33,7 +33,7 @@ pub async fn every_row_of_the_table_for_a_stream(world: World) {
     assert_eq!(again(4 + 24 * 3600 - 1).await, replay, "remembered for a day");
 }
 
-pub async fn every_row_of_the_table_for_a_caller(world: World) {
+pub async fn section_4_1_every_row_of_the_table_for_a_caller(world: World) {
     let claimed = claim(&world, "api:cli:1", 0).await;
     assert_eq!((claimed.fence, claimed.attempts), (1, 1));
     let in_flight = world.store.admit(call("api:cli:1", at(1))).await.unwrap();
@@ -84,7 +84,7 @@ pub async fn a_failed_delivery_is_tried_again_until_it_is_exhausted(world: World
     assert_eq!(world.take(&lease).await[0].attempts, 1);
 }
 
-pub async fn an_abandoned_claim_is_taken_over_and_its_late_caller_refused(world: World) {
+pub async fn section_4_3_an_abandoned_claim_is_taken_over_and_its_late_caller_refused(world: World) {
     let late = claim(&world, "api:cli:1", 0).await;
     let in_flight = world.store.admit(call("api:cli:1", at(299))).await.unwrap();
     assert_eq!(in_flight, Admission::InFlight { run_id: None }, "its lock runs for five minutes");
@@ -155,7 +155,7 @@ pub async fn a_retried_delivery_brings_its_body_again(world: World) {
     assert_eq!(world.take(&lease).await[0].body, b"github:1");
 }
 
-pub async fn a_record_tells_all_that_is_remembered(world: World) {
+pub async fn section_3_3_a_record_tells_all_that_is_remembered(world: World) {
     let lease = world.lease(REPO, "a", at(0)).await;
     world.admit("github:1", REPO, at(10)).await;
     let find = async || world.store.record(&tenant("acme"), &key("github:1")).await.unwrap().unwrap();
@@ -168,6 +168,11 @@ pub async fn a_record_tells_all_that_is_remembered(world: World) {
     assert_eq!((record.status, record.error.as_deref()), (Status::Failed, Some("no disk")));
     assert_eq!((record.updated_at, record.expires_at), (at(30), at(30 + 3600)));
     assert_eq!((record.attempts, record.lock_expires_at), (1, None));
+    world.admit("github:2", REPO, at(30)).await;
+    let entries = world.take(&lease).await;
+    world.settle(&lease, &entries, done(), at(31)).await.unwrap();
+    let record = world.store.record(&tenant("acme"), &key("github:2")).await.unwrap().unwrap();
+    assert_eq!((record.status, record.expires_at), (Status::Completed, at(31 + 24 * 3600)), "section 4.3");
     let claimed = claim(&world, "api:cli:1", 40).await;
     let record = world.store.record(&tenant("acme"), &key("api:cli:1")).await.unwrap().unwrap();
     assert_eq!((record.attempts, record.lock_expires_at), (1, Some(at(40 + 300))), "its caller has it: {claimed:?}");

@@ -67,7 +67,7 @@ async fn write(world: &World, rows: Vec<Row>) -> store::Result<()> {
     world.store.append(&lease, Batch { rows, ..batch(at_seq, ["something"], at(1)) }).await
 }
 
-pub async fn a_row_of_every_kind_reads_back_as_it_was_written(world: World) {
+pub async fn section_6_1_a_row_of_every_kind_reads_back_as_it_was_written(world: World) {
     let rows = of_each_kind();
     write(&world, rows.clone()).await.unwrap();
     // Written again they are replaced, not doubled.
@@ -85,7 +85,7 @@ pub async fn a_row_of_every_kind_reads_back_as_it_was_written(world: World) {
     assert_eq!(world.store.workspaces(None).await.unwrap().len(), 1);
 }
 
-pub async fn a_run_that_ended_stays_as_it_ended(world: World) {
+pub async fn section_2_3_a_run_that_ended_stays_as_it_ended(world: World) {
     for ended in [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled] {
         let id = ended.as_str();
         let row = |status| Row::Run(Box::new(run(id, status, at(0))));
@@ -163,7 +163,7 @@ pub async fn runs_are_found_by_tenant_status_repository_and_kind(world: World) {
     assert_eq!(find(RunQuery { kind: kind("weekly"), ..acme() }).await, "a");
 }
 
-pub async fn a_silent_run_is_found(world: World) {
+pub async fn section_5_4_a_silent_run_is_found(world: World) {
     let with = |id, status, heartbeat: Option<i64>| {
         Row::Run(Box::new(Run { last_heartbeat_at: heartbeat.map(at), ..run(id, status, at(50)) }))
     };

@@ -11,7 +11,7 @@ const REPO: &str = "repo:acme/widgets";
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
 
-pub async fn expired_records_go_and_unfinished_ones_stay(world: World) {
+pub async fn section_4_3_expired_records_go_and_unfinished_ones_stay(world: World) {
     let lease = world.lease(REPO, "a", at(0)).await;
     for name in ["github:done", "github:failed", "github:in-hand"] {
         world.admit(name, REPO, at(0)).await;

@@ -52,7 +52,7 @@ fn judge(what: &str, plan: &str, index: &str, never: &[&str]) {
 }
 
 #[tokio::test]
-async fn sqlite_answers_the_main_questions_by_index() {
+async fn section_6_3_sqlite_answers_the_main_questions_by_index() {
     let mut conn = SqliteConnection::connect("sqlite::memory:").await.unwrap();
     sqlx::migrate!("migrations/sqlite").run(&mut conn).await.unwrap();
     for (what, query, index) in questions() {
@@ -70,7 +70,7 @@ async fn sqlite_answers_the_main_questions_by_index() {
 }
 
 #[tokio::test]
-async fn postgres_can_answer_the_main_questions_by_index() {
+async fn section_6_3_postgres_can_answer_the_main_questions_by_index() {
     let url = std::env::var("MERGE_TRAIN_TEST_POSTGRES").expect("run the tests with `make test`");
     let mut conn = PgConnection::connect(&url).await.unwrap();
     // In a schema that goes with the connection; and as if tables were large, whose size decides else.
