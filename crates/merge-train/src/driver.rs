@@ -102,7 +102,7 @@ impl Driver {
                 _ = look_over.tick() => self.look_over().await,
                 _ = sweep.tick() => self.sweep().await,
                 Ok(stream) = wakes.recv() => self.wake_stream(&stream),
-                Some(stream) = woken.recv() => self.wake_stream(&stream),
+                Some((stream, urgency)) = woken.recv() => self.workers.wake(&stream, urgency),
             }
         }
     }

@@ -1,21 +1,26 @@
 //! The one door to runs: whoever wants one, or something of one, says so here, be it over HTTP, in Slack, in a comment, or
 //! because it is time.
 
+mod trains;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
-use merge_train_core::inbox::{Key, RequestHash, Source, Status};
-use merge_train_core::run::{Created, Request, Trigger, Workflow};
+use merge_train_core::inbox::{Key, Record, RequestHash, Source, Status};
+use merge_train_core::repo::TRAIN;
+use merge_train_core::run::{Created, Event, Kind, Request, Run, RunState, RunStatus, Trigger, Workflow, is_named};
 use serde_json::{Map, Value};
-use store::{Admission, Arrival, Priority, Route, Store};
+use store::{Admission, Arrival, Priority, Route, Since, Store, StoredEvent};
 use tokio::time::Instant;
 
-use crate::driver::{Link, Order, Refused};
+use crate::driver::{Link, Order, Refused, Urgency};
 use crate::telemetry::metrics::IDEMPOTENCY_HITS;
 use crate::{clock, workflow};
+
+pub use trains::TRAIN_ORDER;
 
 /// How long somebody waits for the outcome who asked for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,8 +67,14 @@ pub struct Placed {
     pub key: Key,
     /// It came before.
     pub is_repeated: bool,
-    /// It came before and was done: what is answered is what was answered then.
-    pub is_replayed: bool,
+}
+
+/// What is put into the inbox.
+struct Letter {
+    stream: StreamId,
+    priority: Priority,
+    label: &'static str,
+    body: Vec<u8>,
 }
 
 /// How far an order has come that somebody waited for.
@@ -130,7 +141,7 @@ impl Orders {
         self.place(&tenant, run, Order::Create(Box::new(created)), origin).await
     }
 
-    /// Asks something of a run.
+    /// Asks something of a run; where that is a train, of the train.
     pub async fn ask(
         &self,
         tenant: &TenantId,
@@ -138,14 +149,28 @@ impl Orders {
         request: Request,
         origin: Origin,
     ) -> Result<Placed, Failed> {
-        if self.store.run(Some(tenant), run).await?.is_none() {
-            return Err(Failed::NoSuchRun);
+        match self.store.run(Some(tenant), run).await? {
+            None => Err(Failed::NoSuchRun),
+            Some(run) if run.kind == TRAIN => self.ask_train(&run, &request, origin).await,
+            Some(_) => self.place(tenant, run.clone(), Order::Ask(request), origin).await,
         }
-        self.place(tenant, run.clone(), Order::Ask(request), origin).await
+    }
+
+    async fn ask_train(&self, run: &Run, request: &Request, origin: Origin) -> Result<Placed, Failed> {
+        let (repo, meant, priority) = trains::meant(run, request).map_err(Failed::Refused)?;
+        let now = clock::now();
+        let is_remembered = |record: &Record| record.status == Status::Processing || record.expires_at > now;
+        let before = self.store.record(&run.tenant_id, &origin.key).await?;
+        // A repetition gets what the first got, although what it was about may be over by now.
+        if !before.as_ref().is_some_and(is_remembered) {
+            trains::check(run, request).map_err(Failed::Refused)?;
+        }
+        let body = serde_json::to_vec(&meant).expect("a request is JSON");
+        let letter = Letter { stream: StreamId::Repo(repo), priority, label: TRAIN_ORDER, body };
+        self.admit(&run.tenant_id, run.id.clone(), letter, origin).await
     }
 
     async fn place(&self, tenant: &TenantId, run: RunId, order: Order, origin: Origin) -> Result<Placed, Failed> {
-        let Origin { source, key, hash } = origin;
         let (label, priority) = match &order {
             Order::Create(_) => ("create", Priority::Normal),
             Order::Ask(Request::Decide { .. }) => ("decide", Priority::Normal),
@@ -153,23 +178,38 @@ impl Orders {
             Order::Ask(Request::Resume { .. }) => ("resume", Priority::Normal),
             Order::Ask(Request::Cancel { .. }) => ("cancel", Priority::Stop),
         };
-        let stream = StreamId::Run(run.clone());
         let body = serde_json::to_vec(&order).expect("an order is JSON");
+        let letter = Letter { stream: StreamId::Run(run.clone()), priority, label, body };
+        self.admit(tenant, run, letter, origin).await
+    }
+
+    async fn admit(&self, tenant: &TenantId, run: RunId, letter: Letter, origin: Origin) -> Result<Placed, Failed> {
+        let Origin { source, key, hash } = origin;
+        let Letter { stream, priority, label, body } = letter;
         let route = Route::Stream { stream: stream.clone(), priority, label: label.to_owned(), body };
         let (tenant, received_at) = (tenant.clone(), clock::now());
         let arrival = Arrival { tenant: tenant.clone(), key: key.clone(), source, hash, received_at, route };
         let admission =
             tokio::time::timeout(STORE_TIMEOUT, self.store.admit(arrival)).await.map_err(|_| Failed::TooSlow)??;
         count(source, &key, &admission);
-        let (is_repeated, is_replayed) = match admission {
-            Admission::Accepted | Admission::Claimed(_) => (false, false),
-            Admission::InFlight { .. } => (true, false),
-            Admission::Replay { .. } => (true, true),
+        let is_repeated = match admission {
+            Admission::Accepted | Admission::Claimed(_) => false,
+            Admission::InFlight { .. } | Admission::Replay { .. } => true,
             Admission::Exhausted { error } => return Err(Failed::Exhausted { key, error }),
             Admission::Conflict => return Err(Failed::Conflict { key }),
         };
-        self.link.wake(&stream);
-        Ok(Placed { run, tenant, key, is_repeated, is_replayed })
+        let urgency = if priority == Priority::Stop { Urgency::Alarm } else { Urgency::Usual };
+        self.link.wake(&stream, urgency);
+        Ok(Placed { run, tenant, key, is_repeated })
+    }
+
+    /// Whose approval a run still stands at its gate for, although this one has given theirs.
+    pub async fn missing(&self, run: &RunId, by: &str) -> Result<Vec<String>, Failed> {
+        let loaded = self.store.load(&StreamId::Run(run.clone()), Since::Newest).await?;
+        let read = |event: &StoredEvent| Some((serde_json::from_str::<Event>(&event.data).ok()?, event.ts));
+        let events: Vec<_> = loaded.events.iter().filter_map(read).collect();
+        let state = RunState::replay(events.iter().map(|(event, at)| (event, *at)));
+        Ok(state.map(|state| missing(&state, by)).unwrap_or_default())
     }
 
     /// Waits a while for what comes of an order.
@@ -195,6 +235,20 @@ impl Orders {
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, rung).await;
         }
+    }
+}
+
+/// Who is named at the gate and has not said yes, where somebody has and the run waits on.
+fn missing(state: &RunState, by: &str) -> Vec<String> {
+    let has_approved = |name: &str| state.decisions.iter().any(|said| is_named(name, &said.by));
+    let gate = match state.plan(state.position).map(|plan| &plan.kind) {
+        Some(Kind::Approval(gate)) if state.status == RunStatus::AwaitingApproval => gate,
+        _ => return Vec::new(),
+    };
+    // At a gate that it came to since, nobody has said anything yet.
+    match state.decisions.iter().any(|said| said.by == by) {
+        true => gate.by.iter().filter(|name| !has_approved(name)).cloned().collect(),
+        false => Vec::new(),
     }
 }
 

@@ -8,7 +8,6 @@ use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState
 use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::Window;
-use crate::run::TriggerSource;
 use crate::train;
 use crate::train::detail::Detail;
 
@@ -71,15 +70,10 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::DeliveryProcessed { received_at, outcome: DeliveryOutcome::Applied { dedupe_key }, .. } => {
             state.seen_dedupe_keys.insert(dedupe_key.clone(), *received_at);
         }
-        Event::TrainStarted { root_pr, current_pr, behest } => {
+        Event::TrainStarted { root_pr, current_pr, .. } => {
             let head = state.prs.get(current_pr).map(|pr| pr.head_sha.clone());
-            let is_commented = state.starts.get(root_pr).is_some_and(|asked| asked.comment.is_some());
-            let is_by_api = behest.by.is_some() && behest.delivery.is_none() && !is_commented;
             if let Some(detail) = state.details.get_mut(root_pr) {
                 detail.first_head = head;
-                if let Some(run) = detail.run.as_mut().filter(|run| is_by_api && run.since == ts) {
-                    run.source = TriggerSource::Api;
-                }
             }
         }
         Event::SquashCommitted { .. }

@@ -61,8 +61,8 @@ fn requested(draft: &mut Draft<'_>, key: &Key, request: &Request) {
         Request::Sync => return,
         Request::StartTrain { pr, behest } => {
             let asked = trains::ask_for_start(draft, *pr, None, behest);
-            // Whoever said it in a comment is answered there.
-            if let (Err(refusal), None) = (&asked, &behest.delivery) {
+            // Whoever decides about a run waits for the answer.
+            if let (Err(refusal), None) = (&asked, behest.decision) {
                 draft.comment(*pr, refusal.clone());
             }
             asked

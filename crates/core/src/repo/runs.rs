@@ -196,7 +196,7 @@ fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
 
 /// Why the run is in the state that it is in.
 fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &RunMark) -> TransitionContext {
-    let base = brought_about(run, &mark.moved, mark.moved_at);
+    let base = brought_about(run, mark.set_off.by.as_ref(), &mark.moved, mark.moved_at);
     match train.state {
         TrainState::WaitingCi => {
             let why = detail.and_then(|detail| detail.why.as_ref());
@@ -215,7 +215,7 @@ fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &Run
         }
         TrainState::NeedsManualReview => {
             let reason = train.error.as_ref().map(|error| error.message.clone());
-            let approval = Approval { reason, ..review() };
+            let approval = Approval { reason, ..review(mark.set_off.by.as_ref()) };
             TransitionContext { initiator: Some(Initiator::Policy), approval: Some(approval), ..base }
         }
         TrainState::Running | TrainState::Stopped | TrainState::Aborted => base,
@@ -223,14 +223,14 @@ fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &Run
 }
 
 /// Who brought a run into its state, and what they said to it.
-fn brought_about(run: &RunId, behest: &Behest, at: Timestamp) -> TransitionContext {
+fn brought_about(run: &RunId, set_off_by: Option<&String>, behest: &Behest, at: Timestamp) -> TransitionContext {
     let Behest { by, reason, decision, .. } = behest;
     let approval = decision.map(|decision| Approval {
         decision: Some(decision),
         decided_at: Some(at),
         decided_by: by.clone(),
         reason: reason.clone(),
-        ..review()
+        ..review(set_off_by)
     });
     let said = reason.as_ref().filter(|_| approval.is_none());
     TransitionContext {
@@ -249,10 +249,10 @@ fn brought_about(run: &RunId, behest: &Behest, at: Timestamp) -> TransitionConte
 }
 
 /// What a person is asked for who has to look at a train.
-fn review() -> Approval {
+fn review(requested_by: Option<&String>) -> Approval {
     Approval {
         action: "manual_review".to_owned(),
-        requested_by: None,
+        requested_by: requested_by.cloned(),
         decision: None,
         decided_at: None,
         decided_by: None,
@@ -314,7 +314,7 @@ fn ended(run: &Run, event: &Event, after: &RepoState, now: Timestamp) -> Run {
     if let (Event::FanOutCompleted { new_roots, .. }, Some(Value::Object(members))) = (event, &mut result) {
         members.insert("newTrains".to_owned(), json!(new_roots));
     }
-    let context = brought_about(&run.id, &behest, now);
+    let context = brought_about(&run.id, run.trigger.user_id.as_ref(), &behest, now);
     let context = TransitionContext { initiator: initiator.or(context.initiator), ..context };
     let cancellation = (status == RunStatus::Cancelled).then(|| Cancellation {
         initiator: context.initiator.unwrap_or(Initiator::System),

@@ -407,7 +407,8 @@ fn begin(details: &mut Details, trains: &Trains, root: PrNumber, behest: &Behest
     let before = details.remove(&root).unwrap_or_default();
     let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
     let seq = trains.get(&root).map(|train| train.recovery_seq).unwrap_or_default();
-    let new = || RunMark { set_off: behest.clone(), moved: behest.clone(), ..RunMark::new(ts, seq) };
+    let new =
+        || RunMark { source: behest.source(), set_off: behest.clone(), moved: behest.clone(), ..RunMark::new(ts, seq) };
     let run = Some(before.run.unwrap_or_else(new));
     details.insert(root, Detail { status, run, ..Detail::default() });
 }

@@ -9,14 +9,16 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::workers::Urgency;
+
 /// A request, and who made it.
 type Asked = (TenantId, Key);
 
 /// Cheap to clone; all clones are one.
 #[derive(Clone)]
 pub struct Link {
-    wakes: UnboundedSender<StreamId>,
-    woken: Arc<Mutex<Option<UnboundedReceiver<StreamId>>>>,
+    wakes: UnboundedSender<(StreamId, Urgency)>,
+    woken: Arc<Mutex<Option<UnboundedReceiver<(StreamId, Urgency)>>>>,
     waiting: Arc<Mutex<HashMap<Asked, Weak<Notify>>>>,
     stirred: Arc<Notify>,
 }
@@ -30,13 +32,13 @@ impl Default for Link {
 
 impl Link {
     /// Something waits for a worker.
-    pub fn wake(&self, stream: &StreamId) {
+    pub fn wake(&self, stream: &StreamId, urgency: Urgency) {
         // Where no driver runs, the next one looks for itself.
-        let _ = self.wakes.send(stream.clone());
+        let _ = self.wakes.send((stream.clone(), urgency));
     }
 
     /// What is woken, for the one driver that there is.
-    pub(super) fn woken(&self) -> Option<UnboundedReceiver<StreamId>> {
+    pub(super) fn woken(&self) -> Option<UnboundedReceiver<(StreamId, Urgency)>> {
         self.woken.lock().take()
     }
 

@@ -189,7 +189,11 @@ impl<'a> Session<'a> {
         let mut acts = Plan::default();
         let mut told = Vec::new();
         let mut moves = Vec::new();
+        let mut asked = Vec::new();
         for Fed { input, settles } in fed {
+            if let Input::Asked { key, .. } = &input {
+                asked.push((self.repo.tenant(), key.clone()));
+            }
             let trigger = log::trigger(&input);
             let (plan, settles) = entries::decide(&self.state, input, settles, &self.settings, now);
             for event in &plan.events {
@@ -215,6 +219,7 @@ impl<'a> Session<'a> {
             self.next_seq += appended;
             self.log_length += appended;
         }
+        asked.iter().for_each(|request| self.shared.options.link.tell(request));
         for (event, trigger) in &told {
             log::tell(&self.repo, &self.state, event, trigger);
         }

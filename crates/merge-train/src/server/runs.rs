@@ -29,7 +29,7 @@ use super::requests::{self, Identity};
 use crate::config::{ApiKey, Role, Tenants};
 use crate::driver::Refused;
 use crate::failpoint;
-use crate::orders::{self, Failed, Origin, Progress};
+use crate::orders::{self, Failed, Origin, Placed, Progress};
 
 const LENGTH: usize = 50;
 const MOST: usize = 200;
@@ -107,7 +107,10 @@ pub struct Coming {
             status = 202,
             description = "It was taken in, and begins in a while.",
             body = Coming,
-            headers(("Location" = String, description = "Where to see what becomes of it."))
+            headers(
+                ("Location" = String, description = "Where to see what becomes of it."),
+                ("Idempotent-Replayed" = String, description = "`true` where it was taken in before."),
+            )
         ),
         Ordering,
     )
@@ -132,11 +135,16 @@ pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Body)
     let document = app.store.run(Some(&tenant), run).await?;
     let coming = || Json(Coming { id: run.clone(), status: RunStatus::Pending }).into_response();
     let body = document.map_or_else(coming, |run| Json(run).into_response());
-    let mut response = (status, [(header::LOCATION, location)], body).into_response();
-    if placed.is_replayed {
+    let response = marked((status, [(header::LOCATION, location)], body).into_response(), &placed);
+    Ok(failpoint::answer("api", response))
+}
+
+/// Whoever sent it before is told so, however far it has come since.
+fn marked(mut response: Response, placed: &Placed) -> Response {
+    if placed.is_repeated {
         response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
-    Ok(failpoint::answer("api", response))
+    response
 }
 
 /// Whether a person typed it, or a program asked.

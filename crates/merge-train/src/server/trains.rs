@@ -24,7 +24,6 @@ use super::problem::Problem;
 use crate::config::Role;
 use crate::driver;
 
-pub use orders::{Order, for_run};
 use view::Train;
 
 /// A page of trains.

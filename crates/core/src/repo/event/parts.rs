@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Progress, Verdict};
 use crate::ids::{CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha};
-use crate::run::Decision;
+use crate::run::{Decision, TriggerSource};
 use crate::train::TrainRecord;
 
 /// Who wants something, and what they say to it. Empty where nobody in particular does.
@@ -25,6 +25,15 @@ pub struct Behest {
 }
 
 impl Behest {
+    /// The way that it came in, which whoever wants it is named after.
+    pub fn source(&self) -> TriggerSource {
+        match self.by.as_deref().and_then(|who| who.split_once(':')) {
+            Some(("api", _)) => TriggerSource::Api,
+            Some(("slack", _)) => TriggerSource::Ui,
+            _ => TriggerSource::Webhook,
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

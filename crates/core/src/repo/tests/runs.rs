@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::trains::Yard;
 use super::*;
-use crate::ids::{DeliveryId, RunId};
+use crate::ids::RunId;
 use crate::run::{Decision, Initiator, Run, RunStatus, StepStatus, TriggerSource};
 use crate::train::{TrainError, TrainState, why};
 
@@ -227,11 +227,12 @@ fn whoever_starts_a_train_through_the_api_is_known_with_what_they_said() {
     let context = run.last_transition.unwrap();
     assert_eq!((context.user_id.as_deref(), context.initiator), (Some("api:ops"), Some(Initiator::User)));
     assert_eq!(context.metadata.unwrap()["reason"], "it is time");
-    // Whom a delivery speaks for did not use the API.
-    let delivery = Some(DeliveryId::parse("d-1").unwrap());
-    let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(1, started(Behest { delivery, ..by("github:octocat", "it is time") }));
-    assert_eq!(only(&worker.log).trigger.source, TriggerSource::Webhook);
+    // Who is on GitHub did not use the API, and who is in Slack typed into a window.
+    for (who, source) in [("github:octocat", TriggerSource::Webhook), ("slack:U1", TriggerSource::Ui)] {
+        let mut worker = Worker::ready(&[pull(1)]);
+        worker.happens(1, started(by(who, "it is time")));
+        assert_eq!(only(&worker.log).trigger.source, source);
+    }
     // And nobody is made up.
     let mut worker = Worker::ready(&[pull(1)]);
     worker.happens(1, started(Behest::default()));
@@ -260,6 +261,7 @@ fn what_a_person_decides_about_a_train_is_told_with_their_name_and_reason() {
         let approval = context.approval.unwrap();
         assert_eq!((approval.action.as_str(), context.initiator), ("manual_review", Some(Initiator::Approval)));
         assert_eq!((approval.decided_by.clone(), approval.decided_at), (context.user_id, Some(at(3))));
+        assert_eq!(approval.requested_by.as_deref(), Some("github:author"), "whose train it is");
         (approval.decision, approval.decided_by, approval.reason)
     };
     let mut worker = Worker::ready(&[pull(1)]);

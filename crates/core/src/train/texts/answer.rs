@@ -40,6 +40,7 @@ pub fn run_started(workflow: &str, run: &RunId) -> String {
 
 /// A workflow was not started, or a run does not do what is asked of it.
 pub fn run_refused(command: &str, why: &str) -> String {
+    let why = why.trim_end_matches('.');
     format!("{} was not done: {why}.", code_span(&format!("@merge-train {command}")))
 }
 
@@ -47,6 +48,37 @@ pub fn run_refused(command: &str, why: &str) -> String {
 pub fn run_decided(run: &RunId, decision: Decision) -> String {
     let done = if decision == Decision::Approved { "approved" } else { "rejected" };
     format!("Run `{run}` was {done}.")
+}
+
+/// What was decided about a run was taken in; what the run makes of it takes longer than anybody waits here.
+pub fn run_decides_later(run: &RunId, decision: Decision) -> String {
+    let verb = if decision == Decision::Approved { "approve" } else { "reject" };
+    format!(
+        "That you {verb} run `{run}` was taken down, but the run has not come to it yet. `merge-train runs show {run}` tells \
+         what came of it."
+    )
+}
+
+/// Others have to approve it as well.
+pub fn run_needs_more(run: &RunId, missing: &[String]) -> String {
+    let missing: Vec<String> = missing.iter().map(|name| code_span(name)).collect();
+    format!(
+        "Your approval of run `{run}` is noted. It goes on as soon as these have approved it as well: {}.",
+        missing.join(", ")
+    )
+}
+
+/// The run that is to go on is a train, which thinks before it starts.
+pub fn train_approved(run: &RunId, root: PrNumber) -> String {
+    format!(
+        "Run `{run}` was approved: the train of PR #{root} starts again as soon as the rules of the repository are read and \
+         its plan is computed. If it cannot start, PR #{root} is told why."
+    )
+}
+
+/// The run that was rejected is a train.
+pub fn train_rejected(run: &RunId, root: PrNumber) -> String {
+    format!("Run `{run}` was rejected: the train of PR #{root} is stopped. `@merge-train start` begins another.")
 }
 
 /// Nothing is declared, and nothing started.

@@ -3,15 +3,15 @@
 use github::{Class, Reaction};
 use merge_train_core::command::{self, Command};
 use merge_train_core::facts::PullState;
-use merge_train_core::ids::{CommentId, DeliveryId, PrNumber};
+use merge_train_core::ids::{CommentId, DeliveryId, PrNumber, RunId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
-use merge_train_core::repo::{Failure, FailureKind, Say, Tried};
-use merge_train_core::run::{Request, Run, Trigger, TriggerSource};
+use merge_train_core::repo::{Failure, FailureKind, Say, TRAIN, Tried};
+use merge_train_core::run::{Decision, Request, Run, Trigger, TriggerSource};
 use merge_train_core::train::texts::answer;
 
 use super::Errand;
 use super::failure::of_github;
-use crate::orders::{Failed, Origin, Wanted};
+use crate::orders::{Failed, Orders, Origin, Progress, Wanted};
 use crate::workflow;
 
 /// Where something is said, and how it is known again.
@@ -19,6 +19,22 @@ pub(super) struct Saying {
     pub pr: PrNumber,
     pub mark: String,
     pub tried: Tried,
+}
+
+/// A command about runs, and where it comes from.
+struct Given<'a> {
+    pr: PrNumber,
+    comment: CommentId,
+    command: &'a str,
+    login: &'a str,
+    delivery: Option<DeliveryId>,
+}
+
+impl Given<'_> {
+    /// As gates and runs name whoever gives it.
+    fn by(&self) -> String {
+        format!("github:{}", self.login)
+    }
 }
 
 impl Errand<'_> {
@@ -36,48 +52,22 @@ impl Errand<'_> {
                 };
                 self.comment(saying, told).await
             }
-            Say::Order { comment, command, login, delivery: _ } => {
-                let told = async || self.order(saying.pr, comment, &command, &login).await;
-                self.comment(saying, told).await
+            Say::Order { comment, command, login, delivery } => {
+                let given = Given { pr: saying.pr, comment, command: &command, login: &login, delivery };
+                self.comment(saying, async || self.order(&given).await).await
             }
         }
     }
 
     /// Does what a comment says about runs. However often: the comment is the key.
-    async fn order(&self, pr: PrNumber, comment: CommentId, command: &str, login: &str) -> Result<String, Failure> {
+    async fn order(&self, given: &Given<'_>) -> Result<String, Failure> {
+        let command = given.command;
         let Some(orders) = &self.github.orders else {
             return Ok(answer::run_refused(command, "this daemon runs no workflows"));
         };
-        let (tenant, by) = (self.name.tenant(), format!("github:{login}"));
-        let hash = RequestHash::of(format!("{}#{pr}\n{comment}\n{command}", self.name).as_bytes());
-        let id = DeliveryId::parse(format!("comment-{comment}-{}", &hash.as_str()[..12])).expect("letters and digits");
-        let origin = Origin { source: Source::GithubWebhook, key: Key::github(&id), hash };
         let done = match command::parse(&format!("@merge-train {command}")) {
-            Some(Command::Run { workflow, inputs }) => {
-                let inputs = inputs.into_iter().map(|(name, value)| (name, workflow::value(value))).collect();
-                let trigger = Trigger {
-                    source: TriggerSource::Webhook,
-                    user_id: Some(by),
-                    webhook_event_id: Some(format!("comment-{comment}")),
-                };
-                let (repo, pr) = (Some(self.name.clone()), Some(pr));
-                let wanted = Wanted { workflow: workflow.clone(), inputs, tenant, repo, pr, trigger };
-                orders.create(wanted, origin).await.map(|placed| answer::run_started(&workflow, &placed.run))
-            }
-            Some(Command::Decide { run, decision, reason }) => {
-                let request = Request::Decide { by, decision, reason, step: None };
-                let known = orders.store.run(Some(&tenant), &run).await;
-                // Who maintains one repository decides nothing about another.
-                let is_here = |run: &Run| run.repo_id.eq_ignore_ascii_case(&self.name.to_string());
-                match known {
-                    Ok(known) if !known.as_ref().is_some_and(is_here) => Err(Failed::NoSuchRun),
-                    Err(error) => Err(error.into()),
-                    Ok(_) => match orders.ask(&tenant, &run, request, origin).await {
-                        Ok(placed) => orders.outcome(&placed).await.map(|_| answer::run_decided(&run, decision)),
-                        Err(failed) => Err(failed),
-                    },
-                }
-            }
+            Some(Command::Run { workflow, inputs }) => self.start_run(orders, given, workflow, inputs).await,
+            Some(Command::Decide { run, decision, reason }) => self.decide(orders, given, &run, decision, reason).await,
             _ => return Ok(answer::run_refused(command, "this version does not know it")),
         };
         done.or_else(|failed| match failed {
@@ -86,6 +76,66 @@ impl Errand<'_> {
             }
             failed => Ok(answer::run_refused(command, &failed.to_string())),
         })
+    }
+
+    /// One delivery can bring several commands, and one command can come with several deliveries.
+    fn origin(&self, given: &Given<'_>) -> Origin {
+        let Given { pr, comment, command, .. } = given;
+        let hash = RequestHash::of(format!("{}#{pr}\n{comment}\n{command}", self.name).as_bytes());
+        let id = DeliveryId::parse(format!("comment-{comment}-{}", &hash.as_str()[..12])).expect("letters and digits");
+        Origin { source: Source::GithubWebhook, key: Key::github(&id), hash }
+    }
+
+    async fn start_run(
+        &self,
+        orders: &Orders,
+        given: &Given<'_>,
+        workflow: String,
+        inputs: Vec<(String, String)>,
+    ) -> Result<String, Failed> {
+        let inputs = inputs.into_iter().map(|(name, value)| (name, workflow::value(value))).collect();
+        let trigger = Trigger {
+            source: TriggerSource::Webhook,
+            user_id: Some(given.by()),
+            webhook_event_id: given.delivery.as_ref().map(ToString::to_string),
+        };
+        let (tenant, repo, pr) = (self.name.tenant(), Some(self.name.clone()), Some(given.pr));
+        let wanted = Wanted { workflow: workflow.clone(), inputs, tenant, repo, pr, trigger };
+        let placed = orders.create(wanted, self.origin(given)).await?;
+        Ok(answer::run_started(&workflow, &placed.run))
+    }
+
+    async fn decide(
+        &self,
+        orders: &Orders,
+        given: &Given<'_>,
+        id: &RunId,
+        decision: Decision,
+        reason: Option<String>,
+    ) -> Result<String, Failed> {
+        let (tenant, by) = (self.name.tenant(), given.by());
+        // Who maintains one repository decides nothing about another.
+        let is_here = |run: &Run| run.repo_id.eq_ignore_ascii_case(&self.name.to_string());
+        let known = orders.store.run(Some(&tenant), id).await?;
+        let run = known.filter(is_here).ok_or(Failed::NoSuchRun)?;
+        let request = Request::Decide { by: by.clone(), decision, reason, step: None };
+        let placed = orders.ask(&tenant, id, request, self.origin(given)).await?;
+        if orders.outcome(&placed).await? == Progress::UnderWay {
+            return Ok(answer::run_decides_later(id, decision));
+        }
+        let train = run.pr_id.parse().map(PrNumber::new).ok().filter(|_| run.kind == TRAIN);
+        match (train, decision) {
+            (Some(root), Decision::Approved) => Ok(answer::train_approved(id, root)),
+            (Some(root), Decision::Rejected) => Ok(answer::train_rejected(id, root)),
+            (None, _) => {
+                let missing = orders.missing(id, &by).await?;
+                Ok(if missing.is_empty() {
+                    answer::run_decided(id, decision)
+                } else {
+                    answer::run_needs_more(id, &missing)
+                })
+            }
+        }
     }
 
     /// Writes a comment, unless one with its mark is there already.

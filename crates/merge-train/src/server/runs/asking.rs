@@ -7,24 +7,21 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::inbox::{RequestHash, Source};
 use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{Decision, Illegal, Initiator, Request, Run, RunStatus, Signal};
+use merge_train_core::run::{Decision, Initiator, Request, Run, RunStatus, Signal};
 use serde::Deserialize;
 use utoipa::{IntoResponses, ToSchema};
 
-use super::{known, refusal, told};
+use super::{known, marked, told};
 use crate::config::{ApiKey, Role};
-use crate::driver::Refused;
 use crate::failpoint;
-use crate::orders::{Origin, Placed, Progress};
+use crate::orders::{Origin, Progress};
 use crate::server::App;
 use crate::server::address::{Named, OneRun};
 use crate::server::openapi::Ordering;
 use crate::server::problem::Problem;
 use crate::server::requests::{self, Identity};
-use crate::server::trains::{self, Order};
 
 /// What somebody says to an order.
 #[derive(Deserialize, ToSchema)]
@@ -40,10 +37,10 @@ pub struct Why {
 #[expect(dead_code, reason = "it is described here and made by `ask`")]
 pub enum Answered {
     /// It was done: the run as it is now.
-    #[response(status = 200)]
+    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
     Done(Run),
     /// It was taken in, and will be done: the run as it is now.
-    #[response(status = 202)]
+    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
     UnderWay(Run),
 }
 
@@ -176,53 +173,17 @@ async fn ask(
     request: Request,
 ) -> Result<Response, Problem> {
     let body = serde_json::to_vec(&request).expect("a request is JSON");
-    let placed = if run.kind == TRAIN {
-        ask_train(app, headers, client, run, &request, &body).await?
-    } else {
-        let key = requests::key(headers, &client.name)?;
-        let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
-        let origin = Origin { source: Source::Api, key, hash };
-        app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?
-    };
+    let key = requests::key(headers, &client.name)?;
+    let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
+    let origin = Origin { source: Source::Api, key, hash };
+    let placed = app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?;
     let progress = app.orders.outcome(&placed).await.map_err(told(app))?;
-    let status = if progress == Progress::Done { StatusCode::OK } else { StatusCode::ACCEPTED };
     let now = app.store.run(Some(&run.tenant_id), &run.id).await?;
-    let response = (status, Json(now.as_ref().unwrap_or(run))).into_response();
+    let now = now.as_ref().unwrap_or(run);
+    // A train that a person lets go on reads the rules and computes its plan first.
+    let is_thinking = run.kind == TRAIN && now.status == RunStatus::AwaitingApproval;
+    let is_done = progress == Progress::Done && !is_thinking;
+    let status = if is_done { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let response = marked((status, Json(now)).into_response(), &placed);
     Ok(failpoint::answer("api", response))
-}
-
-/// What is wanted of the run that a train is, is wanted of the train.
-async fn ask_train(
-    app: &App,
-    headers: &HeaderMap,
-    client: &ApiKey,
-    run: &Run,
-    request: &Request,
-    body: &[u8],
-) -> Result<Placed, Problem> {
-    let illegal =
-        |illegal: Illegal| refusal(&Refused { code: illegal.code().to_string(), detail: illegal.to_string() });
-    let waits_for_a_person = run.status == RunStatus::AwaitingApproval;
-    let (to, order) = match request {
-        Request::Cancel { .. } => (RunStatus::Cancelled, Order::Stop),
-        Request::Decide { decision: Decision::Approved, .. } => (RunStatus::Running, Order::Start),
-        Request::Decide { decision: Decision::Rejected, .. } => (RunStatus::Cancelled, Order::Stop),
-        Request::Resume { .. } if waits_for_a_person => (RunStatus::Running, Order::Start),
-        Request::Resume { .. } => (RunStatus::Running, Order::Retry),
-        Request::Signal(_) => {
-            return Err(Problem::conflict("a train hears from GitHub itself; it takes no other signals"));
-        }
-    };
-    let is_decision = matches!(request, Request::Decide { .. });
-    if is_decision && !waits_for_a_person && !run.status.is_terminal() {
-        return Err(illegal(Illegal::InvalidTransition { from: run.status, to }));
-    }
-    // To have a train look again that runs already is no transition.
-    if run.status != to || to.is_terminal() {
-        run.status.check(to).map_err(illegal)?;
-    }
-    let repo: RepoId = run.repo_id.parse().map_err(|_| Problem::not_found("the train's repository has no name"))?;
-    let pr = run.pr_id.parse().map(PrNumber::new).map_err(|_| Problem::not_found("the train has no pull request"))?;
-    let key = trains::for_run(app, headers, client, (&repo, pr), order, body).await?;
-    Ok(Placed { run: run.id.clone(), tenant: repo.tenant(), key, is_repeated: false, is_replayed: false })
 }

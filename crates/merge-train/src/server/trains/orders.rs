@@ -7,13 +7,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
-use merge_train_core::inbox::Key;
 use merge_train_core::repo::{Behest, PrState, RepoState, Request};
 use serde_json::Map;
 use store::Priority;
 
 use super::known;
-use crate::config::{ApiKey, Role};
+use crate::config::Role;
 use crate::driver::Urgency;
 use crate::server::App;
 use crate::server::access::require;
@@ -25,10 +24,9 @@ use crate::server::requests::{self, Asked, Identity, NoParameters};
 
 /// An order that somebody may give for a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+enum Order {
     Start,
     Stop,
-    Retry,
 }
 
 impl Order {
@@ -37,7 +35,6 @@ impl Order {
         match self {
             Self::Start => (Request::StartTrain { pr, behest }, Priority::Normal, Urgency::Usual),
             Self::Stop => (Request::StopTrain { pr, behest }, Priority::Stop, Urgency::Alarm),
-            Self::Retry => (Request::RetryTrain { pr, behest }, Priority::Normal, Urgency::Usual),
         }
     }
 }
@@ -96,25 +93,6 @@ pub async fn stop(
     give(&app, Order::Stop, &path, &headers, body).await
 }
 
-/// Puts what somebody wants of the run that a train is to the worker of its repository; under which key.
-pub async fn for_run(
-    app: &App,
-    headers: &HeaderMap,
-    client: &ApiKey,
-    (repo, pr): (&RepoId, PrNumber),
-    order: Order,
-    body: &[u8],
-) -> Result<Key, Problem> {
-    let behest = Behest { by: Some(format!("api:{}", client.name)), ..Behest::default() };
-    let (request, priority, urgency) = order.of(pr, behest);
-    let stream = StreamId::Repo(repo.clone());
-    let asked = Asked { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides: Map::new() };
-    let key = requests::key(headers, &client.name)?;
-    requests::admit(app, key.clone(), asked, body).await?;
-    app.driver.wake(repo, urgency);
-    Ok(key)
-}
-
 async fn give(
     app: &App,
     order: Order,
@@ -157,7 +135,7 @@ fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result
     };
     match (order, &known.state) {
         // Whether there is anything to stop, the worker knows best: a start may be under way.
-        (Order::Stop | Order::Retry, _) | (Order::Start, PrState::Open) => Ok(()),
+        (Order::Stop, _) | (Order::Start, PrState::Open) => Ok(()),
         // Its train halted after it: what stood on it can still land.
         (Order::Start, PrState::Merged { .. }) if state.train_of(pr).is_some() => Ok(()),
         (Order::Start, PrState::Merged { .. }) => Err(Problem::conflict(format!(
