@@ -5,6 +5,7 @@ mod deadlines;
 mod observability;
 mod orphans;
 mod retries;
+mod settings;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

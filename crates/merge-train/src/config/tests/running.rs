@@ -49,7 +49,7 @@ fn show(value: impl Debug) -> String {
     format!("{value:?}")
 }
 
-/// Those that say how trains behave; all others have tests of their own where they act.
+/// Those that say how trains behave; what is in none of these lists has tests of its own where it acts.
 fn behaviour() -> Vec<Row> {
     let secs = SignedDuration::from_secs;
     let hours = SignedDuration::from_hours;
@@ -89,6 +89,32 @@ fn behaviour() -> Vec<Row> {
     ]
 }
 
+/// Those that say how runs of workflows are looked after. `tests/serve/runs` has the rest of them run into their limits.
+fn runs() -> Vec<Row> {
+    vec![
+        row("runs", "work_dir", "/runs", |config| show(&config.runs.work_dir), "/runs"),
+        row("runs", "max_concurrent", "3", |config| show(config.runs.max_concurrent), 3),
+        row("runs", "heartbeat_secs", "7", |config| show(options(config).runs.heartbeat), Duration::from_secs(7)),
+        row(
+            "runs",
+            "orphaned_after_secs",
+            "77",
+            |config| show(options(config).runs.orphaned_after),
+            Duration::from_secs(77),
+        ),
+        row("runs", "max_output_kb", "5", |config| show(config.runs.max_output_kb), 5),
+        row("runs", "max_log_mb", "6", |config| show(config.runs.max_log_mb), 6),
+        row("runs", "max_disk_mb", "8", |config| show(config.runs.max_disk_mb), 8),
+        row(
+            "runs",
+            "retention_days",
+            "3",
+            |config| show(options(config).retention.runs),
+            SignedDuration::from_hours(72),
+        ),
+    ]
+}
+
 /// Who it is, where things are, and who signs.
 fn places() -> Vec<Row> {
     vec![
@@ -119,7 +145,7 @@ fn state_dir(config: &Config) -> std::path::PathBuf {
 
 #[test]
 fn every_setting_of_the_specification_changes_what_runs_by_file_and_by_environment() {
-    for Row { section: name, key, value, runs, expected } in behaviour().into_iter().chain(places()) {
+    for Row { section: name, key, value, runs, expected } in behaviour().into_iter().chain(runs()).chain(places()) {
         assert_ne!(runs(&accepted("")), expected, "{name}.{key} is tried with its default");
         let written =
             if value.contains(['/', ':', '{']) || key.ends_with("_id") { format!("{value:?}") } else { value.into() };
@@ -134,10 +160,12 @@ fn every_setting_of_the_specification_changes_what_runs_by_file_and_by_environme
 }
 
 #[test]
-fn no_setting_of_how_trains_behave_is_left_out() {
-    let tried = behaviour();
+fn no_setting_of_how_trains_and_runs_behave_is_left_out() {
+    let tried: Vec<Row> = behaviour().into_iter().chain(runs()).collect();
     let is_tried = |section: &str, key: &str| tried.iter().any(|row| row.section == section && row.key == key);
-    for section in SECTIONS.iter().filter(|section| ["behavior", "housekeeping", "merge"].contains(&section.name)) {
+    for section in
+        SECTIONS.iter().filter(|section| ["behavior", "housekeeping", "merge", "runs"].contains(&section.name))
+    {
         assert!(section.rows == Rows::One);
         for setting in section.settings {
             assert!(is_tried(section.name, setting.key), "{}.{} is tried nowhere", section.name, setting.key);
