@@ -67,7 +67,8 @@ pub fn check(run: &Run, request: &Request) -> Result<(), Refused> {
     let to = Wish::of(run, request)?.leads_to();
     let is_decision = matches!(request, Request::Decide { .. });
     if is_decision && run.status != RunStatus::AwaitingApproval && !run.status.is_terminal() {
-        return Err(illegal(Illegal::InvalidTransition { from: run.status, to }));
+        let detail = format!("the run is {}, and waits for nobody's decision", run.status);
+        return Err(Refused { detail, ..illegal(Illegal::InvalidTransition { from: run.status, to }) });
     }
     // To have a train look again that runs already is no transition.
     if run.status != to || to.is_terminal() {

@@ -38,6 +38,12 @@ pub fn run_started(workflow: &str, run: &RunId) -> String {
     format!("The workflow {workflow} has started. Its run is `{run}`: `merge-train runs watch {run}` follows it.")
 }
 
+/// A workflow will be started, which takes longer than anybody waits here.
+pub fn run_starts_later(workflow: &str, run: &RunId) -> String {
+    let workflow = code_span(workflow);
+    format!("The workflow {workflow} starts in a while. Its run will be `{run}`: `merge-train runs watch {run}` follows it.")
+}
+
 /// A workflow was not started, or a run does not do what is asked of it.
 pub fn run_refused(command: &str, why: &str) -> String {
     let why = why.trim_end_matches('.');

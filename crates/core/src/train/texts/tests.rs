@@ -201,6 +201,7 @@ fn answer_texts() -> Vec<Named> {
         ("answer_only_maintainers", answer::not_authorized(&Command::Stop, Allowed::AuthorOrMaintainer)),
         ("answer_only_admins", answer::not_authorized(&Command::StopForce { close_prs: ClosePrs::No }, Allowed::Admin)),
         ("answer_run_started", answer::run_started("release", &RunId::parse("run-1").unwrap())),
+        ("answer_run_starts_later", answer::run_starts_later("release", &RunId::parse("run-1").unwrap())),
         ("answer_run_refused", answer::run_refused("run release", "there is no workflow \"release\"")),
         ("answer_run_approved", answer::run_decided(&RunId::parse("run-1").unwrap(), Decision::Approved)),
         ("answer_run_rejected", answer::run_decided(&RunId::parse("run-1").unwrap(), Decision::Rejected)),

@@ -102,7 +102,10 @@ impl Errand<'_> {
         let (tenant, repo, pr) = (self.name.tenant(), Some(self.name.clone()), Some(given.pr));
         let wanted = Wanted { workflow: workflow.clone(), inputs, tenant, repo, pr, trigger };
         let placed = orders.create(wanted, self.origin(given)).await?;
-        Ok(answer::run_started(&workflow, &placed.run))
+        Ok(match orders.outcome(&placed).await? {
+            Progress::Done => answer::run_started(&workflow, &placed.run),
+            Progress::UnderWay => answer::run_starts_later(&workflow, &placed.run),
+        })
     }
 
     async fn decide(

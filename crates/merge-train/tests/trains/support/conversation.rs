@@ -20,7 +20,7 @@ static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r#""recovery_seq": \d+"#, r#""recovery_seq": SEQ"#),
         (r"in comment #\d+", "in comment #COMMENT"),
         (r"127\.0\.0\.1:\d+", "HOST"),
-        (r"\brun-[0-9a-f]{24}\b", "RUN"),
+        (r"\b(run|train)-[0-9a-f]{24}\b", "RUN"),
     ];
     pairs.map(|(pattern, instead)| (Regex::new(pattern).expect("a pattern"), instead)).into()
 });

@@ -24,7 +24,7 @@ impl Trains {
 
     async fn finish_with(mut self, landings: Landings) {
         let state = self.quiet().await;
-        self.expect_runs_in_step(&state).await;
+        self.expect_runs_in_step().await;
         self.expect_no_forced_push().await;
         self.expect_nothing_said_twice().await;
         let told = self.conversations().await;
@@ -61,30 +61,18 @@ impl Trains {
         .await
     }
 
-    /// Each train that can go on is a run in the state that it is mapped to, and no other run of a train is open.
-    async fn expect_runs_in_step(&self, state: &Value) {
-        let (status, page) = self.daemon().get("/api/v1/runs?type=train&limit=200").await;
-        assert_eq!(status, 200, "{page}");
-        let runs = page["runs"].as_array().expect("a list");
-        let is_open =
-            |run: &&Value| !["completed", "failed", "cancelled"].contains(&run["status"].as_str().expect("text"));
-        let open: BTreeSet<(String, String)> = runs
-            .iter()
-            .filter(is_open)
-            .map(|run| {
-                (run["prId"].as_str().expect("text").to_owned(), run["status"].as_str().expect("text").to_owned())
+    /// Each train that can go on is a run in the state that it is mapped to, which tells what the train waits for, and no
+    /// other run of a train is open.
+    async fn expect_runs_in_step(&self) {
+        let (trains, runs) = self
+            .until("nothing moves while it is looked at", async || {
+                let before = trains_told(&self.state().await);
+                let (status, page) = self.daemon().get("/api/v1/runs?type=train&limit=200").await;
+                assert_eq!(status, 200, "{page}");
+                (trains_told(&self.state().await) == before).then(|| (before, runs_told(&page)))
             })
-            .collect();
-        let mapped = |train: &Value| match train["state"].as_str() {
-            Some("running") => Some("running"),
-            Some("waiting_ci") => Some("waiting_external"),
-            Some("needs_manual_review") => Some("awaiting_approval"),
-            _ => None,
-        };
-        let trains = state["active_trains"].as_object().into_iter().flatten();
-        let expected: BTreeSet<(String, String)> =
-            trains.filter_map(|(root, train)| Some((root.clone(), mapped(train)?.to_owned()))).collect();
-        assert_eq!(open, expected, "the runs are not in step with the trains: {page}");
+            .await;
+        assert_eq!(runs, trains, "the runs are not in step with the trains");
     }
 
     async fn expect_no_forced_push(&self) {
@@ -134,6 +122,31 @@ impl Trains {
         let errors: Vec<&str> = self.old_logs.lines().filter(is_error).filter(|line| !is_alarm(line)).collect();
         assert!(errors.is_empty(), "{}", errors.join("\n"));
     }
+}
+
+/// A pull request, the state of the run that its train is, and what that waits for.
+type Told = BTreeSet<(String, String, Option<String>)>;
+
+/// What the trains that can go on have to say.
+fn trains_told(state: &Value) -> Told {
+    let mapped = |train: &Value| match train["state"].as_str() {
+        Some("running") => Some("running"),
+        Some("waiting_ci") => Some("waiting_external"),
+        Some("needs_manual_review") => Some("awaiting_approval"),
+        _ => None,
+    };
+    let blocker = |root: &str| state["train_details"][root]["why"]["blocker"].as_str().map(str::to_owned);
+    let trains = state["active_trains"].as_object().into_iter().flatten();
+    trains.filter_map(|(root, train)| Some((root.clone(), mapped(train)?.to_owned(), blocker(root)))).collect()
+}
+
+/// The same of the runs that are open.
+fn runs_told(page: &Value) -> Told {
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let is_open = |run: &&Value| !["completed", "failed", "cancelled"].contains(&run["status"].as_str().expect("text"));
+    let blocker = |run: &Value| run["lastTransition"]["metadata"]["blocker"].as_str().map(str::to_owned);
+    let open = page["runs"].as_array().expect("a list").iter().filter(is_open);
+    open.map(|run| (text(&run["prId"]), text(&run["status"]), blocker(run))).collect()
 }
 
 /// Keeps the conversation under the name of the test.

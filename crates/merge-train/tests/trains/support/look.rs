@@ -188,6 +188,14 @@ impl Trains {
         self.until("everything is said", async || nothing_owed(&self.state().await).then_some(())).await;
     }
 
+    /// What there is a log of.
+    pub async fn streams(&self) -> Vec<String> {
+        let store = Database::Sqlite.open(&self.world.setup).await;
+        let streams = store.streams(None).await.expect("the state can be read");
+        store.close().await;
+        streams.iter().map(|stream| stream.stream.to_string()).collect()
+    }
+
     /// How often each endpoint was called since they were last forgotten, whoever called. git is not counted.
     pub async fn all_calls(&self) -> BTreeMap<String, u64> {
         let calls = self.control(Method::GET, "/calls", Value::Null).await["calls"].clone();

@@ -17,7 +17,16 @@ impl Trains {
 
     /// What `merge-train status` prints.
     pub async fn told_on_the_command_line(&self) -> String {
-        let mut command = self.world.setup.command(&["status"]);
+        self.printed(&["status"]).await
+    }
+
+    /// What `merge-train runs show` prints.
+    pub async fn shown_on_the_command_line(&self, run: &str) -> String {
+        self.printed(&["runs", "show", run]).await
+    }
+
+    async fn printed(&self, words: &[&str]) -> String {
+        let mut command = self.world.setup.command(words);
         command.env("MERGE_TRAIN_SERVER", &self.daemon().url).env("MERGE_TRAIN_API_KEY", KEY);
         let output = command.output().await.expect("it runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
