@@ -2,6 +2,7 @@
 
 mod bad_steps;
 mod deadlines;
+mod documents;
 mod observability;
 mod orphans;
 mod retries;
