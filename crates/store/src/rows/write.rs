@@ -69,10 +69,10 @@ fn written(row: &impl Serialize) -> Result<String> {
 }
 
 fn upsert_run(run: &Run) -> Result<Query> {
+    // What a run is about, and when it began, stays: each column that is named has its indices written anew.
     let query = "INSERT INTO runs (tenant, id, repo, kind, status, created_at, last_heartbeat_at, data) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, id) DO UPDATE SET repo = excluded.repo, \
-                 kind = excluded.kind, status = excluded.status, created_at = excluded.created_at, \
-                 last_heartbeat_at = excluded.last_heartbeat_at, data = excluded.data";
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, id) DO UPDATE SET \
+                 status = excluded.status, last_heartbeat_at = excluded.last_heartbeat_at, data = excluded.data";
     let query = sql(query)
         .text(run.tenant_id.as_str())
         .text(run.id.as_str())

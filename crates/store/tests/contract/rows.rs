@@ -156,11 +156,6 @@ pub async fn runs_are_found_by_tenant_status_repository_and_kind(world: World) {
     assert_eq!(find(RunQuery { kind: kind("train"), ..Default::default() }).await, "ca");
     assert_eq!(find(RunQuery { kind: kind("nightly"), repo: widgets(), ..acme() }).await, "");
     assert_eq!(find(RunQuery { except: kind("train"), ..acme() }).await, "b");
-    // A kind that changes is found by what it became.
-    let other = Run { kind: "weekly".to_owned(), ..run("a", RunStatus::Failed, at(1)) };
-    write(&world, vec![Row::Run(Box::new(other))]).await.unwrap();
-    assert_eq!(find(RunQuery { kind: kind("train"), ..acme() }).await, "");
-    assert_eq!(find(RunQuery { kind: kind("weekly"), ..acme() }).await, "a");
 }
 
 pub async fn section_5_4_a_silent_run_is_found(world: World) {
