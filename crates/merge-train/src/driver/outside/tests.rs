@@ -5,6 +5,7 @@ mod landing;
 mod messages;
 mod policies;
 mod reading;
+mod saying;
 mod status;
 mod world;
 

@@ -1,13 +1,17 @@
-//! A stop is seen at once, whatever is under way.
+//! A stop is seen at once, whatever is under way; and what is told of a train is what it is.
 
-use merge_train_core::ids::PrNumber;
-use merge_train_core::repo::{Behest, Event, ReadKind, WantReason};
+use merge_train_core::ids::{PrNumber, StreamId};
+use merge_train_core::repo::{Behest, DeliveryOutcome, Event, ReadKind, WantReason};
+use merge_train_core::run::{Run, TransitionContext};
+use merge_train_core::train::TrainError;
+use store::{Batch, Row, Since};
 
 use super::webhook::Webhook;
 use super::world::{World, known, until};
 use super::{fetch, widgets};
 use crate::clock;
-use crate::driver::Urgency;
+use crate::driver::{Urgency, replay};
+use crate::orders::TRAIN_ORDER;
 
 /// Two trains, of one pull request each, which both are to be fetched anew.
 fn two_trains() -> Vec<Event> {
@@ -73,4 +77,55 @@ async fn what_a_stopped_train_begins_later_is_not_cancelled_by_the_stop_before()
         log[before..].iter().any(|recorded| matches!(recorded.event, Event::PrObserved { pr, .. } if pr.get() == 1))
     })
     .await;
+}
+
+/// An older version may have written the run, or a newer one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_tells_something_else_than_its_train_is_put_right() {
+    let (world, repo) = (World::new().await, widgets());
+    let pr = PrNumber::new(1);
+    let error = TrainError { error_type: "wrong_tree".to_owned(), message: "the present reason".to_owned() };
+    let started = Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Behest::default() };
+    let events = known([1]).into_iter().chain([started, Event::TrainFrozen { root_pr: pr, error }]).collect();
+    let then = "2026-01-01T00:00:00Z".parse().unwrap();
+    world.import(&repo, events, then).await;
+
+    let stream = StreamId::Repo(repo.clone());
+    let loaded = world.store.load(&stream, Since::Newest).await.unwrap();
+    let expected_next_seq = loaded.next_seq;
+    let (id, run) = replay(&stream, loaded).unwrap().open_runs(&repo, then).pop_first().unwrap();
+    let context = run.last_transition.clone().unwrap();
+    let mut approval = context.approval.clone().unwrap();
+    approval.reason = Some("an old reason".to_owned());
+    let last_transition = Some(TransitionContext { approval: Some(approval), ..context });
+    let rows = vec![Row::Run(Box::new(Run { last_transition, ..run.clone() }))];
+    let lease = world.acquire(&repo, "first").await.unwrap();
+    let (events, settled) = (Vec::new(), Vec::new());
+    let batch = Batch { expected_next_seq, events, settled, rows, wake_at: None, lets_go: true, now: then };
+    world.store.append(&lease, batch).await.unwrap();
+
+    let told = async || world.store.run(Some(&repo.tenant()), &id).await.unwrap().unwrap();
+    assert!(told().await.last_transition != run.last_transition);
+    world.driver.wake(&repo, Urgency::Usual);
+    until("it gives a sign of life", async || told().await.last_heartbeat_at > Some(then)).await;
+    let now = told().await;
+    assert_eq!((&now.last_transition, now.status), (&run.last_transition, run.status));
+    assert!(now.updated_at > then, "whoever follows it hears of that");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_calls_itself_an_order_to_a_train_is_none() {
+    let (world, repo) = (World::new().await, widgets());
+    world.import(&repo, two_trains(), clock::now()).await;
+    world.send(&Webhook::comment(&repo, 1, 11, "@merge-train stop").called(TRAIN_ORDER)).await;
+    let is_refused = |event: &Event| match event {
+        Event::DeliveryProcessed { outcome: DeliveryOutcome::Failed { reason }, .. } => {
+            reason.contains("no such request")
+        }
+        _ => false,
+    };
+    world.until_logged(&repo, "it fails", is_refused).await;
+    let log = world.log(&repo).await;
+    let is_stop = |event: &Event| matches!(event, Event::TrainStopped { .. } | Event::RequestProcessed { .. });
+    assert!(!log.iter().any(|recorded| is_stop(&recorded.event)), "{log:?}");
 }

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::{Github, Messages, Outside};
 use crate::clock;
 use crate::clones::Clones;
+use crate::orders::Orders;
 
 const REPO: &str = "/repos/octocat/hello";
 
@@ -37,12 +38,21 @@ impl World {
 
     /// With squash messages as the operator wants them.
     pub async fn wording(messages: Messages) -> Self {
+        Self::with(messages, None).await
+    }
+
+    /// With runs that somebody may want something of.
+    pub async fn ordering(orders: Orders) -> Self {
+        Self::with(Messages::default(), Some(orders)).await
+    }
+
+    async fn with(messages: Messages, orders: Option<Orders>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("sim");
         let options = github_sim::Options { seed: Some(7), ..github_sim::Options::new(&data) };
         let sim = github_sim::start(options).await.unwrap();
         let described: Value = serde_json::from_slice(&std::fs::read(data.join("sim.json")).unwrap()).unwrap();
-        let outside = outside(&described, dir.path().join("clones"), messages).await;
+        let outside = outside(&described, dir.path().join("clones"), messages, orders).await;
         let world = Self { dir, sim, described, http: reqwest::Client::new(), outside };
         world.call(Method::POST, "/user/repos", json!({ "name": "hello", "auto_init": true })).await;
         let squash_only =
@@ -217,7 +227,7 @@ impl World {
     }
 }
 
-async fn outside(described: &Value, clones: PathBuf, messages: Messages) -> Github {
+async fn outside(described: &Value, clones: PathBuf, messages: Messages, orders: Option<Orders>) -> Github {
     let app = &described["app"];
     let private_key_pem = Secret::new(std::fs::read_to_string(text(&app["private_key_path"])).unwrap());
     let app_id = app["id"].as_u64().unwrap();
@@ -231,7 +241,7 @@ async fn outside(described: &Value, clones: PathBuf, messages: Messages) -> Gith
     let settings = Settings { base: clones, extent: Extent::Full, committer };
     let git = Git::find("git").await.unwrap();
     let clones = Clones::new(git, settings, text(&described["git_url"]).to_owned(), client.clone());
-    Github::new(client, Arc::new(clones), messages, None)
+    Github::new(client, Arc::new(clones), messages, orders)
 }
 
 pub fn hello() -> RepoId {
