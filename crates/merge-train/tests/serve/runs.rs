@@ -6,6 +6,7 @@ mod documents;
 mod feed;
 mod observability;
 mod orphans;
+mod refusals;
 mod retries;
 mod settings;
 
