@@ -191,7 +191,7 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
             change(details, *root_pr, |detail| {
                 detail.tidying = Some(Tidying::Remove);
                 end(detail);
-            })
+            });
         }
         Event::TrainAborted { root_pr, .. } | Event::TrainFrozen { root_pr, .. } => {
             change(details, *root_pr, |detail| {

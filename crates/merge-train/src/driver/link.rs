@@ -13,12 +13,14 @@ use super::workers::Urgency;
 
 /// A request, and who made it.
 type Asked = (TenantId, Key);
+/// A worker to be woken, and how loudly.
+type Wake = (StreamId, Urgency);
 
 /// Cheap to clone; all clones are one.
 #[derive(Clone)]
 pub struct Link {
-    wakes: UnboundedSender<(StreamId, Urgency)>,
-    woken: Arc<Mutex<Option<UnboundedReceiver<(StreamId, Urgency)>>>>,
+    wakes: UnboundedSender<Wake>,
+    woken: Arc<Mutex<Option<UnboundedReceiver<Wake>>>>,
     waiting: Arc<Mutex<HashMap<Asked, Weak<Notify>>>>,
     stirred: Arc<Notify>,
 }
@@ -38,7 +40,7 @@ impl Link {
     }
 
     /// What is woken, for the one driver that there is.
-    pub(super) fn woken(&self) -> Option<UnboundedReceiver<(StreamId, Urgency)>> {
+    pub(super) fn woken(&self) -> Option<UnboundedReceiver<Wake>> {
         self.woken.lock().take()
     }
 

@@ -42,7 +42,10 @@ async fn an_order_is_taken_in_once_and_says_how_to_follow_it() {
         again.is_replay.then_some(again.body)
     })
     .await;
-    assert_eq!((&told["status"], &told["request"]), (&json!("processed"), &json!({ "start_train": { "pr": 20 } })));
+    assert_eq!(
+        (&told["status"], &told["request"]),
+        (&json!("processed"), &json!({ "start_train": { "pr": 20, "by": "api:all" } }))
+    );
     for other in ["/20/stop", "/10/start"] {
         let another = order(&daemon, other, KEY, Some("one"), "").await;
         assert_eq!((another.status, &another.body["code"]), (409, &json!("IDEMPOTENCY_CONFLICT")), "{other}");
