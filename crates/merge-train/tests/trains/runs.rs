@@ -218,7 +218,7 @@ async fn to_reject_the_run_is_to_stop_the_train() {
     world.becomes(one, "stopped").await;
     let (status, is_repeated, _) = world.ask_run_as(&run, "reject", "r-1", why).await;
     assert_eq!((status, is_repeated), (200, true));
-    let (status, problem) = world.ask_run(&run, "reject").await;
+    let (status, problem) = world.ask_run_saying(&run, "reject", "again").await;
     assert_eq!((status, problem["code"].as_str()), (409, Some("RUN_TERMINAL_STATE")), "{problem}");
     world.finish().await;
 }

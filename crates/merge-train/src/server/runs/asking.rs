@@ -32,6 +32,16 @@ pub struct Why {
     reason: Option<String>,
 }
 
+/// Why not.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Rejection)]
+pub struct WhyNot {
+    /// For those who wait for it; it is kept with the run.
+    #[schema(example = "the tests of the new importer are missing", min_length = 1)]
+    reason: String,
+}
+
 /// What is told of an order that was taken.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is described here and made by `ask`")]
@@ -55,12 +65,15 @@ pub enum Answered {
     responses(Answered, Ordering)
 )]
 pub async fn approve(
-    app: State<Arc<App>>,
-    one: Named<OneRun>,
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    decide(app, one, headers, body, Decision::Approved).await
+    let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
+    let held = app.budget.read(&headers, body).await?;
+    let Why { reason } = requests::read(&held.bytes)?;
+    decide(&app, &headers, client, &run, Decision::Approved, reason).await
 }
 
 /// Rejects what a run waits for
@@ -70,30 +83,34 @@ pub async fn approve(
     operation_id = "reject_run",
     tag = "runs",
     params(OneRun, Identity),
-    request_body = Option<Why>,
+    request_body = WhyNot,
     responses(Answered, Ordering)
 )]
 pub async fn reject(
-    app: State<Arc<App>>,
-    one: Named<OneRun>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    decide(app, one, headers, body, Decision::Rejected).await
-}
-
-async fn decide(
     State(app): State<Arc<App>>,
     Named(one): Named<OneRun>,
     headers: HeaderMap,
     body: Body,
-    decision: Decision,
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
     let held = app.budget.read(&headers, body).await?;
-    let Why { reason } = requests::read(&held.bytes)?;
+    let WhyNot { reason } = requests::read(&held.bytes)?;
+    if reason.is_empty() {
+        return Err(Problem::bad_request("reason is empty; say why, for those who wait for it"));
+    }
+    decide(&app, &headers, client, &run, Decision::Rejected, Some(reason)).await
+}
+
+async fn decide(
+    app: &App,
+    headers: &HeaderMap,
+    client: &ApiKey,
+    run: &Run,
+    decision: Decision,
+    reason: Option<String>,
+) -> Result<Response, Problem> {
     let request = Request::Decide { by: format!("api:{}", client.name), decision, reason, step: None };
-    ask(&app, &headers, client, &run, request).await
+    ask(app, headers, client, run, request).await
 }
 
 /// Cancels a run

@@ -21,6 +21,15 @@ fn workflows(dir: &Path) -> String {
 }
 
 /// What is said to each: the status, the code, and a word of the detail.
+/// What an order cannot do without.
+fn body_of(verb: &str) -> &'static str {
+    match verb {
+        "signal" => "{\"event\": \"landed\"}",
+        "reject" => "{\"reason\": \"not today\"}",
+        _ => "",
+    }
+}
+
 async fn refused(daemon: &Daemon, path: &str, key: &str, body: &str, expected: (u16, &str, &str)) {
     let request = http().post(format!("{}/api/v1/runs{path}", daemon.url)).bearer_auth(key).body(body.to_owned());
     let response = request.send().await.expect("an answer");
@@ -68,6 +77,8 @@ async fn inputs_and_bodies_that_do_not_fit_are_refused_with_what_is_wrong() {
     let id = hear["id"].as_str().expect("an id");
     for (path, body, expected) in [
         (format!("/{id}/approve"), "{\"raeson\": \"x\"}", bad("unknown field `raeson`")),
+        (format!("/{id}/reject"), "", bad("missing field `reason`")),
+        (format!("/{id}/reject"), "{\"reason\": \"\"}", bad("reason is empty; say why")),
         (format!("/{id}/cancel"), "{\"reason\": 7}", bad("expected a string")),
         (format!("/{id}/cancel"), "cancel", bad("it is not a JSON object")),
         (format!("/{id}/signal"), "", bad("missing field `event`")),
@@ -100,14 +111,15 @@ async fn who_may_not_decide_has_decided_or_comes_when_there_is_nothing_to_decide
     let path = |workflow: &str, verb: &str| format!("/{}/{verb}", ids[workflow]["id"].as_str().expect("an id"));
     let forbidden = (403, "FORBIDDEN", "api:all may not decide this: it is for github:alice");
     for verb in ["approve", "reject", "resume"] {
-        refused(&daemon, &path(alice, verb), KEY, "", forbidden).await;
+        refused(&daemon, &path(alice, verb), KEY, body_of(verb), forbidden).await;
     }
     for verb in ["approve", "reject"] {
-        refused(&daemon, &path(hear, verb), KEY, "", (409, "RUN_INVALID_TRANSITION", "that is waiting_external")).await;
+        let invalid = (409, "RUN_INVALID_TRANSITION", "that is waiting_external");
+        refused(&daemon, &path(hear, verb), KEY, body_of(verb), invalid).await;
     }
     let (viewer, stranger) = (format!("{KEY} viewer"), format!("{KEY} stranger"));
     for verb in VERBS {
-        let body = if verb == "signal" { "{\"event\": \"landed\"}" } else { "" };
+        let body = body_of(verb);
         refused(&daemon, &path(done, verb), KEY, body, (409, "RUN_TERMINAL_STATE", "the run is completed")).await;
         refused(&daemon, &path(hear, verb), &viewer, body, (403, "FORBIDDEN", "needs the role \"operator\"")).await;
         refused(&daemon, &path(hear, verb), &stranger, body, (404, "NO_SUCH_RUN", "there is no such run")).await;
@@ -120,7 +132,8 @@ async fn who_may_not_decide_has_decided_or_comes_when_there_is_nothing_to_decide
     let (status, half) = post(&daemon, &format!("/runs{}", path(both, "approve")), json!({ "reason": "fine" })).await;
     assert_eq!((status, &half["status"]), (200, &json!("awaiting_approval")), "one of two: {half}");
     for verb in ["approve", "reject", "resume"] {
-        refused(&daemon, &path(both, verb), KEY, "", (409, "CONFLICT", "api:all has decided already")).await;
+        let already = (409, "CONFLICT", "api:all has decided already");
+        refused(&daemon, &path(both, verb), KEY, body_of(verb), already).await;
     }
     let run = show(&daemon, ids[both]["id"].as_str().expect("an id")).await;
     assert_eq!((&run["status"], &run["updatedAt"]), (&json!("awaiting_approval"), &half["updatedAt"]), "{run}");
@@ -140,7 +153,8 @@ async fn a_run_that_is_being_cancelled_takes_no_other_orders() {
     refused(&daemon, &format!("/{run}/cancel"), KEY, "", (409, "CONFLICT", "is being cancelled already")).await;
     refused(&daemon, &format!("/{run}/approve"), KEY, "", invalid).await;
     refused(&daemon, &format!("/{run}/resume"), KEY, "", invalid).await;
-    refused(&daemon, &format!("/{run}/reject"), KEY, "", (409, "RUN_INVALID_TRANSITION", "cannot become failed")).await;
+    let invalid = (409, "RUN_INVALID_TRANSITION", "cannot become failed");
+    refused(&daemon, &format!("/{run}/reject"), KEY, body_of("reject"), invalid).await;
     std::fs::write(place.dir.path().join("go"), "").expect("written");
     let run = becomes(&daemon, &run, "cancelled").await;
     assert_eq!((&run["cancellation"], place.times("tidy")), (&cancelled["cancellation"], 1), "{run}");
