@@ -80,13 +80,18 @@ async fn when_one_of_two_daemons_dies_the_other_takes_up_each_of_its_runs_once()
         let home = if name == "first" { &homes[0] } else { &homes[1] };
         Setup::new(home.path()).database(database.clone()).more(&config(name))
     });
-    let (dying, living) = (first.start().await, second.start().await);
+    // Alone at first: whoever hears of a run takes it.
+    let dying = first.start().await;
     let client = http();
-    for number in 0..RUNS {
-        let (status, run) = create(&client, &dying, &format!("number-{number}")).await;
+    // All at once, so that few have ended when the daemon dies.
+    let names: Vec<String> = (0..RUNS).map(|number| format!("number-{number}")).collect();
+    let created: Vec<(u16, Value)> =
+        stream::iter(&names).map(|name| create(&client, &dying, name)).buffer_unordered(RUNS).collect().await;
+    for (status, run) in created {
         assert!([201, 202].contains(&status), "{run}");
     }
     eventually("it is in the middle of them", || async { (begun(dir.path()).len() >= RUNS / 2).then_some(()) }).await;
+    let living = second.start().await;
     dying.kill().await;
     let runs = eventually("all have ended", || async {
         let runs = all_runs(&living).await;
@@ -111,7 +116,8 @@ async fn when_one_of_two_daemons_dies_the_other_takes_up_each_of_its_runs_once()
     begun(dir.path()).into_iter().for_each(|line| *times.entry(line).or_default() += 1);
     assert_eq!(times.len(), RUNS * 3);
     assert!(times.values().all(|times| *times <= 2), "{times:?}");
+    // Under way is what ran, eight at once, and what had ended while its end was not yet stored.
     let twice = times.values().filter(|times| **times == 2).count();
-    assert!(twice <= 8, "more than were under way were done again: {twice}");
+    assert!(twice <= 2 * 8, "more than were under way were done again: {twice}");
     assert!(living.stop().await.success());
 }

@@ -27,8 +27,12 @@ async fn a_train_is_listed_shown_watched_and_stopped_as_a_run() {
     yard.becomes("stopped").await;
     let said = Said::of(watcher.wait_with_output().await.expect("it ends"));
     assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
-    assert!(said.out.contains(&format!("  the train of #{} starts\n", yard.root())), "{}", said.out);
-    assert!(said.out.contains("  the train was stopped\n"), "{}", said.out);
+    assert!(
+        said.out.contains(&format!("  the train of #{} starts because api:all said so\n", yard.root())),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("  the train was stopped because api:all said so: enough\n"), "{}", said.out);
     let told = say(&["show", &run]).await.done();
     let anew = format!("  merge-train train start '{REPO}#{}'  to begin anew\n", yard.root());
     assert!(told.ends_with(&anew), "{told}");
