@@ -41,7 +41,9 @@ pub fn run_started(workflow: &str, run: &RunId) -> String {
 /// A workflow will be started, which takes longer than anybody waits here.
 pub fn run_starts_later(workflow: &str, run: &RunId) -> String {
     let workflow = code_span(workflow);
-    format!("The workflow {workflow} starts in a while. Its run will be `{run}`: `merge-train runs watch {run}` follows it.")
+    format!(
+        "The workflow {workflow} starts in a while. Its run will be `{run}`: `merge-train runs watch {run}` follows it."
+    )
 }
 
 /// A workflow was not started, or a run does not do what is asked of it.
