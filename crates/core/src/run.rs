@@ -3,6 +3,7 @@
 mod decide;
 mod document;
 mod event;
+mod nesting;
 mod state;
 mod status;
 #[cfg(test)]
@@ -15,6 +16,7 @@ pub use document::{
     TokensUsed, TransitionContext, Trigger, TriggerSource,
 };
 pub use event::{Created, Event, RunError, Signal};
+pub use nesting::{DEEPEST, is_too_deep};
 pub use state::{MOST_SIGNALS, RunState, SCHEMA_VERSION, Said, StepState};
 pub use status::{Code, Illegal, RunStatus};
 pub use workflow::{Gate, Kind, Need, OnExpiry, Program, Retry, StepPlan, Wait, Workflow, fill};

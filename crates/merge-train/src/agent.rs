@@ -119,6 +119,8 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     match (verdict, answer) {
         // A command whose output is no longer read may well fail of that; the reason is the output.
         (Ok(_), Ok(Ok(Err(answer::TooMuch)))) => Err(Failure::TooMuch),
+        // One that was quick may have ended before its folder was ever measured.
+        (Ok(Ended::Exited(0)), _) if disk::is_beyond(task.folder, limits.disk_bytes, stop).await => Err(Failure::Full),
         (Ok(Ended::Exited(0)), Ok(Ok(Ok(bytes)))) => answer::parse(&bytes),
         (Ok(Ended::Exited(0)), _) => Err(Failure::Lost { tail }),
         (Ok(Ended::Exited(code)), _) => Err(Failure::Exited { code, tail }),

@@ -269,9 +269,19 @@ pub fn count(source: Source, key: &Key, admission: &Admission) -> &'static str {
     result
 }
 
+const RUN_ID_PREFIX: &str = "run-";
+const RUN_ID_BYTES: usize = 12;
+
 /// The same request makes the same run, wherever it is taken in.
 fn run_id(tenant: &TenantId, key: &Key) -> RunId {
     let digest = digest(&SHA256, format!("{tenant}\n{key}").as_bytes());
-    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    RunId::parse(format!("run-{hex}")).expect("letters, digits and a dash")
+    let hex: String = digest.as_ref().iter().take(RUN_ID_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    RunId::parse(format!("{RUN_ID_PREFIX}{hex}")).expect("letters, digits and a dash")
+}
+
+/// The id of a run that was made here, if it is one.
+pub fn made_run_id(text: &str) -> Option<RunId> {
+    let hex = text.strip_prefix(RUN_ID_PREFIX)?;
+    let is_hex = hex.len() == 2 * RUN_ID_BYTES && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    RunId::parse(text).ok().filter(|_| is_hex)
 }

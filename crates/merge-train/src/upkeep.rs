@@ -9,11 +9,12 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId};
 use store::{Since, Store};
+use tokio::fs::DirEntry;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::clones::Clones;
-use crate::driver;
+use crate::{driver, orders};
 
 /// How often; the first time is at start.
 const INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -50,13 +51,22 @@ impl Upkeep {
         let Ok(mut folders) = tokio::fs::read_dir(&self.run_folders).await else { return Ok(()) };
         while let Some(folder) = folders.next_entry().await? {
             let name = folder.file_name();
-            let Some(run) = name.to_str().and_then(|name| RunId::parse(name).ok()) else { continue };
-            let age = folder.metadata().await?.modified()?.elapsed().unwrap_or_default();
-            // A run is stored before its folder is made.
-            if age > INTERVAL && self.store.run(None, &run).await?.is_none() {
-                tokio::fs::remove_dir_all(folder.path()).await.with_context(|| format!("removing that of {run}"))?;
-                tracing::info!(%run, "removed the folder of a run that is forgotten");
+            // What else is there is somebody else's.
+            let Some(run) = name.to_str().and_then(orders::made_run_id) else { continue };
+            if let Err(error) = self.sweep_run_folder(&run, &folder).await {
+                tracing::warn!(%run, error = format!("{error:#}"), "the folder of a run could not be looked after");
             }
+        }
+        Ok(())
+    }
+
+    async fn sweep_run_folder(&self, run: &RunId, folder: &DirEntry) -> anyhow::Result<()> {
+        let metadata = folder.metadata().await?;
+        let age = metadata.modified()?.elapsed().unwrap_or_default();
+        // A run is stored before its folder is made.
+        if metadata.is_dir() && age > INTERVAL && self.store.run(None, run).await?.is_none() {
+            tokio::fs::remove_dir_all(folder.path()).await?;
+            tracing::info!(%run, "removed the folder of a run that is forgotten");
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What a run of a workflow is given: the schema of its inputs, and whether they fit.
 
-use merge_train_core::run::Workflow;
+use merge_train_core::run::{DEEPEST, Workflow, is_too_deep};
 use serde_json::{Map, Value, json};
 
 /// Marks an input that a run cannot do without. Not a word of JSON Schema where it stands.
@@ -51,6 +51,9 @@ pub fn value(typed: String) -> Value {
 /// The inputs of a run, with the defaults for those that are not given; or what does not fit.
 pub fn inputs(workflow: &Workflow, given: Map<String, Value>) -> Result<Map<String, Value>, Vec<String>> {
     let mut inputs = given;
+    if inputs.values().any(is_too_deep) {
+        return Err(vec![format!("they are nested more than {DEEPEST} levels deep")]);
+    }
     for (name, schema) in &workflow.inputs {
         if let Some(default) = schema.get("default") {
             inputs.entry(name).or_insert_with(|| default.clone());

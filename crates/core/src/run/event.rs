@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use super::document::{Decision, Initiator, TokensUsed, TransitionContext, Trigger};
 use super::status::{Code, RunStatus};
@@ -120,7 +119,7 @@ pub struct RunError {
 }
 
 /// Something that happened outside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signal {
     pub event: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

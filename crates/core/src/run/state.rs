@@ -318,16 +318,17 @@ impl RunState {
     pub fn checkpoint(&self, event: &Event) -> Option<Checkpoint> {
         let (index, when) = match event {
             Event::StepStarted { step, .. } | Event::ApprovalRequested { step, .. } | Event::WaitBegan { step, .. } => {
-                (*step, "before")
+                (*step, "begun")
             }
-            Event::StepCompleted { step, .. } | Event::StepFailed { step, .. } => (*step, "after"),
+            Event::StepCompleted { step, .. } | Event::StepFailed { step, .. } => (*step, "ended"),
             _ => return None,
         };
         let (plan, step) = (self.plan(index)?, self.steps.get(index)?);
         Some(Checkpoint {
             tenant_id: self.created.tenant.clone(),
             run_id: self.created.run.clone(),
-            id: format!("{index}-{}-{}-{when}", plan.id, step.attempts),
+            // In the order of their making, also where several were made at once.
+            id: format!("{index:03}-{}-{:03}-{when}", plan.id, step.attempts),
             step_id: plan.id.clone(),
             agent: plan.agent().to_owned(),
             status: step.status,

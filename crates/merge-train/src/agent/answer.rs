@@ -1,6 +1,6 @@
 //! What a command prints: one JSON value.
 
-use merge_train_core::run::Output;
+use merge_train_core::run::{Output, is_too_deep};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,9 @@ pub fn parse(bytes: &[u8]) -> Result<Output, Failure> {
         return Err(Failure::Silent);
     }
     let value: Value = serde_json::from_str(text).map_err(Failure::NotJson)?;
+    if is_too_deep(&value) {
+        return Err(Failure::TooDeep);
+    }
     let tokens_used = value.get("tokensUsed").and_then(|used| serde_json::from_value(used.clone()).ok());
     Ok(Output { value, tokens_used })
 }

@@ -25,13 +25,17 @@ pub async fn beyond(folder: &Path, limit: u64) {
     loop {
         tokio::time::sleep(pause).await;
         let began = Instant::now();
-        let (folder, called_off) = (folder.to_owned(), called_off.clone());
-        let measured = tokio::task::spawn_blocking(move || used(folder, limit, &called_off));
-        if measured.await.is_ok_and(|used| used > limit) {
+        if is_beyond(folder, limit, &called_off).await {
             return;
         }
         pause = (began.elapsed() * SHARE).clamp(PAUSE, LONGEST_PAUSE);
     }
+}
+
+/// Whether a folder holds more than `limit` bytes.
+pub async fn is_beyond(folder: &Path, limit: u64, called_off: &CancellationToken) -> bool {
+    let (folder, called_off) = (folder.to_owned(), called_off.clone());
+    tokio::task::spawn_blocking(move || used(folder, limit, &called_off)).await.is_ok_and(|used| used > limit)
 }
 
 /// What is used on the disk, counted no further than it takes to know that it is more than `limit`. What vanishes meanwhile,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use merge_train_core::run::Program;
+use merge_train_core::run::{DEEPEST, Program};
 use rustix::process::Signal;
 
 use super::Limits;
@@ -38,8 +38,12 @@ pub enum Failure {
     Silent,
     NotUtf8(std::str::Utf8Error),
     NotJson(serde_json::Error),
+    /// What it printed is nested too deeply.
+    TooDeep,
     TooMuch,
     Disk,
+    /// The same, of a command that ended before anybody noticed.
+    Full,
     Deadline {
         tail: Tail,
     },
@@ -95,6 +99,9 @@ impl Failure {
                 "{name} did not print exactly one JSON value ({error}); it has to print its result as one on standard \
                  output, and everything else on standard error."
             ),
+            Self::TooDeep => format!(
+                "{name} printed JSON that is nested more than {DEEPEST} levels deep; let it print a flatter result."
+            ),
             Self::TooMuch => format!(
                 "{name} printed more than {} on standard output and was ended; let it print a smaller result and \
                  everything else on standard error, or raise max_output_kb in [runs].",
@@ -103,6 +110,11 @@ impl Failure {
             Self::Disk => format!(
                 "{name} filled its working folder with more than {} and was ended; let it remove what it does not \
                  need, or raise max_disk_mb in [runs].",
+                size(limits.disk_bytes)
+            ),
+            Self::Full => format!(
+                "{name} left more than {} in its working folder; let it remove what it does not need, or raise \
+                 max_disk_mb in [runs].",
                 size(limits.disk_bytes)
             ),
             Self::Deadline { tail } => format!(

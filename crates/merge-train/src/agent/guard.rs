@@ -158,7 +158,7 @@ impl Watch {
             match self.phase {
                 Phase::Running => {}
                 // What was being started when everything was asked comes to light when its parent dies.
-                Phase::Asked { .. } => self.tree.terminate(),
+                Phase::Asked { .. } => self.tree.terminate_orphans(),
                 Phase::Killing { .. } => self.tree.kill(),
             }
         }

@@ -84,6 +84,18 @@ async fn a_command_has_time_to_tidy_up() {
 }
 
 #[tokio::test]
+async fn what_a_command_starts_to_tidy_up_is_let_be() {
+    let tidy = "i=0; while [ $i -lt 20 ]; do sleep 0.02; i=$((i+1)); done; rm lock && echo tidy >&2; exit 0";
+    let mut world =
+        World::with_script(&format!("trap '{tidy}' TERM; touch lock; echo $$ >sleeper; while :; do sleep 0.01; done"));
+    world.limits.grace = PATIENCE;
+    let (_, took) = stopped(&world).await;
+    assert!(took < PATIENCE / 2, "{took:?}");
+    assert!(world.logged().ends_with("tidy\n"), "{}", world.logged());
+    assert!(!world.folder().join("lock").exists());
+}
+
+#[tokio::test]
 async fn a_command_that_will_not_end_is_killed_after_its_grace() {
     let mut world = World::with_script("trap '' TERM; echo $$ >sleeper; while :; do sleep 0.01; done");
     world.limits.grace = Duration::from_millis(500);

@@ -3,6 +3,7 @@
 mod bad_steps;
 mod deadlines;
 mod documents;
+mod faults;
 mod feed;
 mod observability;
 mod orphans;

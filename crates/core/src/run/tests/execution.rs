@@ -31,10 +31,10 @@ fn a_checkpoint_is_made_before_and_after_each_step() {
     }
     let told: Vec<_> = checkpoints.iter().map(|it| (it.id.as_str(), it.status, it.output.is_some())).collect();
     let expected = [
-        ("0-read-1-before", StepStatus::Running, false),
-        ("0-read-1-after", StepStatus::Completed, true),
-        ("1-ok-1-before", StepStatus::Running, false),
-        ("1-ok-1-after", StepStatus::Completed, true),
+        ("000-read-001-begun", StepStatus::Running, false),
+        ("000-read-001-ended", StepStatus::Completed, true),
+        ("001-ok-001-begun", StepStatus::Running, false),
+        ("001-ok-001-ended", StepStatus::Completed, true),
     ];
     assert_eq!(told, expected);
     assert!(checkpoints.iter().all(|it| it.resumable && !it.idempotent));

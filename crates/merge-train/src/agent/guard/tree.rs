@@ -51,15 +51,24 @@ impl Tree {
         Self { reach, command, asked: HashSet::new() }
     }
 
-    /// Asks every process to end, each once.
+    /// Asks every process to end.
     pub fn terminate(&mut self) {
-        if self.reach == Reach::Group {
-            if self.asked.insert(self.command) {
-                let _ = kill_process_group(self.command, Signal::TERM);
-            }
-            return;
+        match self.reach {
+            Reach::Group => drop(kill_process_group(self.command, Signal::TERM)),
+            Reach::Tree => self.ask(descendants()),
         }
-        for process in descendants().into_iter().filter(|process| self.asked.insert(*process)) {
+    }
+
+    /// Asks those to end whose parent died meanwhile, each once. What one starts that was asked and still lives is how it
+    /// tidies up.
+    pub fn terminate_orphans(&mut self) {
+        if self.reach == Reach::Tree {
+            self.ask(children(getpid()));
+        }
+    }
+
+    fn ask(&mut self, processes: impl IntoIterator<Item = Pid>) {
+        for process in processes.into_iter().filter(|process| self.asked.insert(*process)) {
             let _ = kill_process(process, Signal::TERM);
         }
     }

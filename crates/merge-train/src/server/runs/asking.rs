@@ -9,8 +9,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use merge_train_core::inbox::{RequestHash, Source};
 use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{Decision, Initiator, Request, Run, RunStatus, Signal};
+use merge_train_core::run::{DEEPEST, Decision, Initiator, Request, Run, RunStatus, Signal, is_too_deep};
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::{IntoResponses, ToSchema};
 
 use super::{known, marked, told};
@@ -40,6 +41,25 @@ pub struct WhyNot {
     /// For those who wait for it; it is kept with the run.
     #[schema(example = "the tests of the new importer are missing", min_length = 1)]
     reason: String,
+}
+
+/// Something that happened outside.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = Signal)]
+pub struct Happened {
+    /// What it is, as the workflow calls it.
+    #[schema(example = "release.published")]
+    event: String,
+    /// Which one of them.
+    correlation: Option<String>,
+    /// Where it comes from; unless it is said, whoever sends it.
+    source: Option<String>,
+    /// What it is called there.
+    event_id: Option<String>,
+    /// What the steps after it are told.
+    #[serde(default)]
+    payload: Value,
 }
 
 /// What is told of an order that was taken.
@@ -144,7 +164,7 @@ pub async fn cancel(
     operation_id = "signal_run",
     tag = "runs",
     params(OneRun, Identity),
-    request_body = Signal,
+    request_body = Happened,
     responses(Answered, Ordering)
 )]
 pub async fn signal(
@@ -155,9 +175,13 @@ pub async fn signal(
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
     let held = app.budget.read(&headers, body).await?;
-    let signal: Signal = requests::read(&held.bytes)?;
-    let source = signal.source.or_else(|| Some(format!("api:{}", client.name)));
-    ask(&app, &headers, client, &run, Request::Signal(Signal { source, ..signal })).await
+    let Happened { event, correlation, source, event_id, payload } = requests::read(&held.bytes)?;
+    if is_too_deep(&payload) {
+        return Err(Problem::bad_request(format!("payload is nested more than {DEEPEST} levels deep")));
+    }
+    let source = source.or_else(|| Some(format!("api:{}", client.name)));
+    let signal = Signal { event, correlation, source, event_id, payload };
+    ask(&app, &headers, client, &run, Request::Signal(signal)).await
 }
 
 /// Goes on with what waits, at once

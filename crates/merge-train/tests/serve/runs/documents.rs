@@ -61,8 +61,7 @@ async fn failed(daemon: &Daemon) -> String {
     let (status, answer) = post(daemon, &format!("/runs/{run}/approve"), json!({ "reason": "looks fine" })).await;
     assert_eq!(status, 200, "{answer}");
     becomes(daemon, &run, "waiting_external").await;
-    let signal =
-        json!({ "event": "landed", "correlation": "3", "source": "ci", "event_id": "build-7", "payload": [1] });
+    let signal = json!({ "event": "landed", "correlation": "3", "source": "ci", "eventId": "build-7", "payload": [1] });
     let (status, answer) = post(daemon, &format!("/runs/{run}/signal"), signal).await;
     assert_eq!(status, 200, "{answer}");
     becomes(daemon, &run, "failed").await;
