@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Checkpoint, Row, Run, Session, Step, Transition, Workspace};
+use super::{Checkpoint, Row, Run, RunStatus, Session, Step, Transition, Workspace};
 use crate::db::{Conn, Query, Record, Script, cell, corrupt, micros, sql};
 use crate::error::{Error, Result};
 
@@ -13,20 +13,24 @@ fn runs(rows: &[Row]) -> impl Iterator<Item = &Run> {
     rows.iter().filter_map(|row| if let Row::Run(run) = row { Some(run.as_ref()) } else { None })
 }
 
-/// Asks for those of these runs that have ended, as they are.
-pub fn ended(conn: &Conn<'_>, rows: &[Row]) -> Query {
+/// Asks for these runs, as they are. Not for those alone that have ended: there are many of these, and by their index the
+/// database would look for them.
+pub fn known(conn: &Conn<'_>, rows: &[Row]) -> Query {
     let (tenant, id, table, lock) = (cell(0), cell(1), conn.table_of(1), conn.for_update());
     let named = Value::from_iter(runs(rows).map(|run| json!([run.tenant_id, run.id])));
-    sql(format!(
-        "SELECT data FROM runs WHERE (tenant, id) IN (SELECT {tenant}, {id} FROM {table}) \
-         AND status IN ('completed', 'failed', 'cancelled'){lock}"
-    ))
-    .text(named.to_string())
+    sql(format!("SELECT status, data FROM runs WHERE (tenant, id) IN (SELECT {tenant}, {id} FROM {table}){lock}"))
+        .text(named.to_string())
 }
 
 /// Refuses with `RunEnded` what would change how a run ended. A batch may tell of several states of one run.
-pub fn check(rows: &[Row], ended: &[Record]) -> Result<()> {
-    let ended = ended.iter().map(|row| row.json(0)).collect::<Result<Vec<Run>>>()?;
+pub fn check(rows: &[Row], known: &[Record]) -> Result<()> {
+    let mut ended = Vec::new();
+    for row in known {
+        let status: RunStatus = row.text(0).and_then(|text| read(&text))?;
+        if status.is_terminal() {
+            ended.push(row.json::<Run>(1)?);
+        }
+    }
     let mut ended: HashMap<_, &Run> = ended.iter().map(|run| ((&run.tenant_id, &run.id), run)).collect();
     for run in runs(rows) {
         let name = (&run.tenant_id, &run.id);
@@ -38,6 +42,11 @@ pub fn check(rows: &[Row], ended: &[Record]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn read(text: &str) -> Result<RunStatus> {
+    let status = RunStatus::ALL.into_iter().find(|status| status.as_str() == text);
+    status.ok_or_else(|| corrupt(format!("{text:?} is not the status of a run")))
 }
 
 /// What never changes of a run that has ended; the rest is about it, not of it.

@@ -32,16 +32,16 @@ impl Write for Append {
         let questions = [
             lease::held(conn, lease),
             settle::open(conn, &lease.stream, &batch.settled),
-            rows::write::ended(conn, &batch.rows),
+            rows::write::known(conn, &batch.rows),
         ];
-        let [held, open, ended] = ask(conn, questions).await?;
+        let [held, open, known] = ask(conn, questions).await?;
         let standing = lease::confirm(lease, &held)?;
         if standing.next_seq != batch.expected_next_seq {
             let (expected, found) = (batch.expected_next_seq, standing.next_seq);
             return Err(Error::OutOfOrder { stream: lease.stream.clone(), expected, found });
         }
         settle::check(conn, &batch.settled, &open).await?;
-        rows::write::check(&batch.rows, &ended)?;
+        rows::write::check(&batch.rows, &known)?;
         // From here on there is no refusal any more.
         let mut script = Script::default();
         insert(&mut script, conn, &lease.stream, standing.next_seq, &batch.events)?;

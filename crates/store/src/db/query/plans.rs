@@ -40,6 +40,14 @@ fn questions() -> Vec<(&'static str, Query, &'static str)> {
     ]
 }
 
+/// The same of what is asked before each append, of what may be many rows by now.
+fn before_an_append(conn: &Conn<'_>) -> Vec<(&'static str, Query)> {
+    vec![
+        ("the runs that are written", rows::write::known(conn, &[])),
+        ("the entries that are settled", inbox::settle::open(conn, &"repo:a/b".parse().unwrap(), &[])),
+    ]
+}
+
 fn explained(query: Query, how: &str) -> Query {
     Query { text: format!("{how} {}", query.text).into(), ..query }
 }
@@ -66,6 +74,13 @@ async fn section_6_3_sqlite_answers_the_main_questions_by_index() {
             &["SCAN inbox", "SCAN runs\n", "TEMP B-TREE"]
         };
         judge(what, &plan, index, never);
+    }
+    let conn = &mut Conn::Sqlite(&mut conn);
+    let indices = ["sqlite_autoindex_runs_1 (tenant=? AND id=?)", "inbox_pending (stream=?)"];
+    for ((what, query), index) in before_an_append(conn).into_iter().zip(indices) {
+        let rows = explained(query, "EXPLAIN QUERY PLAN").all(conn).await.unwrap();
+        let plan: Vec<_> = rows.iter().map(|row| row.text(3).unwrap()).collect();
+        judge(what, &plan.join("\n"), index, &["SCAN runs", "SCAN inbox"]);
     }
 }
 
