@@ -27,8 +27,9 @@ use super::super::problem::Problem;
 use super::known;
 use crate::config::Role;
 
-/// How often is looked for what another instance did.
+/// How often is looked for what another instance did, and how often at most at all: every change of any run rings.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const NOT_MORE_OFTEN: Duration = Duration::from_millis(50);
 /// How much of a repository's log is read at once.
 const PAGE: usize = 500;
 
@@ -146,6 +147,7 @@ impl Watching {
                 () = rung => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
+            tokio::time::sleep(NOT_MORE_OFTEN).await;
         }
         None
     }
