@@ -5,7 +5,7 @@ CARGO ?= cargo
 .PHONY: help setup test storm matrix lint fmt demo bench bench-runs
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what the tests need (Debian and Ubuntu; elsewhere: say what is missing).
 	@scripts/setup

@@ -11,12 +11,12 @@ use aws_lc_rs::digest::{SHA256, digest};
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, Record, RequestHash, Source, Status};
 use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{Created, Event, Kind, Request, Run, RunState, RunStatus, Trigger, Workflow, is_named};
+use merge_train_core::run::{Created, Kind, Request, Run, RunState, RunStatus, Trigger, Workflow, is_named};
 use serde_json::{Map, Value};
-use store::{Admission, Arrival, Priority, Route, Since, Store, StoredEvent};
+use store::{Admission, Arrival, Priority, Route, Since, Store};
 use tokio::time::Instant;
 
-use crate::driver::{Link, Order, Refused, Urgency};
+use crate::driver::{Link, Order, Refused, Urgency, replay_run};
 use crate::telemetry::metrics::IDEMPOTENCY_HITS;
 use crate::{clock, workflow};
 
@@ -205,10 +205,8 @@ impl Orders {
 
     /// Whose approval a run still stands at its gate for, although this one has given theirs.
     pub async fn missing(&self, run: &RunId, by: &str) -> Result<Vec<String>, Failed> {
-        let loaded = self.store.load(&StreamId::Run(run.clone()), Since::Newest).await?;
-        let read = |event: &StoredEvent| Some((serde_json::from_str::<Event>(&event.data).ok()?, event.ts));
-        let events: Vec<_> = loaded.events.iter().filter_map(read).collect();
-        let state = RunState::replay(events.iter().map(|(event, at)| (event, *at)));
+        let stream = StreamId::Run(run.clone());
+        let state = replay_run(&stream, &self.store.load(&stream, Since::Newest).await?)?;
         Ok(state.map(|state| missing(&state, by)).unwrap_or_default())
     }
 

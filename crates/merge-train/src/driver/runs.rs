@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId};
-use merge_train_core::run::{self, Effect, Event, Input, Output, Program, RunState, RunStatus};
+use merge_train_core::run::{self, Effect, Event, Input, Output, Program, Run, RunState, RunStatus};
 use serde_json::Value;
 use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
 use tokio::task::JoinHandle;
@@ -103,9 +103,8 @@ impl<'a> Session<'a> {
 
     /// Works until the run has ended or waits, the driver stops, or the store refuses.
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
-        if self.state.is_some() {
-            self.restore_rows().await?;
-            let is_orphan = self.is_orphan().await?;
+        if let Some(state) = &self.state {
+            let is_orphan = self.is_orphan(&self.shown(state).await?);
             // The inbox was not looked at yet.
             self.feed(Input::Resume { is_orphan }, true).await?;
         }
@@ -135,12 +134,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Writes what there is to be seen of a run, where that is missing: a backup has the events alone.
-    async fn restore_rows(&mut self) -> store::Result<()> {
-        let Some(state) = &self.state else { return Ok(()) };
-        if self.shared.store.run(Some(&state.created.tenant), &state.created.run).await?.is_some() {
-            return Ok(());
-        }
+    /// Writes what there is to be seen of a run: a backup has the events alone.
+    async fn restore_rows(&self, state: &RunState) -> store::Result<()> {
         let mut rows = vec![Row::Run(Box::new(state.document()))];
         let steps = (0..state.steps.len()).filter_map(|step| state.step_document(step));
         rows.extend(steps.map(|step| Row::Step(Box::new(step))));
@@ -163,20 +158,24 @@ impl<'a> Session<'a> {
         self.shared.store.append(&self.lease, batch).await
     }
 
-    /// Whether nobody has been at work on the run for so long that it was anybody's.
-    async fn is_orphan(&self) -> store::Result<bool> {
-        let Some(state) = self.state.as_ref().filter(|state| state.status == RunStatus::Running) else {
-            return Ok(false);
-        };
-        let known = self.shared.store.run(Some(&state.created.tenant), &state.created.run).await?;
-        let Some(run) = known else { return Ok(false) };
-        let seen = run.last_heartbeat_at.unwrap_or(state.updated_at);
-        let silent_for = Duration::try_from(self.now().duration_since(seen)).unwrap_or_default();
-        let is_orphan = silent_for >= self.shared.options.runs.orphaned_after;
-        if is_orphan {
-            ledger::orphan(&run);
+    /// The run as it is shown.
+    async fn shown(&self, state: &RunState) -> store::Result<Run> {
+        if let Some(run) = self.shared.store.run(Some(&state.created.tenant), &state.created.run).await? {
+            return Ok(run);
         }
-        Ok(is_orphan)
+        self.restore_rows(state).await?;
+        Ok(state.document())
+    }
+
+    /// Whether nobody has been at work on the run for so long that it was anybody's.
+    fn is_orphan(&self, run: &Run) -> bool {
+        let seen = run.last_heartbeat_at.unwrap_or(run.updated_at);
+        let silent_for = Duration::try_from(self.now().duration_since(seen)).unwrap_or_default();
+        let is_orphan = run.status == RunStatus::Running && silent_for >= self.shared.options.runs.orphaned_after;
+        if is_orphan {
+            ledger::orphan(run);
+        }
+        is_orphan
     }
 
     fn needs_a_worker(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use merge_train_core::ids::{RunId, StreamId, TenantId};
-use merge_train_core::run::{Decision, Event, Gate, Kind, Run, RunStatus};
+use merge_train_core::run::{Decision, Gate, Kind, Run, RunStatus};
 use store::{RunQuery, Since};
 use tokio::time::Instant;
 
@@ -11,6 +11,7 @@ use super::Slack;
 use super::reply::Address;
 use super::texts::{self, Decided, Message};
 use crate::clock;
+use crate::driver::replay_run;
 use crate::orders::{Failed, Placed, Progress};
 use crate::server::App;
 
@@ -201,11 +202,10 @@ pub async fn gate_of(app: &App, run: &Run) -> store::Result<Option<(String, Gate
     let Some(step) = run.current_step.clone().filter(|_| run.status == RunStatus::AwaitingApproval) else {
         return Ok(None);
     };
-    let loaded = app.store.load(&StreamId::Run(run.id.clone()), Since::Oldest).await?;
-    let created = loaded.events.first().and_then(|event| serde_json::from_str::<Event>(&event.data).ok());
-    let Some(Event::RunCreated(created)) = created else { return Ok(None) };
-    let plan = created.workflow.steps.into_iter().find(|plan| plan.id == step);
-    Ok(plan.and_then(|plan| match plan.kind {
+    let stream = StreamId::Run(run.id.clone());
+    let state = replay_run(&stream, &app.store.load(&stream, Since::Newest).await?)?;
+    let steps = state.map(|state| state.created.workflow.steps).unwrap_or_default();
+    Ok(steps.into_iter().find(|plan| plan.id == step).and_then(|plan| match plan.kind {
         Kind::Approval(gate) => Some((step, gate)),
         Kind::Agent(_) | Kind::Wait(_) => None,
     }))
