@@ -22,6 +22,9 @@ pub struct PullFacts {
     /// Its place in a stack that GitHub itself keeps, the bottom being 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_position: Option<u32>,
+    /// The names of its labels.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
 }
 
 /// Where the head branch lives.
@@ -77,6 +80,42 @@ pub struct MergeFacts {
     pub review: Option<ReviewDecision>,
     /// What CI says of that head.
     pub ci: CiFacts,
+}
+
+/// What was said about a pull request: enough to tell whether anything of it is new, edited, taken back or resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Talk {
+    /// Another text whenever something was said, edited, deleted, submitted, dismissed or resolved, as far as can be seen
+    /// without looking into each thread.
+    pub overview: String,
+    /// None where nobody looked into the threads.
+    pub detail: Option<TalkDetail>,
+}
+
+/// What a look into each thread of the reviews shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TalkDetail {
+    /// Another text whenever a comment of a thread is new, edited or gone, or a thread was resolved or opened again.
+    pub mark: String,
+    /// What reviewers want, and has not been resolved. What merge-train itself said is not among it.
+    pub points: Vec<Point>,
+}
+
+/// Something that a reviewer wants.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Point {
+    /// GitHub's name for the thread or the review.
+    pub id: String,
+    /// When it was last said or edited, by whoever is not merge-train.
+    pub said_at: Timestamp,
+}
+
+/// What a heartbeat sees of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Glance {
+    pub repo: RepoId,
+    pub merge: MergeFacts,
+    pub talk: Talk,
 }
 
 /// GitHub's `reviewDecision`.

@@ -7,6 +7,7 @@ pub mod ids;
 pub mod inbox;
 pub mod markdown;
 pub mod plan;
+pub mod ratchet;
 pub mod repo;
 pub mod run;
 pub mod secret;

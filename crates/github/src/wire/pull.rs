@@ -24,6 +24,13 @@ pub(crate) struct Pull {
     /// Set where the pull request is part of one of GitHub's own stacks.
     #[serde(default)]
     pub stack: Option<Stacked>,
+    #[serde(default)]
+    pub labels: Vec<Label>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Label {
+    pub name: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -72,6 +79,7 @@ impl Pull {
             author: id_of(self.user.as_ref()),
             updated_at: self.updated_at,
             stack_position: self.stack.as_ref().and_then(|stack| stack.position),
+            labels: self.labels.iter().map(|label| label.name.clone()).collect(),
         }
     }
 

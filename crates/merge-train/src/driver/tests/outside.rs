@@ -209,6 +209,7 @@ pub fn pull(number: PrNumber) -> PullFacts {
         author: UserId::new(7),
         updated_at: "2026-01-01T00:00:00Z".parse().unwrap(),
         stack_position: None,
+        labels: std::collections::BTreeSet::new(),
     }
 }
 
