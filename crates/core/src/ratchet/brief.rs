@@ -1,5 +1,15 @@
 //! What a fixer is told: facts in, words out.
 
+mod prompt;
+mod signature;
+mod size;
+#[cfg(test)]
+mod tests;
+mod untrusted;
+
+pub use prompt::prompt;
+pub use signature::signature;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
