@@ -18,7 +18,7 @@ pub use client::{Account, App, Client, Repo};
 pub use config::{Auth, Config, ConfigError, Timeouts};
 pub use error::{CallName, Class, Error, Executed};
 pub use governor::{BudgetStats, CallCounts, CircuitState, GovernorStats, Limits, Priority};
-pub use graphql::{MergeStates, ReviewThread, ThreadAuthor, ThreadComment};
+pub use graphql::{Depth, MergeStates, ReviewThread, ThreadAuthor, ThreadComment, Wish, Wishes};
 pub use merge_train_core::facts::Permission;
 pub use merge_train_core::secret::Secret;
 pub use rest::{

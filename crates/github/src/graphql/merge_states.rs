@@ -30,7 +30,7 @@ pub struct MergeStates {
 
 /// How a repository is asked: the first way that its server did not refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+pub(super) enum Manner {
     Full,
     /// Fewer at a time, since so much at once is refused.
     Small,
@@ -51,27 +51,27 @@ impl Manners {
         self.0.lock().retain(|repo, _| !forgotten(repo));
     }
 
-    fn of(&self, repo: &RepoId) -> Manner {
+    pub(super) fn of(&self, repo: &RepoId) -> Manner {
         match self.0.lock().get(repo) {
             Some((manner, since)) if since.elapsed() < LEARNED_FOR => *manner,
             _ => Manner::Full,
         }
     }
 
-    fn learn(&self, repo: &RepoId, manner: Manner) {
+    pub(super) fn learn(&self, repo: &RepoId, manner: Manner) {
         self.0.lock().insert(repo.clone(), (manner, Instant::now()));
     }
 }
 
 impl Manner {
-    fn pulls_per_call(self) -> usize {
+    pub(super) fn pulls_per_call(self) -> usize {
         match self {
             Self::Full | Self::Plain => PULLS_PER_CALL,
             Self::Small => PULLS_PER_SMALL_CALL,
         }
     }
 
-    fn fields(self) -> String {
+    pub(super) fn fields(self) -> String {
         match self {
             Self::Full | Self::Small => format!("{PLAIN_FIELDS} reviewDecision {}", ci::FIELDS),
             Self::Plain => PLAIN_FIELDS.to_owned(),
@@ -79,7 +79,7 @@ impl Manner {
     }
 
     /// What to try when the server refuses the question itself.
-    fn after(self, refusal: &Error) -> Option<Self> {
+    pub(super) fn after(self, refusal: &Error) -> Option<Self> {
         match (self, refusal) {
             (Self::Full, Error::Unprocessable { .. }) => Some(Self::Small),
             (Self::Full, Error::Forbidden { .. })
@@ -91,7 +91,7 @@ impl Manner {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Raw {
+pub(super) struct Raw {
     number: PrNumber,
     state: String,
     head_ref_oid: Sha,
@@ -136,7 +136,7 @@ impl Repo {
     }
 }
 
-fn facts(raw: Raw) -> MergeFacts {
+pub(super) fn facts(raw: Raw) -> MergeFacts {
     let state = match raw.merge_state_status.as_str() {
         "CLEAN" => MergeState::Clean,
         "UNSTABLE" => MergeState::Unstable,

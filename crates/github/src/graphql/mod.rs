@@ -2,11 +2,16 @@
 
 mod ci;
 mod conversations;
+mod glance;
 mod merge_states;
 mod query;
 mod subject;
+mod talk;
 mod threads;
+mod wishes;
 
 pub(crate) use merge_states::Manners;
 pub use merge_states::MergeStates;
+pub use talk::Depth;
 pub use threads::{ReviewThread, ThreadAuthor, ThreadComment};
+pub use wishes::{Wish, Wishes};

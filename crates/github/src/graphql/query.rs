@@ -1,6 +1,7 @@
 //! A query and its answer. GraphQL answers with status 200 also when it failed, wholly or in part.
 
 use merge_train_core::ids::PrNumber;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,12 +23,14 @@ struct Envelope {
     errors: Vec<Failure>,
 }
 
+/// Why a part of an answer, or all of it, is missing.
 #[derive(Debug, Deserialize)]
-struct Failure {
+pub(super) struct Failure {
     #[serde(default, rename = "type")]
     kind: Option<String>,
+    /// Empty where it is about the question.
     #[serde(default)]
-    path: Vec<Value>,
+    pub path: Vec<Value>,
     #[serde(default)]
     message: String,
 }
@@ -40,13 +43,48 @@ pub(super) struct Found {
 
 impl Found {
     /// A part of the answer; None for null.
-    pub(super) fn take<T: serde::de::DeserializeOwned>(&mut self, alias: &str) -> Result<Option<T>, Error> {
+    pub(super) fn take<T: DeserializeOwned>(&mut self, alias: &str) -> Result<Option<T>, Error> {
         let value = self.repository.remove(alias).unwrap_or(Value::Null);
-        serde_path_to_error::deserialize(value).map_err(|error| {
-            let reason =
-                format!("the answer is not what GitHub documents, at {alias}.{}: {}", error.path(), error.inner());
-            Error::permanent(&self.answer.call, reason)
-        })
+        parse(&self.answer, alias, value)
+    }
+}
+
+fn parse<T: DeserializeOwned>(answer: &Answer, alias: &str, value: Value) -> Result<Option<T>, Error> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let reason = format!("the answer is not what GitHub documents, at {alias}.{}: {}", error.path(), error.inner());
+        Error::permanent(&answer.call, reason)
+    })
+}
+
+/// An answer about several repositories: `r0`, `r1`, … with `p0`, `p1`, … in them.
+pub(super) struct Parts {
+    answer: Answer,
+    data: Map<String, Value>,
+    pub failures: Vec<Failure>,
+}
+
+impl Parts {
+    pub(super) fn of(answer: Answer) -> Result<Self, Error> {
+        let Envelope { data, errors } = answer.json()?;
+        match data {
+            Value::Object(data) => Ok(Self { answer, data, failures: errors }),
+            _ if errors.is_empty() => Err(Error::permanent(&answer.call, "the answer has neither data nor errors")),
+            _ => Ok(Self { answer, data: Map::new(), failures: errors }),
+        }
+    }
+
+    /// What a failure means; None for a part that does not exist.
+    pub(super) fn refusal(&self, failure: &Failure) -> Option<Error> {
+        match failure.kind.as_deref() {
+            Some("NOT_FOUND") if !failure.path.is_empty() => None,
+            _ => classify(&self.answer, failure),
+        }
+    }
+
+    /// A part of the answer; None for null.
+    pub(super) fn take<T: DeserializeOwned>(&mut self, repo: &str, alias: &str) -> Result<Option<T>, Error> {
+        let part = self.data.get_mut(repo).and_then(Value::as_object_mut).and_then(|repo| repo.remove(alias));
+        parse(&self.answer, alias, part.unwrap_or(Value::Null))
     }
 }
 

@@ -13,7 +13,7 @@ const MOST_PAGES: usize = 50;
 const QUERY: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
     repository(owner: $owner, name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) { \
     pageInfo { hasNextPage endCursor } nodes { id isResolved isOutdated path line \
-    comments(first: 50) { nodes { fullDatabaseId body createdAt url author { login } } } } } } } }";
+    comments(first: 100) { nodes { fullDatabaseId body createdAt updatedAt viewerDidAuthor url author { login } } } } } } } }";
 
 /// A conversation at a line of the diff.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -25,7 +25,7 @@ pub struct ReviewThread {
     pub is_outdated: bool,
     pub path: String,
     pub line: Option<u64>,
-    /// The first fifty.
+    /// The first hundred.
     #[serde(deserialize_with = "nodes")]
     pub comments: Vec<ThreadComment>,
 }
@@ -38,6 +38,9 @@ pub struct ThreadComment {
     pub full_database_id: Option<String>,
     pub body: String,
     pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// For an app, whether its bot wrote it.
+    pub viewer_did_author: bool,
     pub url: Option<String>,
     /// None for a deleted account.
     pub author: Option<ThreadAuthor>,

@@ -55,7 +55,8 @@ async fn a_used_up_graphql_budget_leaves_rest_alone() {
 async fn review_threads_are_read_page_by_page() {
     let thread = |id: &str, resolved: bool| {
         json!({"id": id, "isResolved": resolved, "isOutdated": false, "path": "a.c", "line": 3, "comments": {"nodes": [
-            {"fullDatabaseId": "5000000000", "body": "why?", "createdAt": "2026-01-01T00:00:00Z", "url": "u", "author": null}]}})
+            {"fullDatabaseId": "5000000000", "body": "why?", "createdAt": "2026-01-01T00:00:00Z",
+             "updatedAt": "2026-01-01T00:00:00Z", "viewerDidAuthor": false, "url": "u", "author": null}]}})
     };
     let (server, repo) = repo(move |sent| {
         let last = sent.body["variables"]["after"] == "c1";
