@@ -99,6 +99,7 @@ fn start(world: &mut World, actor: Id, repo: Id, number: u64, new: NewReview) ->
         submitted_at: None,
         created_at: now,
         updated_at: now,
+        edited: None,
     });
     for comment in new.comments {
         comments::add(world, repo, id, comment)?;
@@ -173,6 +174,7 @@ pub fn edit_body(world: &mut World, actor: Id, repo: Id, id: Id, body: &str) -> 
     review.updated_at = now;
     let (number, pending) = (review.number, review.state == ReviewState::Pending);
     if !pending {
+        review.edited = Some((now, actor));
         touch(world, repo, number)?;
         emit::review(world, repo, id, actor, ReviewAction::Edited { body_from });
     }

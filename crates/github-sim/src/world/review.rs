@@ -19,6 +19,9 @@ pub struct Review {
     pub submitted_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// When it was given another text, and by whom. A dismissal is no edit.
+    #[serde(default)]
+    pub edited: Option<(Timestamp, Id)>,
 }
 
 impl Doc for Review {

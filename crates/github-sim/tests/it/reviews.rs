@@ -394,3 +394,30 @@ async fn whoever_listens_hears_of_reviews() {
     receiver.expect("pull_request.unlocked").await;
     scene.world.finish().await;
 }
+
+#[tokio::test]
+async fn an_edit_is_told_from_a_dismissal() {
+    let scene = Scene::new().await;
+    let review = scene.review(&scene.writer, json!({ "event": "REQUEST_CHANGES", "body": "Add a test." })).await;
+    let edits = || async {
+        let query = "query($id: ID!) { node(id: $id) { ... on PullRequestReview {
+            lastEditedAt includesCreatedEdit editor { login } submittedAt updatedAt } } }";
+        scene.world.octocat.graphql(query, json!({ "id": review["node_id"] })).await["node"].clone()
+    };
+    let told = edits().await;
+    assert_eq!((&told["lastEditedAt"], &told["editor"]), (&Value::Null, &Value::Null));
+    assert_eq!(told["updatedAt"], told["submittedAt"]);
+    scene.world.control("POST", "/clock", json!({ "advance_seconds": 2 })).await;
+    let path = format!("{}/reviews/{}", scene.pull, review["id"]);
+    scene.writer.put(&path, json!({ "body": "Add two." })).await.expect(200);
+    let edited = edits().await;
+    assert_eq!((&edited["lastEditedAt"], &edited["editor"]["login"]), (&edited["updatedAt"], &json!("writer")));
+    assert_ne!(edited["updatedAt"], told["updatedAt"]);
+    scene.world.control("POST", "/clock", json!({ "advance_seconds": 2 })).await;
+    let dismissal = json!({ "message": "Settled.", "event": "DISMISS" });
+    scene.world.octocat.put(&format!("{path}/dismissals"), dismissal).await.expect(200);
+    let dismissed = edits().await;
+    assert_eq!(dismissed["lastEditedAt"], edited["lastEditedAt"]);
+    assert_ne!(dismissed["updatedAt"], edited["updatedAt"]);
+    scene.world.finish().await;
+}

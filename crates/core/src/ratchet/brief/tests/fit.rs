@@ -27,7 +27,7 @@ fn the_longest_logs_are_cut_first_and_from_their_beginnings() {
     assert_eq!(logs[0], logs[2], "one length for all that are too long");
     let long = brief.checks[2].log.as_ref().expect("a log");
     assert!(
-        long.truncated && long.text.ends_with("000001999\n") && long.text.len() % 10 == 0,
+        long.truncated && long.text.ends_with("000001999\n") && long.text.len().is_multiple_of(10),
         "whole lines of its end"
     );
     assert!(!brief.checks[1].log.as_ref().expect("a log").truncated);
