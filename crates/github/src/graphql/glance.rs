@@ -51,7 +51,7 @@ impl Client {
     /// GitHub counts a point for each hundred lists that a call could have to read. Of each pull request a brief look
     /// reads five (comments, reviews, threads, the newest commit, its checks): fifty are 250 lists, 2 to 3 points a call,
     /// and 1,000 pull requests at most 60 of an hour's 5,000 points. A thorough look reads the comments of up to a
-    /// hundred threads of each besides: 5,250 lists, 52 to 53 points a call, and 155,000 of the 500,000 nodes that a call
+    /// hundred threads of each besides: 5,250 lists, 52 to 53 points a call, and 168,000 of the 500,000 nodes that a call
     /// may ask for.
     pub async fn glance(&self, owner_repos: &[(RepoId, Vec<PrNumber>)], depth: Depth) -> Result<Vec<Glance>, Error> {
         let all = owner_repos.iter().flat_map(|(repo, prs)| prs.iter().map(move |pr| (repo, *pr)));

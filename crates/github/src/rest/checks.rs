@@ -1,5 +1,6 @@
 //! What CI says about a commit: check suites and runs, and the older statuses.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
@@ -119,6 +120,16 @@ impl Repo {
         self.wrapped(&segments, |page: Page| page.check_suites).await
     }
 
+    /// Those of the latest runs that failed. One that was cancelled failed only where no other of its name took its place.
+    pub async fn failed_runs(&self, commit: &Sha) -> Result<Vec<CheckRun>, Error> {
+        Ok(failed(self.check_runs(commit).await?))
+    }
+
+    /// The first hundred at most.
+    pub async fn first_annotations(&self, check_run: u64) -> Result<Vec<Annotation>, Error> {
+        self.read(&self.get(&["check-runs", &check_run.to_string(), "annotations"]).query(&[("per_page", "100")])).await
+    }
+
     pub async fn annotations(&self, check_run: u64) -> Result<Vec<Annotation>, Error> {
         self.list(self.get(&["check-runs", &check_run.to_string(), "annotations"])).await
     }
@@ -154,4 +165,25 @@ impl Repo {
         self.pages(self.get(segments).cached(), take).await?;
         Ok(all)
     }
+}
+
+impl CheckRun {
+    /// Whether its log can be asked for: it is a job of GitHub Actions.
+    pub fn has_a_log(&self) -> bool {
+        self.app.as_ref().and_then(|app| app.slug.as_deref()) == Some("github-actions")
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.conclusion.as_deref() == Some("cancelled")
+    }
+
+    fn has_failed(&self) -> bool {
+        self.status == "completed" && !matches!(self.conclusion.as_deref(), Some("success" | "neutral" | "skipped"))
+    }
+}
+
+fn failed(runs: Vec<CheckRun>) -> Vec<CheckRun> {
+    let replaced: BTreeSet<String> =
+        runs.iter().filter(|run| !run.is_cancelled()).map(|run| run.name.clone()).collect();
+    runs.into_iter().filter(|run| run.has_failed() && !(run.is_cancelled() && replaced.contains(&run.name))).collect()
 }

@@ -1,6 +1,7 @@
 mod app_auth;
 mod conditional;
 mod errors;
+mod glance;
 mod graphql;
 mod logs;
 mod merge_states;

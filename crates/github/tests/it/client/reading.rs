@@ -207,3 +207,46 @@ async fn a_branch_is_deleted_only_where_it_is_known_to_be() {
     assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Gone);
     assert_eq!(server.sent().iter().filter(|sent| sent.method == "DELETE").count(), 3);
 }
+
+#[tokio::test]
+async fn runs_that_failed_are_told_from_those_that_were_replaced() {
+    let run = |id: u64, name: &str, status: &str, conclusion: Value| {
+        json!({"id": id, "name": name, "head_sha": "aaaa", "status": status, "conclusion": conclusion,
+            "output": {"title": null, "summary": null}, "app": {"id": 1, "slug": "github-actions"}})
+    };
+    let runs = json!([
+        run(1, "passed", "completed", "success".into()),
+        run(2, "skipped", "completed", "skipped".into()),
+        run(3, "neutral", "completed", "neutral".into()),
+        run(4, "red", "completed", "failure".into()),
+        run(5, "slow", "completed", "timed_out".into()),
+        run(6, "asked", "completed", "action_required".into()),
+        run(7, "waits", "queued", Value::Null),
+        run(8, "cancelled", "completed", "cancelled".into()),
+        run(9, "replaced", "completed", "cancelled".into()),
+        run(10, "replaced", "in_progress", Value::Null),
+        run(11, "both", "completed", "cancelled".into()),
+        run(12, "both", "completed", "failure".into()),
+    ]);
+    let (_server, repo) = repo(move |_| Reply::ok(&json!({"total_count": 12, "check_runs": runs}))).await;
+    let failed = repo.failed_runs(&"aaaa".parse().unwrap()).await.unwrap();
+    assert_eq!(failed.iter().map(|run| run.id).collect::<Vec<_>>(), [4, 5, 6, 8, 12]);
+    assert!(failed[0].has_a_log());
+}
+
+#[tokio::test]
+async fn labels_are_read_in_lists_and_of_a_single_pull_request() {
+    let (_server, repo) = repo(|sent| {
+        let state = if sent.query.contains("state=closed") { "closed" } else { "open" };
+        let mut one = super::pull(1, state, "2026-01-01T00:00:00Z");
+        one["labels"] = json!([{"id": 4, "name": "ratchet", "color": "fff"}]);
+        if sent.path.ends_with("/pulls/1") { Reply::ok(&one) } else { Reply::ok(&json!([one])) }
+    })
+    .await;
+    let single = repo.pull(PrNumber::new(1)).await.unwrap().facts;
+    let open = repo.open_pulls().await.unwrap().remove(0);
+    let closed = repo.closed_pulls("2020-01-01T00:00:00Z".parse().unwrap()).await.unwrap().remove(0);
+    for pull in [single, open, closed] {
+        assert_eq!(pull.labels.iter().map(String::as_str).collect::<Vec<_>>(), ["ratchet"]);
+    }
+}

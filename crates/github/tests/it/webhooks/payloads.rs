@@ -138,3 +138,48 @@ fn unknown_events_and_states_are_other() {
     assert_eq!(read("status", &state).unwrap().happening, Happening::Other);
     assert!(read("sub_issues", &json!([1])).is_err());
 }
+
+#[test]
+fn the_names_of_the_labels_are_read_with_every_action() {
+    for action in ["labeled", "unlabeled", "synchronize"] {
+        let mut payload = pull_request(|pull| pull["labels"] = json!([{"id": 1, "name": "ratchet"}, {"name": "a b"}]));
+        payload["action"] = action.into();
+        let Happening::Pull(pull) = read("pull_request", &payload).unwrap().happening else { panic!("{action}") };
+        assert_eq!(pull.labels.iter().map(String::as_str).collect::<Vec<_>>(), ["a b", "ratchet"], "{action}");
+    }
+    assert!(facts(|_| ()).labels.is_empty());
+}
+
+#[test]
+fn whatever_happens_to_what_was_said_at_a_line_is_talk() {
+    for (event, actions) in [
+        ("pull_request_review_comment", ["created", "edited", "deleted"].as_slice()),
+        ("pull_request_review_thread", &["resolved", "unresolved"]),
+    ] {
+        for action in actions {
+            let payload = json!({
+                "action": action, "repository": {"full_name": "a/b"}, "pull_request": {"number": 3},
+                "comment": {"id": 1}, "thread": {"node_id": "x", "comments": []},
+            });
+            let happening = read(event, &payload).unwrap().happening;
+            assert_eq!(happening, Happening::ReviewTalk { pr: PrNumber::new(3) }, "{event} {action}");
+        }
+    }
+}
+
+#[test]
+fn a_comment_that_addresses_nobody_is_one_all_the_same() {
+    for (action, change) in
+        [("created", CommentChange::Created), ("edited", CommentChange::Edited), ("deleted", CommentChange::Deleted)]
+    {
+        let payload = json!({
+            "action": action, "repository": {"full_name": "a/b"}, "issue": {"number": 3, "pull_request": {}},
+            "comment": {"id": 5, "user": {"id": 9, "login": "mona"}, "body": "I see.",
+                "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-02T03:04:06Z"},
+        });
+        let Happening::Comment(found, facts) = read("issue_comment", &payload).unwrap().happening else {
+            panic!("{action}")
+        };
+        assert_eq!((found, facts.pr, facts.body.as_str()), (change, PrNumber::new(3), "I see."));
+    }
+}

@@ -1,0 +1,141 @@
+//! The client against the real simulator: what it asks is understood, and what people do is seen.
+
+mod glance;
+mod talk;
+mod webhooks;
+mod wishes;
+
+use std::time::Duration;
+
+use github::{Auth, Client, Config, Limits, Repo, Secret};
+use merge_train_core::ids::{PrNumber, RepoId};
+use serde_json::{Value, json};
+
+/// A simulator with people, and merge-train as its app.
+pub struct World {
+    running: github_sim::Running,
+    _dir: tempfile::TempDir,
+    http: reqwest::Client,
+    pub octocat: Person,
+    pub client: Client,
+}
+
+/// Somebody who uses the API.
+#[derive(Clone)]
+pub struct Person {
+    http: reqwest::Client,
+    base: String,
+    token: String,
+}
+
+impl Person {
+    /// A call that must succeed; its answer.
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+        let method = method.parse().expect("a method");
+        let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token).json(&body);
+        let response = request.send().await.expect("an answer");
+        let (status, text) = (response.status(), response.text().await.expect("a text"));
+        assert!(status.is_success(), "{path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Value {
+        self.send("POST", path, body).await
+    }
+
+    pub async fn graphql(&self, query: &str, variables: Value) -> Value {
+        let at_graphql = Self { base: self.base.replace("/api/v3", "/api"), ..self.clone() };
+        let answer = at_graphql.post("/graphql", json!({ "query": query, "variables": variables })).await;
+        assert!(answer.get("errors").is_none(), "{answer}");
+        answer["data"].clone()
+    }
+}
+
+impl World {
+    pub async fn new() -> Self {
+        Self::with(None).await
+    }
+
+    /// One whose webhooks wait to be taken.
+    pub async fn with_held_webhooks() -> Self {
+        let world = Self::with(Some("http://127.0.0.1:9/webhook".to_owned())).await;
+        world.control("PATCH", "/settings", json!({ "hold_webhooks": true })).await;
+        world
+    }
+
+    async fn with(webhook_url: Option<String>) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let options = github_sim::Options { seed: Some(7), webhook_url, ..github_sim::Options::new(dir.path()) };
+        let running = github_sim::start(options).await.expect("the simulator starts");
+        let description = running.description();
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let key = std::fs::read_to_string(text(&description["app"]["private_key_path"])).expect("the app's key");
+        let app_id = description["app"]["id"].as_u64().expect("an id");
+        let mut config = Config::new(Auth::App { app_id, private_key_pem: Secret::new(key), installation_id: None });
+        config.api_url = text(&description["api_url"]);
+        config.graphql_url = text(&description["graphql_url"]);
+        config.limits = Limits { backoff: Duration::from_millis(1), ..Limits::default() };
+        let http = reqwest::Client::builder().user_agent("test").no_proxy().build().expect("a client");
+        let token = text(&description["users"][0]["token"]);
+        let octocat = Person { http: http.clone(), base: config.api_url.clone(), token };
+        Self { running, _dir: dir, http, octocat, client: Client::new(&config).expect("a client") }
+    }
+
+    pub async fn control(&self, method: &str, path: &str, body: Value) -> Value {
+        let base = format!("{}/_sim", self.running.urls().web(""));
+        Person { base, ..self.octocat.clone() }.send(method, path, body).await
+    }
+
+    /// Another person, who may write to octocat's repository.
+    pub async fn person(&self, login: &str, repo: &RepoId) -> Person {
+        let token = self.control("POST", "/users", json!({ "login": login })).await["token"].clone();
+        let path = format!("/repos/{repo}/collaborators/{login}");
+        self.octocat.send("PUT", &path, json!({ "permission": "push" })).await;
+        let token = token.as_str().expect("a token").to_owned();
+        Person { http: self.http.clone(), base: self.octocat.base.clone(), token }
+    }
+
+    /// GitHub's times are whole seconds: what happens after this has another.
+    pub async fn a_second_later(&self) {
+        self.control("POST", "/clock", json!({ "advance_seconds": 1 })).await;
+    }
+
+    /// A repository of octocat's with so many pull requests.
+    pub async fn repo(&self, name: &str, pulls: u64) -> Repo {
+        self.octocat.post("/user/repos", json!({ "name": name, "auto_init": true })).await;
+        let path = format!("/repos/octocat/{name}");
+        let main = self.octocat.send("GET", &format!("{path}/git/ref/heads/main"), Value::Null).await;
+        for number in 1..=pulls {
+            let branch = format!("change-{number}");
+            let new = json!({ "ref": format!("refs/heads/{branch}"), "sha": main["object"]["sha"] });
+            self.octocat.post(&format!("{path}/git/refs"), new).await;
+            // "one\ntwo\nthree\n"
+            let file = json!({ "message": "Add it", "content": "b25lCnR3bwp0aHJlZQo=", "branch": branch });
+            self.octocat.send("PUT", &format!("{path}/contents/{branch}.txt"), file).await;
+            let new = json!({ "title": format!("Change {number}"), "head": branch, "base": "main" });
+            self.octocat.post(&format!("{path}/pulls"), new).await;
+        }
+        let id: RepoId = format!("octocat/{name}").parse().expect("a repository");
+        self.client.repo(&id)
+    }
+
+    pub async fn stop(self) {
+        self.running.stop().await;
+    }
+}
+
+/// A comment at the first line of what the first pull request adds; its number.
+pub async fn remark(person: &Person, repo: &Repo, body: &str) -> u64 {
+    let pull = format!("/repos/{}/pulls/1", repo.id());
+    let head = person.send("GET", &pull, Value::Null).await["head"]["sha"].clone();
+    let new = json!({ "body": body, "commit_id": head, "path": "change-1.txt", "line": 1 });
+    person.post(&format!("{pull}/comments"), new).await["id"].as_u64().expect("an id")
+}
+
+/// A review of the first pull request.
+pub async fn review(person: &Person, repo: &Repo, event: &str, body: &str) -> Value {
+    let path = format!("/repos/{}/pulls/1/reviews", repo.id());
+    person.post(&path, json!({ "event": event, "body": body })).await
+}
+
+pub const FIRST: PrNumber = PrNumber::new(1);
