@@ -50,6 +50,16 @@ pub enum Command {
         decision: Decision,
         reason: Option<String>,
     },
+    /// About the fixers that are sent when something breaks.
+    Ratchet(Switch),
+}
+
+/// What is wanted of the ratchet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    On,
+    Off,
+    Status,
 }
 
 /// Whether a forced stop also closes the pull requests.
@@ -88,6 +98,9 @@ impl fmt::Display for Command {
                 write!(f, "{verb} {run}")?;
                 reason.iter().try_for_each(|reason| write!(f, " {reason}"))
             }
+            Self::Ratchet(Switch::On) => f.write_str("ratchet on"),
+            Self::Ratchet(Switch::Off) => f.write_str("ratchet off"),
+            Self::Ratchet(Switch::Status) => f.write_str("ratchet status"),
         }
     }
 }
@@ -131,6 +144,10 @@ pub enum Misuse {
     NotARun { text: Typed },
     /// `reject`, and no reason after the run.
     ReasonMissing,
+    /// `ratchet`, and nothing after it.
+    SwitchMissing,
+    /// Where `on`, `off` or `status` belongs is something else.
+    NotASwitch { text: Typed },
 }
 
 impl fmt::Display for Misuse {
@@ -147,6 +164,8 @@ impl fmt::Display for Misuse {
             Self::RunMissing => f.write_str("the id of a run is missing"),
             Self::NotARun { text } => write!(f, "{text} is not the id of a run"),
             Self::ReasonMissing => f.write_str("a reason is missing: whoever started the run wants to know why"),
+            Self::SwitchMissing => f.write_str("`on`, `off` or `status` is missing"),
+            Self::NotASwitch { text } => write!(f, "{text} is neither `on` nor `off` nor `status`"),
         }
     }
 }

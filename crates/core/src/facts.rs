@@ -136,6 +136,19 @@ pub struct CiFacts {
     /// The runs of the suites and the statuses, by name; of several with one name, the worst.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checks: BTreeMap<String, Check>,
+    /// When the newest of them began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Timestamp>,
+}
+
+impl CiFacts {
+    /// Which run of CI it is: another for each that begins, on the same commit as well. None where nothing was reported.
+    pub fn run_id(&self) -> Option<String> {
+        let suite = self.suites.keys().next_back().map(ToString::to_string);
+        let status = || (!self.checks.is_empty()).then(|| "status".to_owned());
+        let name = suite.or_else(status)?;
+        Some(self.began.map_or_else(|| name.clone(), |began| format!("{name}@{began}")))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,3 +1,27 @@
 //! The ratchet: pull requests that keep moving. What broke is noticed, and a fixer is sent to mend it.
+//!
+//! Everything here is a pure function of what GitHub says of a pull request, of what is remembered of its workspace, and of the
+//! time. `repo/ratchet` asks these functions and records what they say.
 
+mod action;
 pub mod brief;
+mod eligibility;
+mod event;
+mod fix;
+mod markers;
+mod session;
+mod settings;
+mod status;
+pub mod texts;
+mod workspace;
+
+pub use action::{Action, Standing, determine_fixup_action};
+pub use brief::Issue;
+pub use eligibility::{Bar, Eligibility, bar};
+pub use event::Event;
+pub use fix::{DidPush, Fix, FixEnd, FixExit, FixPush, Phase, Settled, run_id as fixer_run_id};
+pub use markers::{Change, Ci, Glimpse, Markers, Seen};
+pub use session::{Session, SessionId, has_vanished, is_working};
+pub use settings::{Approve, Settings};
+pub use status::{Column, OutcomeKind, Reason, Status, UPDATING};
+pub use workspace::{Deed, Facts, Heard, Tried, Workspace, Workspaces};

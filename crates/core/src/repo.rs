@@ -13,6 +13,7 @@ mod event;
 mod membership;
 mod outbox;
 mod prune;
+mod ratchet;
 mod reads;
 mod runs;
 mod snapshot;
@@ -20,14 +21,18 @@ mod stack;
 mod state;
 mod trains;
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Talk;
 use crate::facts::{CommentFacts, Conversation, Delivery, Listing, MergeFacts, Permission, PullFacts};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
 use crate::inbox::{Key, RequestHash};
+use crate::ratchet::{self as workspace, FixEnd, FixPush, Issue, SessionId};
 use crate::train::Policy;
-use crate::train::work::{Outcome, Work};
+use crate::train::work::{Outcome, Probed, Pushed, Work};
 
 pub use apply::apply;
 pub use decide::decide;
@@ -36,8 +41,9 @@ pub use event::{
     Shown, SyncReason, Trace, WantReason,
 };
 pub use outbox::{NoteId, Say, Tried, mark};
+pub use ratchet::{LABEL_OFF, LABEL_ON, candidate};
 pub use reads::{attention, next_wake};
-pub use runs::{RunMove, TRAIN, moves_trains, run_differs, runs_moved};
+pub use runs::{FIXER, RunMove, TRAIN, moves_runs, run_differs, runs_moved};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};
 
@@ -74,6 +80,18 @@ pub enum Input {
     PermissionRead { comment: CommentId, result: Result<Permission, Failure> },
     /// The answer to `Effect::DeleteBranch`.
     BranchDeleted { pr: PrNumber, result: Result<(), Failure> },
+    /// The answer to `Effect::ReadTalk`; those that GitHub does not have are absent.
+    TalkRead { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<(PrNumber, Talk)>, Failure> },
+    /// The answer to `Effect::Diagnose`.
+    Diagnosed { pr: PrNumber, head: Sha, issue: Issue, result: Result<Diagnosis, Failure> },
+    /// The process of a fixer begins; its end is still to come.
+    FixStarted { pr: PrNumber, at: Timestamp },
+    /// The answer to `Effect::Fix`.
+    Fixed { pr: PrNumber, at: Timestamp, result: Result<FixEnd, Failure> },
+    /// The answer to `Effect::Forward`.
+    Forwarded { pr: PrNumber, at: Timestamp, result: Result<Forwarded, Failure> },
+    /// The answer to `Effect::ClearFixer`.
+    FixerCleared { pr: PrNumber },
     /// The time that `next_wake` asked for has come.
     Tick,
     /// Time to forget what is not needed any more.
@@ -104,6 +122,80 @@ pub enum Request {
         #[serde(flatten)]
         behest: Behest,
     },
+    /// To turn the ratchet on or off: for a pull request, or for all that say nothing else.
+    Ratchet {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pr: Option<PrNumber>,
+        on: bool,
+        #[serde(flatten)]
+        behest: Behest,
+    },
+    /// To have a closer look at these: a heartbeat saw something new.
+    LookAt { prs: Vec<PrNumber> },
+    /// To approve or reject what a fixer wants to push; which fixer, its start says.
+    DecideFix {
+        pr: PrNumber,
+        at: Timestamp,
+        #[serde(flatten)]
+        behest: Behest,
+    },
+    /// To end a fixer.
+    StopFix {
+        pr: PrNumber,
+        at: Timestamp,
+        #[serde(flatten)]
+        behest: Behest,
+    },
+    /// Somebody is at work in a workspace, or gives a sign of life.
+    Session {
+        pr: PrNumber,
+        session: SessionId,
+        #[serde(default)]
+        idle: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// A sign of life of a session that is known, and not a new one.
+        #[serde(default)]
+        again: bool,
+    },
+    /// It is over.
+    EndSession {
+        pr: PrNumber,
+        session: SessionId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+    },
+}
+
+/// What is wrong with a pull request, as far as it tells one failure from another.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Diagnosis {
+    pub signature: Option<String>,
+}
+
+/// What became of a fixer's push on its way to GitHub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forwarded {
+    Pushed(Pushed),
+    /// It was only looked for.
+    Probed(Probed),
+}
+
+/// What an effect is done for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Served {
+    Train(PrNumber),
+    Fixer(PrNumber),
+}
+
+impl Served {
+    /// The key of the effect that does its work.
+    pub fn work(self) -> EffectKey {
+        match self {
+            Self::Train(root) => EffectKey::Train(root),
+            Self::Fixer(pr) => EffectKey::Fix(pr),
+        }
+    }
 }
 
 /// Why an effect did not succeed.
@@ -181,6 +273,47 @@ pub enum Effect {
         branch: BranchName,
         head: Sha,
     },
+    /// Read what was said about these.
+    ReadTalk {
+        prs: Vec<PrNumber>,
+    },
+    /// Find out what is wrong with a pull request, and write down what a fixer is told of it.
+    Diagnose {
+        pr: PrNumber,
+        issue: Issue,
+        branch: BranchName,
+        base: BranchName,
+        head: Sha,
+        conflicts: bool,
+        /// What a fixer dealt with before.
+        handled: BTreeMap<String, Timestamp>,
+    },
+    /// Let a fixer mend a pull request, to its end. Begun again after a crash, it goes on with what the first left.
+    Fix {
+        pr: PrNumber,
+        /// When it was sent: its name.
+        at: Timestamp,
+        issue: Issue,
+        branch: BranchName,
+        base: BranchName,
+        head: Sha,
+        conflicts: bool,
+        handled: BTreeMap<String, Timestamp>,
+    },
+    /// Push to GitHub what a fixer pushed; or only look whether that is there.
+    Forward {
+        pr: PrNumber,
+        at: Timestamp,
+        branch: BranchName,
+        push: FixPush,
+        doubted: bool,
+    },
+    /// Remove what a fixer that has ended leaves behind.
+    ClearFixer {
+        pr: PrNumber,
+        at: Timestamp,
+        head: Sha,
+    },
 }
 
 impl Effect {
@@ -198,6 +331,12 @@ impl Effect {
             Self::ReadPolicy { .. } => "read_policy",
             Self::ReadPermission { .. } => "read_permission",
             Self::DeleteBranch { .. } => "delete_branch",
+            Self::ReadTalk { .. } => "read_talk",
+            Self::Diagnose { .. } => "diagnose",
+            Self::Fix { .. } => "fix",
+            Self::Forward { doubted: false, .. } => "forward",
+            Self::Forward { doubted: true, .. } => "probe_forward",
+            Self::ClearFixer { .. } => "clear_fixer",
         }
     }
 
@@ -215,6 +354,11 @@ impl Effect {
             Self::ReadPolicy { .. } => Input::PolicyRead { result: Err(failure) },
             Self::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Err(failure) },
             Self::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Err(failure) },
+            Self::ReadTalk { prs } => Input::TalkRead { prs, requested_at, result: Err(failure) },
+            Self::Diagnose { pr, head, issue, .. } => Input::Diagnosed { pr, head, issue, result: Err(failure) },
+            Self::Fix { pr, at, .. } => Input::Fixed { pr, at, result: Err(failure) },
+            Self::Forward { pr, at, .. } => Input::Forwarded { pr, at, result: Err(failure) },
+            Self::ClearFixer { pr, .. } => Input::FixerCleared { pr },
         }
     }
 
@@ -233,6 +377,11 @@ impl Effect {
             Self::ReadPolicy { .. } => EffectKey::ReadPolicy,
             Self::ReadPermission { comment, .. } => EffectKey::ReadPermission(*comment),
             Self::DeleteBranch { pr, .. } => EffectKey::DeleteBranch(*pr),
+            Self::ReadTalk { .. } => EffectKey::ReadTalk,
+            Self::Diagnose { pr, .. } => EffectKey::Diagnose(*pr),
+            Self::Fix { pr, .. } => EffectKey::Fix(*pr),
+            Self::Forward { pr, .. } => EffectKey::Forward(*pr),
+            Self::ClearFixer { pr, at, .. } => EffectKey::ClearFixer(*pr, *at),
         }
     }
 }
@@ -250,6 +399,11 @@ pub enum EffectKey {
     ReadPolicy,
     ReadPermission(CommentId),
     DeleteBranch(PrNumber),
+    ReadTalk,
+    Diagnose(PrNumber),
+    Fix(PrNumber),
+    Forward(PrNumber),
+    ClearFixer(PrNumber, Timestamp),
 }
 
 /// What is to be recorded, and then done.
@@ -257,12 +411,12 @@ pub enum EffectKey {
 pub struct Plan {
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
-    /// Trains whose effects under way are to end at once.
-    pub cancels: Vec<PrNumber>,
+    /// Whose effects under way are to end at once.
+    pub cancels: Vec<Served>,
 }
 
 /// What the operator wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub resync_interval: SignedDuration,
     /// A state that nobody touched for longer is read anew from GitHub.
@@ -286,6 +440,7 @@ pub struct Settings {
     pub delete_branches: bool,
     /// Whether everything is merged in the background, and not only what GitHub demands it for.
     pub merge_in_background: bool,
+    pub ratchet: workspace::Settings,
 }
 
 impl Default for Settings {
@@ -304,6 +459,7 @@ impl Default for Settings {
             auto_start: false,
             delete_branches: false,
             merge_in_background: false,
+            ratchet: workspace::Settings::default(),
         }
     }
 }

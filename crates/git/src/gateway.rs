@@ -122,6 +122,11 @@ impl Gateway {
     }
 }
 
+/// Removes a folder that a fixer had, whatever it did to it.
+pub fn remove_all(folder: &Path) -> std::io::Result<()> {
+    intact::remove_all(folder)
+}
+
 fn join_error(error: tokio::task::JoinError) -> Error {
     crate::Error::io("working on the fixer's folder")(std::io::Error::other(error)).into()
 }

@@ -112,6 +112,27 @@ impl Objects {
         Ok(known && self.is_ancestor(commit, head).await?)
     }
 
+    /// The files that differ between two commits, so many at most.
+    pub async fn changed_files(&self, from: &Oid, to: &Oid, most: usize) -> Result<Vec<String>, Error> {
+        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from.as_str(), to.as_str()];
+        let output = self.command(args).await?.run().await?;
+        Ok(output.text().split('\0').filter(|name| !name.is_empty()).take(most).map(str::to_owned).collect())
+    }
+
+    /// What differs between two commits, as people read it; cut after so many bytes.
+    pub async fn diff(&self, from: &Oid, to: &Oid, most_bytes: usize) -> Result<String, Error> {
+        let args =
+            ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--stat", "--patch", from.as_str(), to.as_str()];
+        let output = self.command(args).await?.run().await?;
+        let text = output.text();
+        let mut end = most_bytes.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let cut = if end < text.len() { "\n[the rest was left out]\n" } else { "" };
+        Ok(format!("{}{cut}", &text[..end]))
+    }
+
     /// Writes a commit, signed as the committer's setting says.
     pub async fn write_commit(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, Error> {
         let mut command = self.command(["commit-tree"]).await?;

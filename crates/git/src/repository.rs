@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::ids::{BranchName, PrNumber, RepoId};
 use tokio_util::sync::CancellationToken;
 
 pub use exchange::{Heads, Wanted};
 pub(crate) use health::is_unexplained;
 
+use crate::gateway::{self, Gateway};
 use crate::stack::Stack;
 use crate::worktree::{Name, Worktrees};
-use crate::{Committer, Error, Git, Objects, Remote};
+use crate::{Committer, Error, Git, Objects, Oid, Remote};
 
 /// How much of the remote's history a clone holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +113,30 @@ impl Repository {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let token = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         Stack::open(self.clone(), Name::Plan(token), cancel).await
+    }
+
+    /// A checkout for a fixer in `folder`, and the gateway that it pushes to, with what this clone has.
+    pub async fn make_gateway(
+        &self,
+        folder: &Path,
+        branch: (&BranchName, &Oid),
+        base: Option<(&BranchName, &Oid)>,
+        cancel: &CancellationToken,
+    ) -> Result<Gateway, gateway::Error> {
+        let clone = self.clone_dir();
+        let promisor = match self.extent {
+            Extent::Partial => Some(&self.remote),
+            Extent::Full => None,
+        };
+        let from = gateway::Source { clone: &clone, promisor };
+        let (branch, head) = branch;
+        let order = gateway::Order { folder, branch, head, base, identity: &self.committer, from };
+        Gateway::create(&self.git, order, cancel).await
+    }
+
+    /// The gateway that was made in `folder`, perhaps by a process that is no more.
+    pub fn open_gateway(&self, folder: &Path, branch: &BranchName) -> Result<Gateway, gateway::Error> {
+        Gateway::open(&self.git, folder, branch)
     }
 
     /// The object store, for one piece of work.

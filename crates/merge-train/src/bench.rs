@@ -15,7 +15,7 @@ use store::{Owner, Postgres, Retention, Sqlite, Store, postgres, sqlite};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::driver::{Agents, Driver, Link, Options, Outside, RunOptions, Task};
+use crate::driver::{Agents, Driver, Link, Options, Outside, Reports, RunOptions, Task};
 use crate::orders::{Orders, Origin, Wanted};
 use crate::telemetry;
 
@@ -164,7 +164,14 @@ struct Nowhere;
 
 #[async_trait]
 impl Outside for Nowhere {
-    async fn perform(&self, _: &RepoId, effect: Effect, requested_at: Timestamp, _: CancellationToken) -> Input {
+    async fn perform(
+        &self,
+        _: &RepoId,
+        effect: Effect,
+        requested_at: Timestamp,
+        _: CancellationToken,
+        _: &Reports,
+    ) -> Input {
         let reason = "there is no GitHub here".to_owned();
         effect.failed(requested_at, Failure { reason, kind: FailureKind::Permanent, retry_at: None })
     }

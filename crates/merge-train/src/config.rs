@@ -12,10 +12,6 @@ mod kind;
 mod near;
 mod problem;
 mod requirements;
-#[allow(
-    dead_code,
-    reason = "what is written is checked from the first day; the parts that act on some of it come later"
-)]
 mod sections;
 mod settings;
 mod substitute;
@@ -25,7 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -40,10 +36,6 @@ pub use sections::*;
 pub const DEFAULT_FILE: &str = "merge-train.toml";
 
 /// Everything that can be configured, checked.
-#[allow(
-    dead_code,
-    reason = "what is written is checked from the first day; the parts that act on some of it come later"
-)]
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -94,6 +86,15 @@ impl Config {
         let (values, places) = draft.finish();
         let config: Self = serde_json::from_value(values).expect("a setting's kind fits the field that it fills");
         Ok(Self { warnings: environment.warnings(), places, ..config })
+    }
+
+    /// The files and folders that nobody but the daemon has any business with.
+    pub fn private_paths(&self, file: Option<&Path>) -> Vec<PathBuf> {
+        let keys = [&self.github.private_key_path, &self.git.gpg_home, &self.git.ssh_key_path];
+        let folders = [&self.state.state_dir, &self.git.clone_base_dir, &self.runs.work_dir];
+        let keys = keys.into_iter().flatten().cloned();
+        let file = file.unwrap_or(Path::new(DEFAULT_FILE)).to_owned();
+        keys.chain(folders.into_iter().cloned()).chain([file]).collect()
     }
 
     fn place(&self, section: &'static str, key: &'static str) -> Place {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{Settings, TRAIN};
+use merge_train_core::repo::{FIXER, Settings, TRAIN};
 use merge_train_core::run::Run;
 use store::{Owner, Store};
 use tokio::time::MissedTickBehavior;
@@ -27,7 +27,7 @@ use crate::orders::Workflows;
 use workers::Workers;
 
 pub use link::Link;
-pub use outside::{Github, Messages, Outside};
+pub use outside::{Github, Messages, Outside, Reports};
 pub use runs::{Agents, Order, Refused, RunOptions, Task, replay as replay_run};
 pub use session::{recorded, replay};
 pub use workers::Urgency;
@@ -142,7 +142,7 @@ impl Driver {
         match self.store.stale_runs(before, LOOK_OVER_LIMIT).await {
             Ok(runs) => {
                 // Of others their workers tell, once they have them.
-                runs.iter().filter(|run| run.kind == TRAIN).for_each(ledger::orphan);
+                runs.iter().filter(|run| [TRAIN, FIXER].contains(&run.kind.as_str())).for_each(ledger::orphan);
                 runs.iter().filter_map(stream_of).for_each(|stream| self.wake_stream(&stream));
             }
             Err(error) => tracing::warn!(%error, "orphaned runs could not be looked for"),
@@ -162,10 +162,10 @@ impl Driver {
     }
 }
 
-/// Who works on a run: for a train, whoever works on its repository.
+/// Who works on a run: for a train or a fixer, whoever works on its repository.
 fn stream_of(run: &Run) -> Option<StreamId> {
     match run.kind.as_str() {
-        TRAIN => run.repo_id.parse().ok().map(StreamId::Repo),
+        TRAIN | FIXER => run.repo_id.parse().ok().map(StreamId::Repo),
         _ => Some(StreamId::Run(run.id.clone())),
     }
 }

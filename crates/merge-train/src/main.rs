@@ -12,6 +12,8 @@ mod discovery;
 mod doctor;
 mod driver;
 mod failpoint;
+mod fixers;
+mod heartbeat;
 mod orders;
 mod plan;
 mod remote;

@@ -1,6 +1,7 @@
 //! The one door to runs: whoever wants one, or something of one, says so here, be it over HTTP, in Slack, in a comment, or
 //! because it is time.
 
+mod fixers;
 mod trains;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, Record, RequestHash, Source, Status};
-use merge_train_core::repo::TRAIN;
+use merge_train_core::repo::{self, FIXER, TRAIN};
 use merge_train_core::run::{Created, Kind, Request, Run, RunState, RunStatus, Trigger, Workflow, is_named};
 use serde_json::{Map, Value};
 use store::{Admission, Arrival, Priority, Route, Since, Store};
@@ -151,19 +152,32 @@ impl Orders {
     ) -> Result<Placed, Failed> {
         match self.store.run(Some(tenant), run).await? {
             None => Err(Failed::NoSuchRun),
-            Some(run) if run.kind == TRAIN => self.ask_train(&run, &request, origin).await,
+            Some(run) if run.kind == TRAIN => {
+                let meant = trains::meant(&run, &request).map_err(Failed::Refused)?;
+                self.ask_repo(&run, meant, || trains::check(&run, &request), origin).await
+            }
+            Some(run) if run.kind == FIXER => {
+                let meant = fixers::meant(&run, &request).map_err(Failed::Refused)?;
+                self.ask_repo(&run, meant, || fixers::check(&run, &request), origin).await
+            }
             Some(_) => self.place(tenant, run.clone(), Order::Ask(request), origin).await,
         }
     }
 
-    async fn ask_train(&self, run: &Run, request: &Request, origin: Origin) -> Result<Placed, Failed> {
-        let (repo, meant, priority) = trains::meant(run, request).map_err(Failed::Refused)?;
+    /// Asks the repository that the train or the fixer is of.
+    async fn ask_repo(
+        &self,
+        run: &Run,
+        (repo, meant, priority): (RepoId, repo::Request, Priority),
+        check: impl FnOnce() -> Result<(), Refused>,
+        origin: Origin,
+    ) -> Result<Placed, Failed> {
         let now = clock::now();
         let is_remembered = |record: &Record| record.status == Status::Processing || record.expires_at > now;
         let before = self.store.record(&run.tenant_id, &origin.key).await?;
         // A repetition gets what the first got, although what it was about may be over by now.
         if !before.as_ref().is_some_and(is_remembered) {
-            trains::check(run, request).map_err(Failed::Refused)?;
+            check().map_err(Failed::Refused)?;
         }
         let body = serde_json::to_vec(&meant).expect("a request is JSON");
         let letter = Letter { stream: StreamId::Repo(repo), priority, label: TRAIN_ORDER, body };

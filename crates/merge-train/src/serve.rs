@@ -19,11 +19,13 @@ use crate::commands::Commands;
 use crate::config::{Config, Environment, ForServe};
 use crate::discovery::Discovery;
 use crate::driver::{self, Driver, Link};
+use crate::fixers::Fixers;
+use crate::heartbeat::{Checked, Heartbeat};
 use crate::orders::Orders;
 use crate::schedules::Schedules;
 use crate::server::{self, App, Budget, Health, Slack};
 use crate::upkeep::Upkeep;
-use crate::{account, storage, telemetry};
+use crate::{account, agent, storage, telemetry};
 
 const MIB: usize = 1 << 20;
 
@@ -37,6 +39,8 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let config = Config::load(args.config.as_deref(), &Environment::of_process())?;
     telemetry::init(&config.log)?;
+    // Before a secret is used: commands of steps run as the same user.
+    agent::privacy::close_to_others();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -59,7 +63,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         workflows: options.workflows.clone(),
         web_url: config.github.git_url.clone(),
     };
+    let fixers = Fixers::new(&config, args.config.as_deref()).map(Arc::new);
     let outside = driver::Github::new(github.clone(), clones.clone(), messages, Some(orders.clone()));
+    let outside = outside.with_fixers(fixers);
     let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
     let schedules = Schedules::new(orders.clone(), &config.schedules, Clock::default());
     let health = Arc::new(Health::new(stopping.clone()));
@@ -100,6 +106,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         .run(stopping.clone()),
     );
     let counting = tokio::spawn(telemetry::metrics::run_upkeep(metrics));
+    let checked = Arc::new(Checked::default());
+    let heartbeat = Heartbeat {
+        store: store.clone(),
+        driver: driver.clone(),
+        github: github.clone(),
+        every: Duration::from_secs(config.ratchet.heartbeat_secs),
+        checked: checked.clone(),
+    };
+    let heartbeat = tokio::spawn(heartbeat.run(stopping.clone()));
     let discovery = Discovery { store: store.clone(), driver: driver.clone(), github };
     let discovery = tokio::spawn(discovery.run(stopping.clone()));
     let drive = tokio::spawn({
@@ -124,7 +139,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         if let Some(slack) = &slack {
             slack.finish().await;
         }
-        (watch.await, drive.await, upkeep.await, discovery.await, schedules.await)
+        (watch.await, drive.await, upkeep.await, discovery.await, schedules.await, heartbeat.await)
     })
     .await;
     counting.abort();
@@ -165,6 +180,7 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
             auto_start: behavior.auto_start,
             delete_branches: behavior.delete_branches,
             merge_in_background: config.merge.background,
+            ratchet: config.ratchet.settings(),
         },
         idle: behavior.idle_worker_mins.duration(),
         compact_after_events: keeping.compact_after_events,

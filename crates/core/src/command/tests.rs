@@ -225,7 +225,7 @@ fn help_lists_every_command_and_is_itself_none() {
     insta::assert_snapshot!(help());
     assert_eq!(parse_all(&help()), []);
     let lines: Vec<String> = help().lines().filter_map(|line| line.split('`').nth(1)).map(str::to_owned).collect();
-    assert_eq!(lines.len(), 12);
+    assert_eq!(lines.len(), 15);
     for line in lines {
         assert!(matches!(parse_all(&line)[..], [Said::Command(_)]), "{line:?}");
     }

@@ -19,6 +19,7 @@ pub enum Verb {
     Run,
     Approve,
     Reject,
+    Ratchet,
     Help,
 }
 
@@ -31,7 +32,7 @@ struct Usage {
 
 impl Verb {
     /// In the order in which help lists them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Predecessor,
         Self::Start,
         Self::Stop,
@@ -41,6 +42,7 @@ impl Verb {
         Self::Run,
         Self::Approve,
         Self::Reject,
+        Self::Ratchet,
         Self::Help,
     ];
 
@@ -55,6 +57,7 @@ impl Verb {
             Self::Run => "run",
             Self::Approve => "approve",
             Self::Reject => "reject",
+            Self::Ratchet => "ratchet",
             Self::Help => "help",
         }
     }
@@ -121,6 +124,14 @@ impl Verb {
             Self::Reject => {
                 &[Usage { words: "reject RUN REASON", meaning: "say no where a run waits for approval (for the same)" }]
             }
+            Self::Ratchet => &[
+                Usage {
+                    words: "ratchet on",
+                    meaning: "send a fixer whenever CI fails or reviewers want something changed here (for its author, maintainers and admins)",
+                },
+                Usage { words: "ratchet off", meaning: "leave this pull request alone (for the same)" },
+                Usage { words: "ratchet status", meaning: "what the ratchet does here, and what it waits for" },
+            ],
             Self::Help => &[Usage { words: "help", meaning: "this list" }],
         }
     }

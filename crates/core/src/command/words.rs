@@ -1,6 +1,6 @@
 //! What the words after the mention mean.
 
-use super::{ClosePrs, Command, Misuse, Said, Typed, Verb};
+use super::{ClosePrs, Command, Misuse, Said, Switch, Typed, Verb};
 use crate::ids::{PrNumber, RunId};
 use crate::run::Decision;
 
@@ -27,6 +27,7 @@ pub(super) fn understand(line: &str) -> Said {
         Verb::Run => run(&words[1..]),
         Verb::Approve => decide(Decision::Approved, &words[1..]),
         Verb::Reject => decide(Decision::Rejected, &words[1..]),
+        Verb::Ratchet => ratchet(arguments),
     };
     understood.map_or_else(|why| Said::Misused { verb, why }, Said::Command)
 }
@@ -76,6 +77,17 @@ fn decide(decision: Decision, arguments: &[&str]) -> Result<Command, Misuse> {
         return Err(Misuse::ReasonMissing);
     }
     Ok(Command::Decide { run, decision, reason })
+}
+
+fn ratchet(arguments: &[&str]) -> Result<Command, Misuse> {
+    let Some((word, surplus)) = arguments.split_first() else { return Err(Misuse::SwitchMissing) };
+    let switch = match word.to_ascii_lowercase().as_str() {
+        "on" => Switch::On,
+        "off" => Switch::Off,
+        "status" => Switch::Status,
+        _ => return Err(Misuse::NotASwitch { text: Typed::of(&[word]) }),
+    };
+    alone(Command::Ratchet(switch), surplus)
 }
 
 fn stop(arguments: &[&str]) -> Result<Command, Misuse> {

@@ -70,6 +70,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::DeliveryProcessed { received_at, outcome: DeliveryOutcome::Applied { dedupe_key }, .. } => {
             state.seen_dedupe_keys.insert(dedupe_key.clone(), *received_at);
         }
+        Event::Ratchet(event) => super::ratchet::apply(state, event, ts),
         Event::TrainStarted { root_pr, current_pr, .. } => {
             let head = state.prs.get(current_pr).map(|pr| pr.head_sha.clone());
             if let Some(detail) = state.details.get_mut(root_pr) {
@@ -100,6 +101,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
                 state.unindex_one(*pr);
                 state.prs.remove(pr);
                 state.ended.remove(pr);
+                state.workspaces.remove(pr);
             }
             state.seen_dedupe_keys.retain(|key, seen| {
                 let is_brief = key.starts_with(Window::BRIEF_PREFIX);
@@ -228,7 +230,7 @@ fn done(state: &mut RepoState, event: &Event, ts: Timestamp) {
     }
 }
 
-fn pushed(pr: &mut CachedPr, head: &Sha, ts: Timestamp) {
+pub(super) fn pushed(pr: &mut CachedPr, head: &Sha, ts: Timestamp) {
     // Its webhook may have told of the new head before the answer did; the one before is replaced all the same.
     let before = pr.pushed.replace(head.clone()).into_iter().chain([pr.head_sha.clone()]);
     for old in before.filter(|old| old != head) {
@@ -335,6 +337,7 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
     };
     if state.prs.get(&number).is_some_and(|known| known.head_sha != *head_sha) {
         at_it(state, number, Detail::forget_rechecks);
+        super::ratchet::head_moved(state, number, head_sha, ts);
     }
     state.prs.entry(number).or_insert_with(|| CachedPr {
         head_ref: None,
@@ -378,7 +381,7 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
     });
 }
 
-fn change(state: &mut RepoState, number: PrNumber, how: impl FnOnce(&mut CachedPr)) {
+pub(super) fn change(state: &mut RepoState, number: PrNumber, how: impl FnOnce(&mut CachedPr)) {
     state.unindex_one(number);
     if let Some(pr) = state.prs.get_mut(&number) {
         how(pr);
@@ -391,6 +394,7 @@ fn read_failed(state: &mut RepoState, read: ReadKind, retry_at: Timestamp) {
         ReadKind::Repository => state.sync.wanted.as_mut().map(|(_, backoff)| backoff),
         ReadKind::Pull(pr) => state.wanted.get_mut(&pr).map(|wanted| &mut wanted.backoff),
         ReadKind::MergeStates => Some(&mut state.merge_reads),
+        ReadKind::Talk => Some(&mut state.talk_reads),
         ReadKind::Policy => state.rules.wanted.as_mut(),
         ReadKind::Branch(pr) => state.outlived.get_mut(&pr).map(|outlived| &mut outlived.backoff),
         ReadKind::Permission(comment) => {

@@ -5,10 +5,11 @@ use super::event::{Behest, CommandOutcome, Event, ReadKind};
 use super::outbox::Say;
 use super::state::{CachedPr, Given, RepoState};
 use super::trains::{self, Stopping};
-use super::{Effect, Failure, FailureKind, Input, reads};
-use crate::command::{self, ClosePrs, Command};
+use super::{Effect, Failure, FailureKind, Input, ratchet, reads};
+use crate::command::{self, ClosePrs, Command, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
+use crate::ratchet::texts;
 use crate::train::TrainState;
 use crate::train::detail::is_live;
 use crate::train::texts::answer::{self, Allowed};
@@ -75,10 +76,12 @@ fn judge(draft: &mut Draft<'_>, given: &Given) {
 fn allowed(command: &Command) -> Option<Allowed> {
     match command {
         Command::Start | Command::Predecessor(_) => Some(Allowed::Author),
-        Command::Stop | Command::Retry | Command::Run { .. } => Some(Allowed::AuthorOrMaintainer),
+        Command::Stop | Command::Retry | Command::Run { .. } | Command::Ratchet(Switch::On | Switch::Off) => {
+            Some(Allowed::AuthorOrMaintainer)
+        }
         Command::Decide { .. } => Some(Allowed::Maintainer),
         Command::StopForce { .. } => Some(Allowed::Admin),
-        Command::Plan | Command::Status | Command::Help => None,
+        Command::Plan | Command::Status | Command::Help | Command::Ratchet(Switch::Status) => None,
     }
 }
 
@@ -154,6 +157,16 @@ fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Ri
             let (command, login, delivery) = (given.command.clone(), given.login.clone(), given.delivery.clone());
             draft.say(pr, Say::Order { comment: given.comment.id, command, login, delivery });
             Ok(())
+        }
+        Command::Ratchet(Switch::Status) => {
+            let is_on = draft.state.ratchet_is_on(pr, draft.settings);
+            let told = texts::status(draft.state.workspaces().get(&pr), is_on);
+            draft.comment(pr, told);
+            Ok(())
+        }
+        Command::Ratchet(switch) => {
+            let is_on = *switch == Switch::On;
+            ratchet::toggle(draft, Some(pr), is_on, &given.behest()).map(|()| acknowledge(draft, given))
         }
         // Declarations are judged where comments are read.
         Command::Predecessor(_) => Ok(()),

@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
 use super::trains::{self, Stopping};
-use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, prune, reads};
+use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, prune, ratchet, reads};
 use crate::inbox::Key;
 use crate::train::texts::answer;
 
@@ -14,16 +14,24 @@ use crate::train::texts::answer;
 pub fn decide(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
     let mut plan = told(state, input, settings, now);
     reads::conclude(state, &mut plan, now);
-    if !concerns_trains(state, input, settings, &plan) {
+    let is_about_workspaces = ratchet::concern(state, input, settings, &plan);
+    if !is_about_workspaces && !concerns_trains(state, input, settings, &plan) {
         return plan;
     }
     let mut draft = Draft::after(state, plan, settings, now);
     trains::react(&mut draft, state, input);
+    if is_about_workspaces {
+        ratchet::react(&mut draft, input);
+    }
     if let Input::Asked { key, request } = input {
         requested(&mut draft, key, request);
     }
     commands::handle(&mut draft, input);
     trains::run(&mut draft, state);
+    if is_about_workspaces || !draft.state.workspaces.is_empty() {
+        // After the trains: a branch that one of them has taken is not a fixer's.
+        ratchet::run(&mut draft, input);
+    }
     draft.finish()
 }
 
@@ -72,6 +80,10 @@ fn requested(draft: &mut Draft<'_>, key: &Key, request: &Request) {
             false => Err(answer::nothing_to_stop(*pr)),
         },
         Request::RetryTrain { pr, behest } => commands::retry(draft, *pr, behest),
+        about_workspaces => match ratchet::requested(draft, about_workspaces) {
+            Some(done) => done,
+            None => return,
+        },
     };
     let outcome = if done.is_ok() { RequestOutcome::Started } else { RequestOutcome::Nothing };
     let (key, request) = (key.clone(), request.clone());
@@ -121,6 +133,12 @@ fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -
         | Input::StatusRead { .. }
         | Input::PolicyRead { .. }
         | Input::PermissionRead { .. }
+        | Input::TalkRead { .. }
+        | Input::Diagnosed { .. }
+        | Input::FixStarted { .. }
+        | Input::Fixed { .. }
+        | Input::Forwarded { .. }
+        | Input::FixerCleared { .. }
         | Input::BranchDeleted { .. } => Plan::default(),
         Input::Tick => tick(state, settings, now),
         Input::Housekeeping => {

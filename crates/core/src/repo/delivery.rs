@@ -210,6 +210,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         plan.effects.push(super::Effect::ReadMergeStates { prs: vec![pull.number] });
     }
     plan.events.extend(in_native_stack(state, pull));
+    plan.events.extend(super::ratchet::labelled(state, pull).map(Event::from));
     comments::awaited(state, pull.number, now, plan);
 }
 

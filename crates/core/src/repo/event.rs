@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
+use crate::ratchet;
 use crate::train::status::Why;
 use crate::train::{CascadePhase, Policy, TrainError, TrainRecord};
 
@@ -29,7 +30,11 @@ pub struct Recorded {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    expecting = "the type of the event is not known, or something of it is missing"
+)]
 pub enum Event {
     // ── Trains ──
     TrainStarted {
@@ -492,4 +497,14 @@ pub enum Event {
         /// Those of equal payloads are news again after seconds.
         brief_keys_before: Timestamp,
     },
+
+    /// What happens to workspaces. Each has a `type` of its own, as all above.
+    #[serde(untagged)]
+    Ratchet(ratchet::Event),
+}
+
+impl From<ratchet::Event> for Event {
+    fn from(event: ratchet::Event) -> Self {
+        Self::Ratchet(event)
+    }
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::delivery::{Heard, observe_pull};
 use super::event::{Event, ReadKind, SyncReason, WantReason};
 use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, trains};
+use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, ratchet, trains};
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 
@@ -34,7 +34,8 @@ pub fn next_wake(state: &RepoState, settings: &Settings, after: Timestamp) -> Op
     let notes = outbox::retries(state).filter_map(|backoff| backoff.retry_at);
     let commands = state.commands.iter().filter_map(|given| given.backoff.retry_at);
     let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(resync);
-    owed.chain(trains::wakes(state, settings)).filter(|at| *at > after).min()
+    let workspaces = ratchet::wakes(state, settings);
+    owed.chain(trains::wakes(state, settings)).chain(workspaces).filter(|at| *at > after).min()
 }
 
 /// When everything is looked at again, although nothing says that something was missed.
@@ -53,7 +54,8 @@ pub fn attention(state: &RepoState, settings: &Settings) -> Option<Timestamp> {
     let commands = state.commands.iter().map(|given| &given.backoff);
     let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands);
     let owed = owed.map(|backoff| backoff.retry_at.unwrap_or(now));
-    owed.chain(resync).chain(trains::need_a_worker(state).then_some(now)).min()
+    let is_needed = trains::need_a_worker(state) || ratchet::need_a_worker(state);
+    owed.chain(resync).chain(ratchet::wakes(state, settings)).chain(is_needed.then_some(now)).min()
 }
 
 /// Everything that is owed and due.

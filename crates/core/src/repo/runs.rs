@@ -1,4 +1,6 @@
-//! Trains as runs: a train is one from its start to its end, and changes its state in no other moment than the train does.
+//! Trains and fixers as runs: each is one from its start to its end, and changes its state in no other moment than it does.
+
+mod fixers;
 
 use std::collections::BTreeMap;
 
@@ -16,8 +18,9 @@ use crate::run::{
 use crate::train::detail::{Detail, RunMark};
 use crate::train::{TrainRecord, TrainState};
 
-/// What the runs of trains are called.
+/// What the runs of trains are called, and those of fixers.
 pub const TRAIN: &str = "train";
+pub const FIXER: &str = "fixer";
 /// Who does their steps, for lists.
 const AGENT: &str = "merge-train";
 
@@ -30,8 +33,11 @@ pub struct RunMove {
     pub path: Vec<RunStatus>,
 }
 
-/// Whether an event can begin, change or end a train.
-pub fn moves_trains(event: &Event) -> bool {
+/// Whether an event can begin, change or end a train or a fixer.
+pub fn moves_runs(event: &Event) -> bool {
+    if let Event::Ratchet(event) = event {
+        return fixers::moves(event);
+    }
     matches!(
         event,
         Event::TrainStarted { .. }
@@ -59,7 +65,10 @@ pub fn runs_moved(
 ) -> Vec<RunMove> {
     let open = after.open_runs(repo, now);
     let ended = before.iter().filter(|(id, _)| !open.contains_key(*id)).map(|(_, run)| {
-        let ended = ended(run, event, after, now);
+        let ended = match run.kind.as_str() {
+            FIXER => fixers::ended(run, event, now),
+            _ => ended(run, event, after, now),
+        };
         let (steps, path) = (after.steps_of(&ended), path(Some(run.status), ended.status));
         RunMove { run: ended, steps, path }
     });
@@ -88,10 +97,13 @@ fn path(from: Option<RunStatus>, to: RunStatus) -> Vec<RunStatus> {
 }
 
 impl RepoState {
-    /// The trains that are under way or wait for a person, as runs.
+    /// The trains and fixers that are under way or wait for a person, as runs.
     pub fn open_runs(&self, repo: &RepoId, now: Timestamp) -> BTreeMap<RunId, Run> {
         let open = self.active_trains.values().filter(|train| !train.state.as_run().is_terminal());
-        open.map(|train| self.run_of(train, repo, now)).map(|run| (run.id.clone(), run)).collect()
+        let trains = open.map(|train| self.run_of(train, repo, now));
+        let fixers = self.workspaces.iter().filter_map(|(pr, workspace)| Some((*pr, workspace.fix.as_ref()?)));
+        let fixers = fixers.map(|(pr, fix)| fixers::run_of(pr, fix, repo, now));
+        trains.chain(fixers).map(|run| (run.id.clone(), run)).collect()
     }
 
     /// The id of the run that a train is; of one that has ended, none.
@@ -145,6 +157,9 @@ impl RepoState {
 
     /// Each pull request that the train has dealt with is a step of it.
     fn steps_of(&self, run: &Run) -> Vec<Step> {
+        if run.kind == FIXER {
+            return fixers::steps_of(run);
+        }
         let landed = run.result.as_ref().and_then(|result| result.get("landed")?.as_array());
         let landed: Vec<PrNumber> = landed.into_iter().flatten().filter_map(Value::as_u64).map(PrNumber::new).collect();
         let current = run.current_step.as_deref().and_then(|step| step.strip_prefix(STEP_PREFIX)?.parse().ok());

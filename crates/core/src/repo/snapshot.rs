@@ -10,6 +10,7 @@ use super::outbox::Outbox;
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
+use crate::ratchet::Workspaces;
 use crate::train::detail::Details;
 use crate::train::{Ended, Trains};
 
@@ -67,6 +68,14 @@ pub struct Snapshot {
     merge_reads: Backoff,
     #[serde(default, skip_serializing_if = "is_default")]
     outbox: Outbox,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub workspaces: Workspaces,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ratchet_default: Option<bool>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    fixers_sent: Vec<Timestamp>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    talk_reads: Backoff,
     #[serde(default)]
     pub miss_count: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,6 +221,10 @@ impl Snapshot {
             wanted_prs: state.wanted.iter().map(|(number, wanted)| (*number, want(wanted))).collect(),
             merge_reads: state.merge_reads,
             outbox: state.outbox.clone(),
+            workspaces: state.workspaces.clone(),
+            ratchet_default: state.ratchet_default,
+            fixers_sent: state.fixers_sent.clone(),
+            talk_reads: state.talk_reads,
             miss_count: state.miss_count,
             touched_at: state.touched_at,
         }
@@ -243,6 +256,10 @@ impl Snapshot {
             wanted: self.wanted_prs.into_iter().map(|(number, wanted)| (number, want(wanted))).collect(),
             merge_reads: self.merge_reads,
             outbox: self.outbox,
+            workspaces: self.workspaces,
+            ratchet_default: self.ratchet_default,
+            fixers_sent: self.fixers_sent,
+            talk_reads: self.talk_reads,
             miss_count: self.miss_count,
             touched_at: self.touched_at,
             ..RepoState::default()

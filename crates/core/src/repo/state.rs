@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::Effect;
 use super::event::{Behest, CommentRef, SyncReason, Trace};
 use super::outbox::Outbox;
+use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
+use crate::ratchet::Workspaces;
 use crate::train::detail::{Details, is_live};
 use crate::train::{Ended, Policy, TrainRecord, Trains};
 
@@ -38,6 +39,13 @@ pub struct RepoState {
     pub(super) wanted: BTreeMap<PrNumber, Wanted>,
     pub(super) merge_reads: Backoff,
     pub(super) outbox: Outbox,
+    /// The pull requests under ratchet.
+    pub(super) workspaces: Workspaces,
+    /// Whether the ratchet is on for those that say nothing else; none: as the configuration has it.
+    pub(super) ratchet_default: Option<bool>,
+    /// When fixers were sent, of late.
+    pub(super) fixers_sent: Vec<Timestamp>,
+    pub(super) talk_reads: Backoff,
     /// Cache misses since the last full look.
     pub(super) miss_count: u32,
     /// When the last event was applied.
@@ -247,6 +255,10 @@ impl RepoState {
         self.descendants.get(&of).into_iter().flatten().copied()
     }
 
+    pub fn workspaces(&self) -> &Workspaces {
+        &self.workspaces
+    }
+
     pub fn active_trains(&self) -> &Trains {
         &self.active_trains
     }
@@ -286,11 +298,12 @@ impl RepoState {
         None
     }
 
-    /// The train that an effect is done for, whose stop ends it.
-    pub fn train_served_by(&self, effect: &Effect) -> Option<PrNumber> {
+    /// What an effect is done for, whose end ends it.
+    pub fn served_by(&self, effect: &Effect) -> Option<Served> {
         match effect {
-            Effect::FetchPull { pr } => self.train_of(*pr),
-            Effect::Train { root, .. } => Some(*root),
+            Effect::FetchPull { pr } => self.train_of(*pr).map(Served::Train),
+            Effect::Train { root, .. } => Some(Served::Train(*root)),
+            Effect::Fix { pr, .. } => Some(Served::Fixer(*pr)),
             Effect::Survey
             | Effect::ReadConversations { .. }
             | Effect::ReadStatus { .. }
@@ -299,13 +312,18 @@ impl RepoState {
             | Effect::WriteStatus { .. }
             | Effect::ReadPolicy { .. }
             | Effect::ReadPermission { .. }
+            | Effect::ReadTalk { .. }
+            | Effect::Diagnose { .. }
+            | Effect::Forward { .. }
+            | Effect::ClearFixer { .. }
             | Effect::DeleteBranch { .. } => None,
         }
     }
 
     /// How much there is to write down: what a snapshot costs.
     pub fn weight(&self) -> usize {
-        self.prs.len() + self.active_trains.len() + self.seen_dedupe_keys.len() + self.wanted.len()
+        let pulls = self.prs.len() + self.workspaces.len() + self.wanted.len();
+        pulls + self.active_trains.len() + self.seen_dedupe_keys.len()
     }
 
     pub fn lifecycle(&self) -> Lifecycle {

@@ -170,6 +170,7 @@ impl Standpoint<'_> {
         }
         match self.intended() {
             Some(next) => next,
+            None if self.fixer_at(self.root).is_some() => Next::Rest,
             None => self.join_late(self.root),
         }
     }

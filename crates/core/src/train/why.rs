@@ -67,6 +67,22 @@ pub fn checks_failed(pr: PrNumber, failed: &[&str], head: &Sha) -> Reason {
     )
 }
 
+/// A fixer owns the branch.
+pub fn fixer_at_work(pr: PrNumber, waits_for_approval: bool) -> Reason {
+    match waits_for_approval {
+        true => reason(
+            format!("What a fixer wants to push to PR #{pr} waits for approval."),
+            "A maintainer, by approving or rejecting it.".to_owned(),
+            "The train goes on as soon as that is decided; nobody needs to start it again.".to_owned(),
+        ),
+        false => reason(
+            format!("A fixer is at work on PR #{pr}."),
+            "The fixer: nobody needs to do anything.".to_owned(),
+            "The train goes on as soon as it is done; nobody needs to start it again.".to_owned(),
+        ),
+    }
+}
+
 /// Checks have not come to an end.
 pub fn checks_running(pr: PrNumber, running: &[&str], head: &Sha) -> Reason {
     let what =

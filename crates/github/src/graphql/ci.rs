@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use jiff::Timestamp;
 use merge_train_core::facts::{Check, CiFacts, Progress, Verdict};
 use merge_train_core::ids::{CheckSuiteId, Sha};
 use serde::Deserialize;
@@ -10,8 +11,8 @@ use serde::Deserialize;
 /// Of the newest commit. Suites are found through their runs: GitHub makes a suite for each installed app, and one without
 /// runs never completes.
 pub(super) const FIELDS: &str = "commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes { \
-    ... on CheckRun { name status conclusion isRequired(pullRequestNumber: $number) checkSuite { databaseId url status } } \
-    ... on StatusContext { context state isRequired(pullRequestNumber: $number) } } } } } } }";
+    ... on CheckRun { name status conclusion startedAt isRequired(pullRequestNumber: $number) checkSuite { databaseId url status } } \
+    ... on StatusContext { context state createdAt isRequired(pullRequestNumber: $number) } } } } } } }";
 
 #[derive(Default, Deserialize)]
 pub(super) struct Commits {
@@ -45,9 +46,16 @@ struct Contexts {
 #[serde(untagged)]
 enum Context {
     #[serde(rename_all = "camelCase")]
-    Run { name: String, status: String, conclusion: Option<String>, is_required: bool, check_suite: Option<Suite> },
+    Run {
+        name: String,
+        status: String,
+        conclusion: Option<String>,
+        started_at: Option<Timestamp>,
+        is_required: bool,
+        check_suite: Option<Suite>,
+    },
     #[serde(rename_all = "camelCase")]
-    Status { context: String, state: String, is_required: bool },
+    Status { context: String, state: String, created_at: Option<Timestamp>, is_required: bool },
     /// A kind that GitHub may come to have one day.
     Other {},
 }
@@ -79,11 +87,15 @@ impl Commits {
         let mut reports = Reports::default();
         for context in contexts.into_iter().flatten().flatten() {
             match context {
-                Context::Run { name, status, conclusion, is_required, check_suite } => {
+                Context::Run { name, status, conclusion, started_at, is_required, check_suite } => {
+                    reports.began = reports.began.max(started_at);
                     reports.suite(check_suite.as_ref());
                     reports.check(name, run(&status, conclusion.as_deref()), is_required);
                 }
-                Context::Status { context, state, is_required } => reports.check(context, status(&state), is_required),
+                Context::Status { context, state, created_at, is_required } => {
+                    reports.began = reports.began.max(created_at);
+                    reports.check(context, status(&state), is_required);
+                }
                 Context::Other {} => {}
             }
         }
@@ -103,6 +115,7 @@ enum Report {
 struct Reports {
     suites: BTreeMap<CheckSuiteId, Progress>,
     checks: BTreeMap<String, (Report, bool)>,
+    began: Option<Timestamp>,
 }
 
 impl Reports {
@@ -132,7 +145,8 @@ impl Reports {
             };
             (name, Check { verdict, required })
         };
-        CiFacts { suites: self.suites, checks: self.checks.into_iter().map(check).collect() }
+        let checks = self.checks.into_iter().map(check).collect();
+        CiFacts { suites: self.suites, checks, began: self.began }
     }
 }
 

@@ -10,6 +10,7 @@ use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{Invalid, RepoId, TenantId};
+use merge_train_core::ratchet::{self, Approve};
 use merge_train_core::run;
 use merge_train_core::train::message::Template;
 use serde::Deserialize;
@@ -59,8 +60,8 @@ pub struct Git {
     clone: CloneKind,
     signing: Option<SigningKind>,
     signing_key_id: Option<String>,
-    gpg_home: Option<PathBuf>,
-    ssh_key_path: Option<PathBuf>,
+    pub gpg_home: Option<PathBuf>,
+    pub ssh_key_path: Option<PathBuf>,
     pub user_name: String,
     pub user_email: String,
 }
@@ -287,9 +288,42 @@ pub struct Ratchet {
     pub enabled: bool,
     pub heartbeat_secs: u64,
     pub max_attempts: u32,
+    pub daily_budget: usize,
+    pub stale_ci_timeout_mins: Minutes,
+    pub grace_mins: Minutes,
+    pub session_timeout_secs: u64,
     #[serde(default)]
-    pub approve_pushes: Vec<String>,
+    approve_pushes: Vec<String>,
     pub fixer: Fixer,
+}
+
+/// What makes every push of a fixer wait.
+const ALWAYS: &str = "always";
+
+impl Ratchet {
+    /// Which pushes of a fixer wait for a person.
+    fn approve(&self) -> Approve {
+        match self.approve_pushes.as_slice() {
+            [] => Approve::Never,
+            patterns if patterns.iter().any(|pattern| pattern == ALWAYS) => Approve::Always,
+            patterns => Approve::Paths(patterns.to_vec()),
+        }
+    }
+
+    /// What it comes to for whoever decides.
+    pub fn settings(&self) -> ratchet::Settings {
+        let seconds = |seconds: u64| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        ratchet::Settings {
+            enabled: self.enabled,
+            has_fixer: !self.fixer.program().is_empty(),
+            max_attempts: self.max_attempts,
+            daily_budget: self.daily_budget,
+            stale_ci_timeout: self.stale_ci_timeout_mins.signed(),
+            grace: self.grace_mins.signed(),
+            session_timeout: seconds(self.session_timeout_secs),
+            approve: self.approve(),
+        }
+    }
 }
 
 /// `[ratchet.fixer]`
@@ -297,10 +331,66 @@ pub struct Ratchet {
 #[serde(deny_unknown_fields)]
 pub struct Fixer {
     #[serde(default)]
-    pub command: Vec<String>,
+    command: Vec<String>,
+    agent: Option<Agent>,
+    #[serde(default)]
+    environment: Vec<String>,
     pub timeout_mins: Minutes,
     pub max_concurrent: usize,
     pub max_memory_mb: Option<u64>,
+    pub max_processes: u32,
+    pub max_disk_mb: u64,
+    pub max_log_mb: u64,
+}
+
+/// A coding agent that merge-train knows how to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Aider,
+}
+
+impl Agent {
+    /// How it is started so that it reads what it is told from standard input or a file, and asks nobody.
+    fn command(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["claude", "--print", "--dangerously-skip-permissions"],
+            Self::Codex => &["codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "-"],
+            Self::Gemini => &["gemini", "--yolo"],
+            Self::Opencode => &["opencode", "run", "--file", "{prompt}", "Do what the attached file says."],
+            Self::Aider => &["aider", "--yes-always", "--no-check-update", "--message-file", "{prompt}"],
+        }
+    }
+
+    /// What it is paid with, by the names under which its documentation wants it.
+    fn environment(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
+            Self::Codex => &["OPENAI_API_KEY", "CODEX_API_KEY"],
+            Self::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            Self::Opencode | Self::Aider => &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"],
+        }
+    }
+}
+
+impl Fixer {
+    /// The program and its arguments; nothing where none is configured. `{prompt}` stands for the file with what it is told.
+    pub fn program(&self) -> Vec<String> {
+        match self.agent {
+            Some(agent) if self.command.is_empty() => agent.command().iter().map(|word| (*word).to_owned()).collect(),
+            _ => self.command.clone(),
+        }
+    }
+
+    /// The variables of the daemon's environment that it gets.
+    pub fn environment(&self) -> Vec<String> {
+        let agents = self.agent.iter().flat_map(|agent| agent.environment()).map(|name| (*name).to_owned());
+        self.environment.iter().cloned().chain(agents).collect()
+    }
 }
 
 /// `[runs]`

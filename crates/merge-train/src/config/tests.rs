@@ -169,7 +169,7 @@ fn every_kind_of_section_is_read() {
          [[slack_workspaces]]\nteam_id = 'T2'\ntenant = 'octo'",
     );
     assert!(config.ratchet.enabled);
-    assert_eq!(config.ratchet.fixer.command, ["fix", "--now"]);
+    assert_eq!(config.ratchet.fixer.program(), ["fix", "--now"]);
     let workflow = config.workflows[0].definition();
     let kinds: Vec<run::Kind> = workflow.steps.iter().map(|step| step.kind.clone()).collect();
     let program = run::Program { command: vec!["look".to_owned()], timeout_ms: 3_600_000 };

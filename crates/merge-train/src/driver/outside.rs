@@ -1,8 +1,10 @@
 //! The world outside, as the driver needs it: effects in, inputs out.
 
 mod audit;
+mod brief;
 mod cascade;
 mod failure;
+mod fixing;
 mod landing;
 mod message;
 mod policy;
@@ -21,9 +23,11 @@ use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use merge_train_core::repo::{Effect, Failure, FailureKind, Input};
 use merge_train_core::train::work::{Outcome, Work};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use crate::clones::Clones;
+use crate::fixers::Fixers;
 use crate::orders::Orders;
 use crate::telemetry::metrics::EFFECTS;
 
@@ -34,9 +38,18 @@ use failure::of_github;
 #[async_trait]
 pub trait Outside: Send + Sync + 'static {
     /// Does it, and says what came of it. Ends soon after a cancellation, with a failure.
-    async fn perform(&self, repo: &RepoId, effect: Effect, requested_at: Timestamp, cancel: CancellationToken)
-    -> Input;
+    async fn perform(
+        &self,
+        repo: &RepoId,
+        effect: Effect,
+        requested_at: Timestamp,
+        cancel: CancellationToken,
+        reports: &Reports,
+    ) -> Input;
 }
+
+/// Where an effect that takes long tells how far it is.
+pub type Reports = UnboundedSender<Input>;
 
 /// How far back a full look goes for pull requests that are closed: longer than the daemon is ever down unnoticed.
 const CLOSED_OF_LATE: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -48,6 +61,8 @@ pub struct Github {
     messages: Messages,
     /// The door to runs; none where there are none.
     orders: Option<Orders>,
+    /// None where none is configured.
+    fixers: Option<Arc<Fixers>>,
 }
 
 /// One thing to be done, where, and what calls it off.
@@ -61,7 +76,12 @@ struct Errand<'a> {
 
 impl Github {
     pub fn new(client: github::Client, clones: Arc<Clones>, messages: Messages, orders: Option<Orders>) -> Self {
-        Self { client, clones, messages, orders }
+        Self { client, clones, messages, orders, fixers: None }
+    }
+
+    /// With fixers to send.
+    pub fn with_fixers(self, fixers: Option<Arc<Fixers>>) -> Self {
+        Self { fixers, ..self }
     }
 }
 
@@ -73,15 +93,18 @@ impl Outside for Github {
         effect: Effect,
         requested_at: Timestamp,
         cancel: CancellationToken,
+        reports: &Reports,
     ) -> Input {
         let name = effect.name();
+        // A fixer that is called off is asked to end, and given the time to.
+        let is_asked = matches!(effect, Effect::Fix { .. });
         let errand = Errand { github: self, name: repo, repo: self.client.repo(repo), requested_at, cancel: &cancel };
         let (input, result) = tokio::select! {
-            () = cancel.cancelled() => {
+            () = cancel.cancelled(), if !is_asked => {
                 let reason = format!("{name} was cancelled");
                 (effect.failed(requested_at, Failure { reason, kind: FailureKind::Transient, retry_at: None }), "cancelled")
             }
-            input = errand.run(effect.clone()) => {
+            input = errand.run(effect.clone(), reports) => {
                 let result = match failure_of(&input) {
                     None => "ok",
                     Some(failure) => {
@@ -98,7 +121,7 @@ impl Outside for Github {
 }
 
 impl Errand<'_> {
-    async fn run(&self, effect: Effect) -> Input {
+    async fn run(&self, effect: Effect, reports: &Reports) -> Input {
         let requested_at = self.requested_at;
         match effect {
             Effect::Survey => {
@@ -146,6 +169,26 @@ impl Errand<'_> {
             }
             Effect::DeleteBranch { pr, branch, head } => {
                 Input::BranchDeleted { pr, result: self.delete_branch(pr, &branch, &head).await }
+            }
+            Effect::ReadTalk { prs } => {
+                let result = self.repo.talk(&prs).await.map_err(of_github);
+                Input::TalkRead { prs, requested_at, result }
+            }
+            Effect::Diagnose { pr, issue, branch, base, head, conflicts, handled } => {
+                let case = fixing::Case { pr, issue, branch, base, head, conflicts, handled };
+                let result = self.diagnose(&case).await;
+                Input::Diagnosed { pr, head: case.head, issue, result }
+            }
+            Effect::Fix { pr, at, issue, branch, base, head, conflicts, handled } => {
+                let case = fixing::Case { pr, issue, branch, base, head, conflicts, handled };
+                Input::Fixed { pr, at, result: self.fix(&case, at, reports).await }
+            }
+            Effect::Forward { pr, at, branch, push, doubted } => {
+                Input::Forwarded { pr, at, result: self.forward(pr, at, &branch, &push, doubted).await }
+            }
+            Effect::ClearFixer { pr, at, head } => {
+                self.clear_fixer(pr, at, &head).await;
+                Input::FixerCleared { pr }
             }
         }
     }
@@ -201,6 +244,10 @@ fn failure_of(input: &Input) -> Option<&Failure> {
         | Input::ConversationsRead { result: Err(failure), .. }
         | Input::PolicyRead { result: Err(failure), .. }
         | Input::PermissionRead { result: Err(failure), .. }
+        | Input::TalkRead { result: Err(failure), .. }
+        | Input::Diagnosed { result: Err(failure), .. }
+        | Input::Fixed { result: Err(failure), .. }
+        | Input::Forwarded { result: Err(failure), .. }
         | Input::BranchDeleted { result: Err(failure), .. } => Some(failure),
         _ => None,
     }

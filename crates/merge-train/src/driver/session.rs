@@ -9,6 +9,7 @@ mod log;
 mod signals;
 #[cfg(test)]
 mod storm;
+pub mod workspaces;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use merge_train_core::repo::{
     self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, RunMove, Settings, Snapshot,
 };
 use merge_train_core::run::{Run, RunStatus};
+use store::rows::Workspace;
 use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
 use tokio::time::Instant;
 
@@ -91,7 +93,7 @@ impl<'a> Session<'a> {
         Ok(Self {
             shared,
             repo: repo.clone(),
-            settings: Settings { stagger: stagger(repo), ..shared.options.settings },
+            settings: Settings { stagger: stagger(repo), ..shared.options.settings.clone() },
             lease,
             state,
             next_seq,
@@ -107,8 +109,9 @@ impl<'a> Session<'a> {
     /// Works until there is nothing to do, the driver stops, or the store refuses.
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
         self.feed(vec![Input::Resume.into()]).await?;
-        // Trains of an older version, or from a backup, are runs from here on.
+        // Trains of an older version, or from a backup, are runs from here on; and so it is with workspaces.
         self.heartbeat().await?;
+        self.restore_workspaces().await?;
         let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
         heartbeat.reset();
         let mut renew = tokio::time::interval_at(Instant::now() + LEASE / 3, LEASE / 3);
@@ -202,8 +205,9 @@ impl<'a> Session<'a> {
                 events.push(NewEvent { ts: now, data });
             }
             settled.extend(settles);
-            // What was asked for a train before it was called off is not even begun.
-            acts.effects.retain(|effect| !matches!(effect, Effect::Train { root, .. } if plan.cancels.contains(root)));
+            // What was asked for a train or a fixer before it was called off is not even begun.
+            let is_called_off = |effect: &Effect| plan.cancels.iter().any(|served| served.work() == effect.key());
+            acts.effects.retain(|effect| !is_called_off(effect));
             acts.effects.extend(plan.effects);
             acts.cancels.extend(plan.cancels);
             told.extend(plan.events.into_iter().map(|event| (event, trigger)));
@@ -211,7 +215,9 @@ impl<'a> Session<'a> {
         if !events.is_empty() || !settled.is_empty() {
             let appended = events.len() as u64;
             let wake_at = repo::attention(&self.state, &self.settings);
-            let rows = moves.iter().flat_map(rows).collect();
+            let mut rows: Vec<Row> = moves.iter().flat_map(rows).collect();
+            let decided: Vec<repo::Event> = told.iter().map(|(event, _)| event.clone()).collect();
+            rows.extend(workspaces::rows(&self.repo, &self.state, &self.settings, &decided, self.next_seq, now));
             let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows, wake_at, lets_go: false, now };
             failpoint::append("before", told.iter().map(|(event, _)| event));
             self.shared.store.append(&self.lease, batch).await?;
@@ -221,28 +227,28 @@ impl<'a> Session<'a> {
         }
         asked.iter().for_each(|request| self.shared.options.link.tell(request));
         for (event, trigger) in &told {
-            log::tell(&self.repo, &self.state, event, trigger);
+            log::tell(&self.repo, (&self.state, &self.settings), (event, trigger), now);
         }
         if !moves.is_empty() {
             moves.iter().for_each(tell_of_run);
             self.shared.options.link.stir();
         }
-        for train in acts.cancels {
-            self.under_way.cancel(train);
+        for served in acts.cancels {
+            self.under_way.cancel(served);
         }
         // Of effects with one key the last knows the most.
         let effects: BTreeMap<EffectKey, Effect> =
             acts.effects.into_iter().map(|effect| (effect.key(), effect)).collect();
         for effect in effects.into_values() {
-            let train = self.state.train_served_by(&effect);
-            self.under_way.begin(self.shared, &self.repo, effect, train);
+            let served = self.state.served_by(&effect);
+            self.under_way.begin(self.shared, &self.repo, effect, served);
         }
         Ok(())
     }
 
     /// Folds an event in; what that makes of the runs that trains are.
     fn apply(&mut self, event: &repo::Event, now: Timestamp) -> Vec<RunMove> {
-        if !repo::moves_trains(event) {
+        if !repo::moves_runs(event) {
             repo::apply(&mut self.state, event, now);
             return Vec::new();
         }
@@ -268,6 +274,28 @@ impl<'a> Session<'a> {
             let known = known.filter(|known| !repo::run_differs(known, &run)).unwrap_or(run);
             rows.push(Row::Run(Box::new(Run { last_heartbeat_at: Some(now), ..known })));
         }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let (expected_next_seq, wake_at) = (self.next_seq, repo::attention(&self.state, &self.settings));
+        let batch =
+            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
+        self.shared.store.append(&self.lease, batch).await
+    }
+
+    /// Writes the rows of workspaces that are missing, or tell something else than the state.
+    async fn restore_workspaces(&mut self) -> store::Result<()> {
+        if self.state.workspaces().is_empty() {
+            return Ok(());
+        }
+        let now = self.now();
+        let known = self.shared.store.workspaces(Some(&self.repo.tenant())).await?;
+        let is_missing = |row: &Workspace| {
+            let old = known.iter().find(|old| old.id == row.id);
+            old.is_none_or(|old| Workspace { updated_at: now, ..old.clone() } != *row)
+        };
+        let all = workspaces::all(&self.repo, &self.state, &self.settings, now);
+        let rows: Vec<Row> = all.into_iter().filter(is_missing).map(|row| Row::Workspace(Box::new(row))).collect();
         if rows.is_empty() {
             return Ok(());
         }

@@ -77,11 +77,11 @@ pub fn check(run: &Run, request: &Request) -> Result<(), Refused> {
     Ok(())
 }
 
-fn conflict(detail: &str) -> Refused {
+pub(super) fn conflict(detail: &str) -> Refused {
     Refused { code: "CONFLICT".to_owned(), detail: detail.to_owned() }
 }
 
-fn illegal(illegal: Illegal) -> Refused {
+pub(super) fn illegal(illegal: Illegal) -> Refused {
     Refused { code: illegal.code().to_string(), detail: illegal.to_string() }
 }
 

@@ -46,6 +46,12 @@ metrics! {
     Gauge GITHUB_IN_FLIGHT = "merge_train_github_in_flight": "Calls to GitHub under way, by governor.";
     Gauge GITHUB_WAITING = "merge_train_github_waiting": "Calls that wait for their turn, by governor.";
     Gauge GITHUB_BLOCKED = "merge_train_github_blocked_seconds": "How long a secondary limit still keeps everything back, by governor.";
+    Counter RATCHET_TRANSITIONS = "ratchet_transitions_total": "Decisions of the ratchet, by action and reason.";
+    Counter RATCHET_FIXERS = "ratchet_fixers_total": "Fixers that have ended, by issue and outcome.";
+    Histogram RATCHET_FIXER_DURATION = "ratchet_fixer_seconds": "How long fixers took, by issue and outcome.";
+    Gauge RATCHET_CANDIDATES = "ratchet_candidates": "Workspaces that the last heartbeat looked at.";
+    Counter RATCHET_NEWS = "ratchet_news_total": "Workspaces about which heartbeats saw something new.";
+    Histogram RATCHET_HEARTBEAT = "ratchet_heartbeat_seconds": "How long heartbeats took.";
     Gauge GITHUB_CIRCUIT_OPEN = "merge_train_github_circuit_open": "1 while GitHub is taken to be down and left alone, by governor.";
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha, TenantId};
+use merge_train_core::ratchet::{Column, Glimpse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,6 +24,9 @@ pub struct Workspace {
     pub ratchet_state: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratchet_state_reason: Option<String>,
+    /// The reason, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratchet_state_detail: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratchet_state_updated_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +43,10 @@ pub struct Workspace {
     pub ratchet_last_checked_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratchet_last_push_at: Option<Timestamp>,
+    pub kanban_column: Column,
+    /// What its worker last saw of it; none before it has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub glimpse: Option<Glimpse>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<Timestamp>,
     pub created_at: Timestamp,

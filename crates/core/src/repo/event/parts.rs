@@ -170,6 +170,8 @@ pub enum ReadKind {
     Permission(CommentId),
     /// Not read but removed: the branch of this pull request.
     Branch(PrNumber),
+    /// What was said about pull requests.
+    Talk,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

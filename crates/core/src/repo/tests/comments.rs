@@ -125,9 +125,9 @@ fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
     let stranger = CommentFacts { author: UserId::new(666), ..comment(3, 31, "@merge-train stop") };
     assert_eq!(worker.comment_event(CommentChange::Created, stranger).cancels, []);
     let plan = worker.comment_event(CommentChange::Created, comment(3, 32, "@merge-train stop"));
-    assert_eq!(plan.cancels, [pr(1)], "anywhere in the stack");
-    assert_eq!(worker.state.train_served_by(&Effect::FetchPull { pr: pr(2) }), Some(pr(1)));
-    assert_eq!(worker.state.train_served_by(&Effect::Survey), None);
+    assert_eq!(plan.cancels, [Served::Train(pr(1))], "anywhere in the stack");
+    assert_eq!(worker.state.served_by(&Effect::FetchPull { pr: pr(2) }), Some(Served::Train(pr(1))));
+    assert_eq!(worker.state.served_by(&Effect::Survey), None);
 }
 
 #[test]

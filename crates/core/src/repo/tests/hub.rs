@@ -213,6 +213,11 @@ impl Hub {
                 let outcome = self.work(&work);
                 Input::Worked { root, work, result: Ok(outcome) }
             }
+            Effect::ReadTalk { .. }
+            | Effect::Diagnose { .. }
+            | Effect::Fix { .. }
+            | Effect::Forward { .. }
+            | Effect::ClearFixer { .. } => unreachable!("nothing is under ratchet here"),
         }
     }
 

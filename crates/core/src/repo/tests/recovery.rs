@@ -13,7 +13,7 @@ impl Yard {
     fn lose_everything(&mut self) {
         self.under_way.clear();
         let clock = self.worker.clock + 1;
-        let settings = self.worker.settings;
+        let settings = self.worker.settings.clone();
         self.worker = Worker { clock, settings, ..Worker::default() };
         self.feed(&Input::Resume);
         let plan = self.worker.heard("ping", None, Happening::Other);

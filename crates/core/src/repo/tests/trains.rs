@@ -47,7 +47,7 @@ impl Yard {
         let now = at(self.worker.clock);
         self.hub.said.push(CommentFacts { created_at: now, updated_at: now, ..comment(number, id, body) });
         let plan = self.worker.comment_event(CommentChange::Created, comment(number, id, body));
-        plan.cancels.iter().for_each(|root| drop(self.under_way.remove(&EffectKey::Train(*root))));
+        plan.cancels.iter().for_each(|served| drop(self.under_way.remove(&served.work())));
         self.begin(plan);
     }
 
@@ -163,7 +163,7 @@ fn a_stop_is_final_until_somebody_starts_again() {
         yard.answer(0);
     }
     let plan = yard.worker.comment_event(CommentChange::Created, comment(2, 900, "@merge-train stop"));
-    assert_eq!(plan.cancels, [pr(1)]);
+    assert_eq!(plan.cancels, [Served::Train(pr(1))]);
     yard.under_way.retain(|key, _| *key != EffectKey::Train(pr(1)));
     yard.begin(plan);
     for _ in 0..200 {

@@ -103,8 +103,8 @@ impl Yard {
     }
 
     fn begin_and_cancel(&mut self, plan: Plan) {
-        for root in &plan.cancels {
-            self.under_way.remove(&EffectKey::Train(*root));
+        for served in &plan.cancels {
+            self.under_way.remove(&served.work());
         }
         self.begin(plan);
     }

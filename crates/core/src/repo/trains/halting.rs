@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Change, Draft, Next, Standpoint};
 use crate::ids::PrNumber;
+use crate::repo::Served;
 use crate::repo::event::{Behest, Event};
 use crate::repo::state::CachedPr;
 use crate::train::detail::is_live;
@@ -59,7 +60,7 @@ impl Standpoint<'_> {
 /// Ends a train because of something that happened, whatever it is doing.
 pub(super) fn abort(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
     if let Some(change) = aborted(draft, root, failed, halt) {
-        draft.plan.cancels.push(root);
+        draft.plan.cancels.push(Served::Train(root));
         draft.make(change);
     }
 }
@@ -68,7 +69,7 @@ pub(super) fn abort(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, hal
 pub(super) fn abort_quietly(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
     if let Some(mut change) = aborted(draft, root, failed, halt) {
         change.notes.retain(|(pr, _)| *pr != failed);
-        draft.plan.cancels.push(root);
+        draft.plan.cancels.push(Served::Train(root));
         draft.make(change);
     }
 }
@@ -96,7 +97,7 @@ pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping, 
         starts.filter(|(number, asked)| path.contains(number) || asked.comment.is_some_and(|comment| comment.pr == pr));
     let starting: Vec<PrNumber> = asked_here.map(|(number, _)| *number).collect();
     for pr in &starting {
-        draft.plan.cancels.push(*pr);
+        draft.plan.cancels.push(Served::Train(*pr));
         draft.record(Event::StartSettled { pr: *pr });
     }
     let starting = starting.first();
@@ -104,7 +105,7 @@ pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping, 
     let Some(train) = draft.state.active_trains.get(&root) else { return starting.is_some() };
     let is_live = is_live(train.state);
     if is_live || (how == Stopping::Forced && train.state != TrainState::Stopped) {
-        draft.plan.cancels.push(root);
+        draft.plan.cancels.push(Served::Train(root));
         draft.record(Event::TrainStopped { root_pr: root, behest: behest.clone() });
         return true;
     }

@@ -8,6 +8,7 @@ use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
 use crate::ids::{BranchName, PrNumber};
 use crate::repo::event::{Event, WantReason};
 use crate::repo::state::{CachedPr, PrState};
+use crate::run::RunStatus;
 use crate::train::texts::halt::{self, Halt};
 use crate::train::why::{self, Reason};
 use crate::train::work::{Step, Work};
@@ -34,6 +35,9 @@ impl Standpoint<'_> {
     /// The pull request is next to land.
     pub(super) fn idle(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
         let current = train.current_pr;
+        if let Some(reason) = self.fixer_at(current) {
+            return self.wait(train, reason);
+        }
         if self.needs_joining(current) {
             return self.join_late(current);
         }
@@ -50,6 +54,13 @@ impl Standpoint<'_> {
             Readiness::Behind => self.catch_up_current(train, pr),
             Readiness::Ready => self.freeze(train),
         }
+    }
+
+    /// A branch has one owner at a time: what stands on this one is pushed to, as soon as it can land.
+    pub(super) fn fixer_at(&self, current: PrNumber) -> Option<Reason> {
+        let above = self.standing_on(current);
+        let (pr, fix) = self.state.owned_by_fixer(std::iter::once(current).chain(above))?;
+        Some(why::fixer_at_work(pr, fix.as_run() == RunStatus::AwaitingApproval))
     }
 
     /// The default branch, if the pull request is related to what landed and yet still based on that one's branch: it was

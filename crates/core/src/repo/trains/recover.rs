@@ -13,7 +13,7 @@ use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
 use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, reads};
+use crate::repo::{Effect, Failure, FailureKind, Served, reads};
 use crate::train::detail::{CLOSED, is_live};
 use crate::train::status::{self, Unreadable};
 use crate::train::texts::notice;
@@ -79,7 +79,7 @@ pub(super) fn status_read(
 /// Its comment has the last word on it already: what is remembered is older than its end.
 fn over(draft: &mut Draft<'_>, root: PrNumber) {
     let reason = "its status comment says that it has ended".to_owned();
-    draft.plan.cancels.push(root);
+    draft.plan.cancels.push(Served::Train(root));
     draft.record(Event::TrainForgotten { root_pr: root, reason });
     look_again(draft);
 }
@@ -192,7 +192,7 @@ fn adopt(draft: &mut Draft<'_>, found: &Found<'_>) {
         train.state == TrainState::Stopped && train.stopped_at.is_some_and(|at| at > found.updated_at)
     });
     if local.is_some() {
-        draft.plan.cancels.push(root);
+        draft.plan.cancels.push(Served::Train(root));
     }
     let landed = landed(&draft.state, found.record);
     let record = TrainRecord { status_comment_id: None, ..found.record.clone() };

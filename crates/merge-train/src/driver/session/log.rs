@@ -1,7 +1,10 @@
 //! What an operator reads in the log of what happens to trains. The events hold all of it; this is the part for eyes.
 
+mod ratchet;
+
+use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
-use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState, Shown};
+use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState, Settings, Shown};
 use merge_train_core::train::TrainError;
 
 /// What made the worker look at its trains.
@@ -16,8 +19,14 @@ pub(super) fn trigger(input: &Input) -> &'static str {
 }
 
 /// Logs an event that was just applied, if it is worth a line.
-pub(super) fn tell(repo: &RepoId, state: &RepoState, event: &Event, trigger: &'static str) {
+pub(super) fn tell(
+    repo: &RepoId,
+    (state, settings): (&RepoState, &Settings),
+    (event, trigger): (&Event, &'static str),
+    now: Timestamp,
+) {
     match event {
+        Event::Ratchet(event) => ratchet::tell(repo, state, settings, event, now),
         Event::TrainStarted { root_pr, current_pr, behest } => {
             let by = behest.by.as_deref();
             tracing::info!(%repo, train_root = %root_pr, %current_pr, trigger, by, "train started");

@@ -100,6 +100,7 @@ impl Outside for Scripted {
         effect: Effect,
         requested_at: Timestamp,
         cancel: CancellationToken,
+        _: &crate::driver::Reports,
     ) -> Input {
         let key = effect.key();
         let (gate, mishap) = self.with(repo, key, |told| {
@@ -163,6 +164,11 @@ fn answer(effect: Effect, requested_at: Timestamp) -> Input {
             let result = done(&work);
             Input::Worked { root, work, result: Ok(result) }
         }
+        Effect::ReadTalk { .. }
+        | Effect::Diagnose { .. }
+        | Effect::Fix { .. }
+        | Effect::Forward { .. }
+        | Effect::ClearFixer { .. } => unreachable!("nothing is under ratchet here"),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::driver::{Options, Urgency};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_look_that_fell_due_while_no_worker_was_there_is_made_up_for() {
     let settings = Settings { resync_interval: SignedDuration::from_mins(5), ..Settings::default() };
-    let (world, repo) = (World::with(Options { settings, ..options() }).await, widgets());
+    let (world, repo) = (World::with(Options { settings: settings.clone(), ..options() }).await, widgets());
     let ten_minutes_ago = clock::now().checked_sub(SignedDuration::from_mins(10)).unwrap();
     world.import(&repo, known([1]), ten_minutes_ago).await;
     world.chat(&repo, [1]).await;
@@ -22,7 +22,7 @@ async fn a_full_look_that_fell_due_while_no_worker_was_there_is_made_up_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_falls_due_while_a_tick_is_being_recorded_is_not_forgotten() {
     let settings = Settings { resync_interval: SignedDuration::from_secs(2), ..Settings::default() };
-    let world = World::with(Options { settings, ..options() }).await;
+    let world = World::with(Options { settings: settings.clone(), ..options() }).await;
     let surveyed_at = clock::now().checked_sub(SignedDuration::from_secs(1)).unwrap();
     let due = surveyed_at.checked_add(settings.resync_interval).unwrap();
     let repos: Vec<RepoId> = (1..=64).map(|number| RepoId::new("acme", &format!("part-{number}")).unwrap()).collect();

@@ -38,7 +38,14 @@ impl World {
                 let result = self.github.work(git, &work, &self.late);
                 Input::Worked { root, work, result }
             }
-            Effect::Survey | Effect::ReadConversations { .. } | Effect::DeleteBranch { .. } => {
+            Effect::Survey
+            | Effect::ReadConversations { .. }
+            | Effect::ReadTalk { .. }
+            | Effect::Diagnose { .. }
+            | Effect::Fix { .. }
+            | Effect::Forward { .. }
+            | Effect::ClearFixer { .. }
+            | Effect::DeleteBranch { .. } => {
                 unreachable!("{effect:?} is not asked for where everything is known and stays")
             }
         }
@@ -65,8 +72,8 @@ impl World {
                 self.flaw = Some("a record went back in its sequence".to_owned());
             }
             self.forget_trifles();
-            for root in plan.cancels {
-                if let Some(under_way) = self.under_way.remove(&EffectKey::Train(root)) {
+            for served in plan.cancels {
+                if let Some(under_way) = self.under_way.remove(&served.work()) {
                     inputs.push_back(under_way.effect.clone().failed(now, failure("called off")));
                     self.give_up(under_way);
                 }
@@ -145,6 +152,11 @@ fn is_trifling(effect: &Effect) -> bool {
         | Effect::FetchPull { .. }
         | Effect::ReadMergeStates { .. }
         | Effect::ReadStatus { .. }
+        | Effect::ReadTalk { .. }
+        | Effect::Diagnose { .. }
+        | Effect::Fix { .. }
+        | Effect::Forward { .. }
+        | Effect::ClearFixer { .. }
         | Effect::DeleteBranch { .. } => false,
     }
 }

@@ -169,7 +169,7 @@ impl World {
     }
 
     pub async fn perform_until(&self, effect: Effect, cancel: CancellationToken) -> Input {
-        self.outside.perform(&hello(), effect, clock::now(), cancel).await
+        self.outside.perform(&hello(), effect, clock::now(), cancel, &tokio::sync::mpsc::unbounded_channel().0).await
     }
 
     /// One piece of work for the train that began at `root`.

@@ -88,7 +88,14 @@ impl Waiting {
 
 #[async_trait]
 impl Outside for Gate {
-    async fn perform(&self, _: &RepoId, effect: Effect, requested_at: Timestamp, cancel: CancellationToken) -> Input {
+    async fn perform(
+        &self,
+        _: &RepoId,
+        effect: Effect,
+        requested_at: Timestamp,
+        cancel: CancellationToken,
+        _: &crate::driver::Reports,
+    ) -> Input {
         let (answer, answered) = oneshot::channel();
         let key = effect.key();
         self.waiting.lock().insert(key, Waiting { effect, requested_at, cancel, done: None, answer });

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::{Value, json};
 use store::Admission;
+use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use super::super::super::Outside;
@@ -333,7 +334,10 @@ impl Storm {
     pub(super) async fn begin(&mut self, daemon: &Daemon, key: EffectKey) {
         let (effect, requested_at) = daemon.gate.asked(key);
         self.note(&format!("    {effect:?}"));
-        let result = daemon.github.perform(&repo(), effect, requested_at, CancellationToken::new()).await;
+        let result = daemon
+            .github
+            .perform(&repo(), effect, requested_at, CancellationToken::new(), &unbounded_channel().0)
+            .await;
         self.note(&format!("    {result:?}"));
         daemon.gate.done(key, result);
     }

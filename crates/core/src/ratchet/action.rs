@@ -1,0 +1,95 @@
+//! What is to be done about a pull request that may be worked on.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::brief::Issue;
+use super::markers::{Ci, Seen};
+use super::status::{Reason, Status};
+use crate::facts::{MergeState, ReviewDecision};
+
+/// What is done, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Wait(Reason),
+    Pause(Status, Reason),
+    Fix(Issue, Reason),
+    Noop(Reason),
+}
+
+/// What is remembered of a workspace that the decision depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// The run of CI that the last fixer was sent for, and since when another is waited for.
+    pub last_ci_run: Option<String>,
+    pub stale_since: Option<Timestamp>,
+    pub stale_timeout: SignedDuration,
+    /// Since when everything is green, and for how long late comments are waited for then.
+    pub green_since: Option<Timestamp>,
+    pub grace: SignedDuration,
+}
+
+impl Standing {
+    /// Whether what CI says is what it said before the last fixer. No run at all on a new head is none that has started; but
+    /// where there was none before, none is waited for.
+    pub fn is_stale(&self, seen: &Seen) -> bool {
+        self.stale_since.is_some() && self.last_ci_run.is_some() && (seen.run.is_none() || seen.run == self.last_ci_run)
+    }
+}
+
+/// The next action, in the order of the specification's guards. That the workspace may be worked on at all was found out before.
+pub fn determine_fixup_action(seen: &Seen, standing: &Standing, now: Timestamp) -> Action {
+    if standing.is_stale(seen) {
+        let waited = standing.stale_since.map(|since| now.duration_since(since)).unwrap_or_default();
+        return if waited < standing.stale_timeout {
+            Action::Wait(Reason::StaleCi)
+        } else {
+            Action::Pause(Status::PausedAttentionStaleCiTimeout, Reason::StaleCiTimeout)
+        };
+    }
+    let has_failed = seen.ci == Ci::Failed;
+    let is_wanted = !seen.points.is_empty();
+    if seen.conflicts() && !has_failed && !is_wanted {
+        return Action::Pause(Status::PausedWaitConflictOnly, Reason::ConflictOnly);
+    }
+    if has_failed {
+        return Action::Fix(Issue::FixCi, Reason::CiFailed);
+    }
+    if is_wanted {
+        return Action::Fix(Issue::FixReview, Reason::ReviewComments);
+    }
+    if let Some(action) = blocked(seen) {
+        return action;
+    }
+    if !is_green(seen) {
+        return Action::Noop(Reason::NothingActionable);
+    }
+    let waited = standing.green_since.map(|since| now.duration_since(since)).unwrap_or_default();
+    if waited < standing.grace {
+        return Action::Wait(Reason::Grace);
+    }
+    Action::Pause(Status::PausedDone, Reason::AllGreen)
+}
+
+/// The rules of the branch say no, although nothing is red and no reviewer waits for an answer.
+fn blocked(seen: &Seen) -> Option<Action> {
+    if seen.merge_state != MergeState::Blocked {
+        return None;
+    }
+    let wants_review = matches!(seen.review, Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested));
+    Some(match seen.ci {
+        // Nobody has reported: what is missing may be a check.
+        Ci::None if !wants_review => Action::Wait(Reason::CiExpected),
+        _ => Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview),
+    })
+}
+
+/// Whether nothing is left to do. Where nobody runs CI, GitHub's own word has to do.
+pub fn is_green(seen: &Seen) -> bool {
+    let may_be_merged = match seen.merge_state {
+        MergeState::Clean | MergeState::Unstable | MergeState::HasHooks | MergeState::Behind | MergeState::Draft => {
+            true
+        }
+        MergeState::Unknown | MergeState::Blocked | MergeState::Dirty => false,
+    };
+    may_be_merged && matches!(seen.ci, Ci::Passed | Ci::None) && seen.points.is_empty()
+}

@@ -1,0 +1,212 @@
+//! A fixer on its way: sent, at work, held, pushed.
+
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::brief::Issue;
+use super::status::Reason;
+use crate::ids::{BranchName, PrNumber, RunId, Sha};
+use crate::repo::Behest;
+use crate::run::RunStatus;
+
+/// What a fixer was sent for, and how far it is. A pull request has one at most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fix {
+    /// When it was sent: with the number of the pull request, its name.
+    pub at: Timestamp,
+    pub issue: Issue,
+    pub branch: BranchName,
+    pub base: BranchName,
+    /// The head, and the run of CI, that it was sent for.
+    pub head: Sha,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    #[serde(default)]
+    pub conflicts: bool,
+    /// What reviewers wanted then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub points: BTreeMap<String, Timestamp>,
+    /// What the failure looked like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    #[serde(default)]
+    pub phase: Phase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// How often its process was begun: more than once only where the daemon ended meanwhile.
+    #[serde(default)]
+    pub starts: u32,
+    /// How often in a row something about it failed, and when that is tried again.
+    #[serde(default)]
+    pub failures: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// How its process ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<FixExit>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub enum Phase {
+    /// It waits for its turn, or its checkout is being made.
+    #[default]
+    Queued,
+    Running,
+    /// What it wants to push waits for somebody's approval, because of this file.
+    Held {
+        push: FixPush,
+        path: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+    },
+    /// Its push is on its way to GitHub.
+    Pushing {
+        push: FixPush,
+        /// It may have arrived: it is looked for first.
+        #[serde(default)]
+        doubted: bool,
+    },
+}
+
+/// What a fixer wants to push.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FixPush {
+    pub from: Sha,
+    pub to: Sha,
+    pub tree: Sha,
+    /// What it changes, as far as it is listed.
+    #[serde(default)]
+    pub files: Vec<String>,
+}
+
+/// How a fixer's process ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FixEnd {
+    pub exit: FixExit,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<FixPush>,
+    /// Why nothing of what it pushed can be taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What it wants to push, for whoever has to decide on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// Whether it meant to end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FixExit {
+    /// By itself, content.
+    Done,
+    /// By itself, reporting failure.
+    Failed {
+        told: String,
+    },
+    /// Not by itself: killed, over its limits, or never begun.
+    Died {
+        told: String,
+    },
+    TimedOut {
+        told: String,
+    },
+    /// It was asked to end.
+    Stopped,
+}
+
+impl FixExit {
+    /// Why it ended, for whoever reads about a fixer that did not push.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Done => Reason::FixerGaveUp,
+            Self::Failed { .. } => Reason::FixerFailed,
+            Self::Died { .. } => Reason::FixerDied,
+            Self::TimedOut { .. } => Reason::FixerTimedOut,
+            Self::Stopped => Reason::FixerCancelled,
+        }
+    }
+
+    pub fn told(&self) -> Option<&str> {
+        match self {
+            Self::Done | Self::Stopped => None,
+            Self::Failed { told } | Self::Died { told } | Self::TimedOut { told } => Some(told),
+        }
+    }
+}
+
+/// How a fix ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    pub reason: Reason,
+    /// What there is to say beyond the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
+    /// The head that it pushed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pushed: Option<Sha>,
+    #[serde(flatten)]
+    pub behest: Behest,
+}
+
+impl Settled {
+    pub fn by_itself(reason: Reason, told: Option<String>) -> Self {
+        Self { reason, told, pushed: None, behest: Behest::default() }
+    }
+
+    /// What its run came to. A fixer that looked and found nothing to do has done its work.
+    pub fn as_run(&self) -> RunStatus {
+        match self.reason {
+            Reason::FixerPushed | Reason::FixerGaveUp => RunStatus::Completed,
+            Reason::FixerCancelled | Reason::PrNotOpen => RunStatus::Cancelled,
+            _ => RunStatus::Failed,
+        }
+    }
+
+    /// What is told of it, in full.
+    pub fn sentence(&self) -> String {
+        match &self.told {
+            Some(told) => format!("{}: {told}", self.reason.sentence()),
+            None => self.reason.sentence().to_owned(),
+        }
+    }
+}
+
+/// Whether a push is known to have arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DidPush {
+    Yes,
+    No,
+    /// It could not be found out, which is no reason to believe either.
+    Unknown,
+}
+
+/// The name of the run that a fix is.
+pub fn run_id(pr: PrNumber, at: Timestamp, head: &Sha) -> RunId {
+    let name = format!("{pr}\n{}\n{head}", at.as_millisecond());
+    let digest = digest(&SHA256, name.as_bytes());
+    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    RunId::parse(format!("fixer-{hex}")).expect("letters, digits and a dash")
+}
+
+impl Fix {
+    pub fn run_id(&self, pr: PrNumber) -> RunId {
+        run_id(pr, self.at, &self.head)
+    }
+
+    pub fn as_run(&self) -> RunStatus {
+        match self.phase {
+            Phase::Queued if self.starts == 0 => RunStatus::Pending,
+            Phase::Queued | Phase::Running | Phase::Pushing { .. } => RunStatus::Running,
+            Phase::Held { .. } => RunStatus::AwaitingApproval,
+        }
+    }
+
+    /// Whether it may be gone on with.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.retry_at.is_none_or(|at| at <= now)
+    }
+}

@@ -1,0 +1,67 @@
+//! What the operator wants of the ratchet.
+
+use jiff::SignedDuration;
+
+/// Which pushes of a fixer wait for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Approve {
+    #[default]
+    Never,
+    Always,
+    /// Those that touch one of these paths, as patterns.
+    Paths(Vec<String>),
+}
+
+impl Approve {
+    /// The first path that makes a push of these files wait; none where it need not.
+    pub fn reason<'f>(&self, files: &'f [String]) -> Option<&'f str> {
+        match self {
+            Self::Never => None,
+            Self::Always => Some(files.first().map_or("", String::as_str)),
+            Self::Paths(patterns) => {
+                let is_meant = |file: &&String| patterns.iter().any(|pattern| matches(pattern, file));
+                files.iter().find(is_meant).map(String::as_str)
+            }
+        }
+    }
+}
+
+/// `*` and `?` stay within a part of the path, `**` does not. What cannot be read as a pattern is meant as it stands.
+fn matches(pattern: &str, file: &str) -> bool {
+    let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build();
+    glob.map_or_else(|_| pattern == file, |glob| glob.compile_matcher().is_match(file))
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether a pull request is looked after unless it says otherwise.
+    pub enabled: bool,
+    /// Whether there is a fixer to send.
+    pub has_fixer: bool,
+    /// How many pushes in a row a pull request gets before a person is asked.
+    pub max_attempts: u32,
+    /// How many fixers a repository gets in a day.
+    pub daily_budget: usize,
+    /// How long CI may take to start again after a fixer's push.
+    pub stale_ci_timeout: SignedDuration,
+    /// How long late comments are waited for after everything is green.
+    pub grace: SignedDuration,
+    /// A session that gave no sign of life for so long is over.
+    pub session_timeout: SignedDuration,
+    pub approve: Approve,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            has_fixer: false,
+            max_attempts: 3,
+            daily_budget: 50,
+            stale_ci_timeout: SignedDuration::from_mins(5),
+            grace: SignedDuration::from_secs(60),
+            session_timeout: SignedDuration::from_secs(90),
+            approve: Approve::Never,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Where a workspace stands, in the names that people and programs see. For display: nothing is decided by it.
+
+use serde::{Deserialize, Serialize};
+
+use super::brief::Issue;
+
+/// What the ratchet is doing about a pull request, or why it does nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Status {
+    /// Nobody has looked at it yet.
+    #[default]
+    New,
+    FixingCi,
+    FixingReview,
+    WaitingForCi,
+    /// A train is at work on the branch.
+    WaitingForTrain,
+    PausedUserWorking,
+    PausedNoPr,
+    PausedPrNotOpen,
+    PausedDisabled,
+    PausedWaitConflictOnly,
+    PausedWaitHumanReview,
+    PausedDone,
+    PausedAttentionTerminalFailed,
+    PausedAttentionStaleCiTimeout,
+    PausedAttentionNoPush,
+    /// A fixer's push waits for somebody's approval.
+    PausedAttentionPushApproval,
+    /// The repository has had all the fixers that it gets in a day.
+    PausedAttentionDailyBudget,
+    /// The configuration names no fixer.
+    PausedAttentionNoFixer,
+}
+
+/// Whether what came of it is good, or needs a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum OutcomeKind {
+    Success,
+    Attention,
+}
+
+/// Where a board of all workspaces shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Column {
+    Working,
+    Waiting,
+    Done,
+}
+
+impl Status {
+    pub const ALL: [Self; 18] = [
+        Self::New,
+        Self::FixingCi,
+        Self::FixingReview,
+        Self::WaitingForCi,
+        Self::WaitingForTrain,
+        Self::PausedUserWorking,
+        Self::PausedNoPr,
+        Self::PausedPrNotOpen,
+        Self::PausedDisabled,
+        Self::PausedWaitConflictOnly,
+        Self::PausedWaitHumanReview,
+        Self::PausedDone,
+        Self::PausedAttentionTerminalFailed,
+        Self::PausedAttentionStaleCiTimeout,
+        Self::PausedAttentionNoPush,
+        Self::PausedAttentionPushApproval,
+        Self::PausedAttentionDailyBudget,
+        Self::PausedAttentionNoFixer,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "NEW",
+            Self::FixingCi => "FIXING_CI",
+            Self::FixingReview => "FIXING_REVIEW",
+            Self::WaitingForCi => "WAITING_FOR_CI",
+            Self::WaitingForTrain => "WAITING_FOR_TRAIN",
+            Self::PausedUserWorking => "PAUSED_USER_WORKING",
+            Self::PausedNoPr => "PAUSED_NO_PR",
+            Self::PausedPrNotOpen => "PAUSED_PR_NOT_OPEN",
+            Self::PausedDisabled => "PAUSED_DISABLED",
+            Self::PausedWaitConflictOnly => "PAUSED_WAIT_CONFLICT_ONLY",
+            Self::PausedWaitHumanReview => "PAUSED_WAIT_HUMAN_REVIEW",
+            Self::PausedDone => "PAUSED_DONE",
+            Self::PausedAttentionTerminalFailed => "PAUSED_ATTENTION_TERMINAL_FAILED",
+            Self::PausedAttentionStaleCiTimeout => "PAUSED_ATTENTION_STALE_CI_TIMEOUT",
+            Self::PausedAttentionNoPush => "PAUSED_ATTENTION_NO_PUSH",
+            Self::PausedAttentionPushApproval => "PAUSED_ATTENTION_PUSH_APPROVAL",
+            Self::PausedAttentionDailyBudget => "PAUSED_ATTENTION_DAILY_BUDGET",
+            Self::PausedAttentionNoFixer => "PAUSED_ATTENTION_NO_FIXER",
+        }
+    }
+
+    pub fn of(issue: Issue) -> Self {
+        match issue {
+            Issue::FixCi => Self::FixingCi,
+            Issue::FixReview => Self::FixingReview,
+        }
+    }
+
+    pub fn outcome_kind(self) -> Option<OutcomeKind> {
+        match self {
+            Self::PausedDone => Some(OutcomeKind::Success),
+            Self::PausedAttentionTerminalFailed
+            | Self::PausedAttentionStaleCiTimeout
+            | Self::PausedAttentionNoPush
+            | Self::PausedAttentionPushApproval
+            | Self::PausedAttentionDailyBudget
+            | Self::PausedAttentionNoFixer => Some(OutcomeKind::Attention),
+            _ => None,
+        }
+    }
+
+    pub fn is_pause(self) -> bool {
+        self.as_str().starts_with("PAUSED_")
+    }
+}
+
+/// Why a workspace stands where it does: a code for badges, and a sentence for people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Reason {
+    #[default]
+    New,
+    UserWorking,
+    NoPr,
+    PrNotOpen,
+    Disabled,
+    TooManyAttempts,
+    CiInProgress,
+    StaleCi,
+    StaleCiTimeout,
+    ConflictOnly,
+    CiFailed,
+    ReviewComments,
+    HumanReview,
+    Grace,
+    AllGreen,
+    CiExpected,
+    NothingActionable,
+    AlreadyTried,
+    ExternalChange,
+    SameFailure,
+    DailyBudget,
+    NoFixer,
+    TrainAtWork,
+    FixerPushed,
+    FixerGaveUp,
+    FixerFailed,
+    FixerDied,
+    FixerTimedOut,
+    FixerCancelled,
+    PushRefused,
+    PushRejected,
+    PushStatusUnknown,
+    PushApproval,
+    Outpaced,
+    GithubUnavailable,
+}
+
+impl Reason {
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::New => "NEW",
+            Self::UserWorking => "USER_WORKING",
+            Self::NoPr => "NO_PR",
+            Self::PrNotOpen => "PR_NOT_OPEN",
+            Self::Disabled => "DISABLED",
+            Self::TooManyAttempts => "TOO_MANY_ATTEMPTS",
+            Self::CiInProgress => "CI_IN_PROGRESS",
+            Self::StaleCi => "STALE_CI",
+            Self::StaleCiTimeout => "STALE_CI_TIMEOUT",
+            Self::ConflictOnly => "CONFLICT_ONLY",
+            Self::CiFailed => "CI_FAILED",
+            Self::ReviewComments => "REVIEW_COMMENTS",
+            Self::HumanReview => "HUMAN_REVIEW",
+            Self::Grace => "GRACE",
+            Self::AllGreen => "ALL_GREEN",
+            Self::CiExpected => "CI_EXPECTED",
+            Self::NothingActionable => "NOTHING_ACTIONABLE",
+            Self::AlreadyTried => "ALREADY_TRIED",
+            Self::ExternalChange => "EXTERNAL_CHANGE",
+            Self::SameFailure => "SAME_FAILURE",
+            Self::DailyBudget => "DAILY_BUDGET",
+            Self::NoFixer => "NO_FIXER",
+            Self::TrainAtWork => "TRAIN_AT_WORK",
+            Self::FixerPushed => "FIXER_PUSHED",
+            Self::FixerGaveUp => "FIXER_GAVE_UP",
+            Self::FixerFailed => "FIXER_FAILED",
+            Self::FixerDied => "FIXER_DIED",
+            Self::FixerTimedOut => "FIXER_TIMED_OUT",
+            Self::FixerCancelled => "FIXER_CANCELLED",
+            Self::PushRefused => "PUSH_REFUSED",
+            Self::PushRejected => "PUSH_REJECTED",
+            Self::PushStatusUnknown => "PUSH_STATUS_UNKNOWN",
+            Self::PushApproval => "PUSH_APPROVAL",
+            Self::Outpaced => "OUTPACED",
+            Self::GithubUnavailable => "GITHUB_UNAVAILABLE",
+        }
+    }
+
+    /// What it means, for somebody who wonders.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::New => "Nobody has looked at it yet",
+            Self::UserWorking => {
+                "Somebody is at work in this workspace; what happened meanwhile is dealt with afterwards"
+            }
+            Self::NoPr => "There is no such pull request",
+            Self::PrNotOpen => "The pull request is not open",
+            Self::Disabled => "The ratchet is off for this pull request",
+            Self::TooManyAttempts => {
+                "Fixers have pushed as often as they may and it is still not in order; a push of yours, or turning the \
+                 ratchet off and on, lets them try again"
+            }
+            Self::CiInProgress => "CI has not finished",
+            Self::StaleCi => "CI has not started again since a fixer was sent",
+            Self::StaleCiTimeout => {
+                "CI did not start again after a fixer's push; look why, and run it by hand or push something"
+            }
+            Self::ConflictOnly => {
+                "It conflicts with its base and nothing else is wrong; conflicts alone are not a reason to send a fixer"
+            }
+            Self::CiFailed => "CI failed",
+            Self::ReviewComments => "Reviewers want something changed",
+            Self::HumanReview => "Everything is green, and the rules ask for a person's review",
+            Self::Grace => "Everything is green; late comments are waited for a moment",
+            Self::AllGreen => "CI is green, nothing conflicts, and no reviewer waits for an answer",
+            Self::CiExpected => "The rules ask for checks that have not reported yet",
+            Self::NothingActionable => "Nothing of what changed asks for a fixer",
+            Self::AlreadyTried => "A fixer was here for exactly this and changed nothing",
+            Self::ExternalChange => "Only something outside of the pull request changed",
+            Self::SameFailure => {
+                "It fails with the same error as before the last fixer's push; a push of yours, or turning the ratchet off \
+                 and on, lets a fixer try again"
+            }
+            Self::DailyBudget => {
+                "The repository has had as many fixers as it gets in a day; it goes on by itself later"
+            }
+            Self::NoFixer => "The configuration names no fixer; set command in [ratchet.fixer]",
+            Self::TrainAtWork => "A train is at work on this branch; the fixer comes after it",
+            Self::FixerPushed => "The fixer pushed",
+            Self::FixerGaveUp => "The fixer exited without push; its log may say why",
+            Self::FixerFailed => "The fixer exited without push and reported failure; its log may say why",
+            Self::FixerDied => "The fixer died before it could push",
+            Self::FixerTimedOut => "The fixer did not end in time and was ended",
+            Self::FixerCancelled => "The fixer was cancelled",
+            Self::PushRefused => "What the fixer pushed was refused",
+            Self::PushRejected => "Somebody rejected what the fixer wanted to push",
+            Self::PushStatusUnknown => "Whether the push arrived could not be found out; it is looked at again",
+            Self::PushApproval => "The fixer's push waits for approval",
+            Self::Outpaced => "Somebody else pushed to the branch meanwhile; what the fixer did is dropped",
+            Self::GithubUnavailable => "GitHub could not be asked what is wrong; it is asked again",
+        }
+    }
+
+    /// What a person sees who looks at the workspace now: what is going on, or what is waited for.
+    pub fn activity(self, status: Status) -> Option<&'static str> {
+        match (status, self) {
+            (Status::FixingCi, _) => Some("Fixing build failures"),
+            (Status::FixingReview, _) => Some("Addressing PR review comments"),
+            (Status::WaitingForCi, Self::StaleCi) => Some("Waiting for CI to restart"),
+            (Status::WaitingForCi, Self::Grace) => Some("Waiting a moment for late review comments"),
+            (Status::WaitingForCi, Self::PushStatusUnknown) => Some("Finding out whether the fixer's push arrived"),
+            (Status::WaitingForCi, _) => Some("Waiting for CI to finish"),
+            (Status::WaitingForTrain, _) => Some("Waiting for the merge train to finish with this branch"),
+            (Status::PausedUserWorking, _) => Some("Waiting for active workspace session to finish"),
+            (Status::PausedWaitHumanReview, _) => Some("Waiting for human review approval"),
+            (Status::PausedWaitConflictOnly, _) => Some("Waiting for non-conflict trigger to update branch"),
+            (Status::PausedAttentionPushApproval, _) => Some("Waiting for approval of a fixer's push"),
+            _ => None,
+        }
+    }
+}
+
+/// What is shown while a fixer that has to bring the branch up to date is about to begin.
+pub const UPDATING: &str = "Updating branch from main";

@@ -1,0 +1,91 @@
+//! What the bot says about fixers. Markdown.
+
+use super::fix::FixPush;
+use super::status::{OutcomeKind, Reason, Status};
+use super::workspace::Workspace;
+use crate::ids::RunId;
+use crate::markdown::{code_span, introduced};
+
+/// So many files are named in a comment.
+const FILES: usize = 10;
+
+/// What is said on a pull request when a person is needed; none where nobody is.
+pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Option<&str>) -> Option<String> {
+    let is_told = status.outcome_kind() == Some(OutcomeKind::Attention)
+        && status != Status::PausedAttentionPushApproval
+        && reason != Reason::DailyBudget;
+    if !is_told {
+        return None;
+    }
+    let pushes = workspace.attempts;
+    let what = match reason {
+        Reason::TooManyAttempts => format!(
+            "Fixers have pushed {pushes} times, and this is still not in order: I stop here, it needs a person. Push a fix of your \
+             own and I go on by myself; or comment `@merge-train ratchet on` to let fixers try again."
+        ),
+        Reason::SameFailure => "CI fails with the same error as before the last fixer's push: I stop here, it needs a person. \
+             Push a fix of your own and I go on by myself; or comment `@merge-train ratchet on` to let fixers try again."
+            .to_owned(),
+        Reason::StaleCiTimeout => "A fixer pushed, and CI has not started again since. Please look why: run it by hand, or push \
+             something; I go on as soon as CI reports."
+            .to_owned(),
+        Reason::FixerGaveUp => "The fixer looked at this and pushed nothing: it needs a person. I look again when somebody pushes, \
+             CI runs again, or a reviewer says something new."
+            .to_owned(),
+        Reason::NoFixer => "This needs a fixer, and none is configured. An operator sets `command` in `[ratchet.fixer]`.".to_owned(),
+        reason => format!(
+            "{}: it needs a person. I look again when somebody pushes, CI runs again, or a reviewer says something new.",
+            reason.sentence().trim_end_matches('.')
+        ),
+    };
+    let what = format!("**Ratchet**: {what}");
+    Some(match told {
+        Some(told) => format!(
+            "{what}
+
+{}",
+            introduced("What is known of it:", told)
+        ),
+        None => what,
+    })
+}
+
+/// A push of a fixer waits for somebody.
+pub fn approval(run: &RunId, push: &FixPush, path: &str) -> String {
+    let mut files: Vec<String> = push.files.iter().take(FILES).map(|file| format!("- {}", code_span(file))).collect();
+    if push.files.len() > FILES {
+        files.push(format!("- and {} more", push.files.len() - FILES));
+    }
+    let because = if path.is_empty() { String::new() } else { format!(" because it changes {}", code_span(path)) };
+    format!(
+        "**Ratchet**: a fixer wants to push {} to this pull request, which waits for approval{because}.\n\n{}\n\nA maintainer \
+         comments `@merge-train approve {run}` or `@merge-train reject {run} REASON`; `merge-train runs show {run}` shows the diff.",
+        code_span(&push.to.as_str()[..10.min(push.to.as_str().len())]),
+        files.join("\n"),
+    )
+}
+
+/// What the ratchet does about a pull request, for whoever asks.
+pub fn status(workspace: Option<&Workspace>, is_on: bool) -> String {
+    let switch = if is_on { "on" } else { "off" };
+    let Some(workspace) = workspace.filter(|_| is_on) else {
+        return format!("**Ratchet**: {switch} for this pull request. `@merge-train ratchet on` turns it on.");
+    };
+    let activity = workspace.activity.as_deref().map(|activity| format!(" {activity}.")).unwrap_or_default();
+    let pushes = match workspace.attempts {
+        0 => String::new(),
+        1 => " A fixer has pushed once.".to_owned(),
+        pushes => format!(" Fixers have pushed {pushes} times."),
+    };
+    let why = workspace.reason.sentence().trim_end_matches('.');
+    format!("**Ratchet**: {switch} for this pull request. `{}`: {why}.{activity}{pushes}", workspace.status.as_str())
+}
+
+/// What is waited for after a fix.
+pub fn after_fix(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::FixerPushed => Some("Waiting for CI to restart"),
+        Reason::FixerTimedOut | Reason::Outpaced => Some("Looking at it afresh"),
+        _ => None,
+    }
+}

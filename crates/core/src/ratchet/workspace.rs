@@ -1,0 +1,364 @@
+//! What is remembered of a pull request under ratchet. Changed by `apply` alone.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::action::Standing;
+use super::brief::Issue;
+use super::event::Event;
+use super::fix::{Fix, Phase, Settled};
+use super::markers::{Ci, Markers, Seen};
+use super::session::{Session, SessionId, is_working};
+use super::settings::Settings;
+use super::status::{Column, Reason, Status};
+use crate::facts::{CiFacts, MergeState, Point, ReviewDecision};
+use crate::ids::{PrNumber, Sha};
+
+pub type Workspaces = BTreeMap<PrNumber, Workspace>;
+
+/// What the transition log calls an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Deed {
+    Wait,
+    FixCi,
+    FixReview,
+    Pause,
+    Noop,
+}
+
+impl From<Issue> for Deed {
+    fn from(issue: Issue) -> Self {
+        match issue {
+            Issue::FixCi => Self::FixCi,
+            Issue::FixReview => Self::FixReview,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Workspace {
+    pub since: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_at: Option<Timestamp>,
+    /// What somebody said about the ratchet here, and what the labels say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toggle: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<bool>,
+
+    // What is shown.
+    pub status: Status,
+    pub reason: Reason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_at: Option<Timestamp>,
+
+    // What was said about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub talk: Option<Heard>,
+    /// Since when a reading of it is owed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub talk_wanted_since: Option<Timestamp>,
+    /// What a fixer that pushed was told of, and when it had last been said then.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub handled: BTreeMap<String, Timestamp>,
+
+    // How far the ratchet is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consumed: Option<Markers>,
+    /// It is looked at again although nothing is new.
+    pub forced: bool,
+    /// Pushes of fixers in a row.
+    pub attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_ci_run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub green_since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_push_at: Option<Timestamp>,
+    /// What the last fixer was sent for in vain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Tried>,
+    /// What the failure looked like that the last fixer pushed for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
+    /// How often in a row GitHub could not be asked what is wrong, and when it is asked again.
+    pub failures: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<SessionId, Session>,
+}
+
+/// What was said, as far as it counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    pub overview: String,
+    pub mark: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<Point>,
+}
+
+/// What a fixer was sent for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    pub issue: Issue,
+    pub head: Sha,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub points: BTreeMap<String, Timestamp>,
+}
+
+impl Tried {
+    pub fn of(issue: Issue, seen: &Seen) -> Self {
+        let run = seen.run.clone().filter(|_| issue == Issue::FixCi);
+        let points = if issue == Issue::FixReview { seen.points.clone() } else { BTreeMap::new() };
+        Self { issue, head: seen.head.clone(), run, points }
+    }
+}
+
+/// What is known of the pull request itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    pub head: &'a Sha,
+    pub ci: &'a CiFacts,
+    pub merge_state: MergeState,
+    pub review: Option<ReviewDecision>,
+}
+
+impl Workspace {
+    /// Whether somebody is at work in it.
+    pub fn user_is_working(&self, timeout: SignedDuration, now: Timestamp) -> bool {
+        self.sessions.values().any(|session| is_working(session, timeout, now))
+    }
+
+    /// What is seen of the pull request; none before it was read what was said about it.
+    pub fn seen(&self, facts: Facts<'_>) -> Option<Seen> {
+        let talk = self.talk.as_ref()?;
+        let is_open = |point: &&Point| self.handled.get(&point.id).is_none_or(|handled| *handled < point.said_at);
+        Some(Seen {
+            head: facts.head.clone(),
+            ci: Ci::of(facts.ci),
+            run: facts.ci.run_id(),
+            merge_state: facts.merge_state,
+            review: facts.review,
+            points: talk.points.iter().filter(is_open).map(|point| (point.id.clone(), point.said_at)).collect(),
+            talk: format!("{}\n{}", talk.overview, talk.mark),
+        })
+    }
+
+    pub fn standing(&self, settings: &Settings) -> Standing {
+        Standing {
+            last_ci_run: self.last_ci_run.clone(),
+            stale_since: self.stale_since,
+            stale_timeout: settings.stale_ci_timeout,
+            green_since: self.green_since,
+            grace: settings.grace,
+        }
+    }
+
+    /// Where a board shows it.
+    pub fn column(&self, timeout: SignedDuration, now: Timestamp) -> Column {
+        if self.archived_at.is_some() {
+            Column::Done
+        } else if self.is_in_flight() || self.user_is_working(timeout, now) {
+            Column::Working
+        } else {
+            Column::Waiting
+        }
+    }
+
+    /// Whether a fixer is on its way. One that waits for a person is not at work.
+    pub fn is_in_flight(&self) -> bool {
+        self.fix.as_ref().is_some_and(|fix| !matches!(fix.phase, Phase::Held { .. }))
+    }
+
+    /// Somebody who is not merge-train pushed: a person takes a hand in it, and everything begins anew.
+    pub fn pushed_from_outside(&mut self, ts: Timestamp) {
+        self.last_push_at = Some(ts);
+        self.begin_anew();
+    }
+
+    fn begin_anew(&mut self) {
+        self.attempts = 0;
+        self.tried = None;
+        self.last_signature = None;
+    }
+
+    pub fn apply(&mut self, event: &Event, ts: Timestamp) {
+        match event {
+            Event::RatchetToggled { on, .. } => {
+                if *on && self.toggle != Some(true) {
+                    self.begin_anew();
+                    self.forced = true;
+                }
+                self.toggle = Some(*on);
+            }
+            Event::RatchetLabelled { on, .. } => {
+                // The label is the later word.
+                self.toggle = None;
+                if *on == Some(true) && self.label != Some(true) {
+                    self.begin_anew();
+                    self.forced = true;
+                }
+                self.label = *on;
+            }
+            Event::WorkspaceOpened { .. } => {
+                self.archived_at = None;
+                self.forced = true;
+            }
+            Event::WorkspaceArchived { .. } => {
+                self.archived_at = Some(ts);
+                self.talk_wanted_since = None;
+            }
+            Event::TalkObserved { overview, mark, points, .. } => {
+                self.handled.retain(|id, _| points.iter().any(|point| point.id == *id));
+                let (overview, mark, points) = (overview.clone(), mark.clone(), points.clone());
+                self.talk = Some(Heard { overview, mark, points });
+                self.talk_wanted_since = None;
+            }
+            Event::RatchetMoved { status, reason, told, activity, consumed, action, .. } => {
+                self.moved(*action, *status, *reason, consumed.as_deref(), ts);
+                (self.told, self.activity) = (told.clone(), activity.clone());
+            }
+            Event::DiagnosisDelayed { retry_at, .. } => {
+                self.failures += 1;
+                self.retry_at = Some(*retry_at);
+            }
+            Event::SessionOpened { session, idle, by, .. } => {
+                let opened = Session { started_at: ts, seen_at: ts, idle: *idle, by: by.clone() };
+                self.sessions.insert(session.clone(), opened);
+            }
+            Event::SessionSeen { session, idle, .. } => {
+                if let Some(session) = self.sessions.get_mut(session) {
+                    // Whoever falls idle leaves the workspace to the ratchet, as whoever ends does.
+                    self.forced |= *idle && !session.idle;
+                    (session.seen_at, session.idle) = (ts, *idle);
+                }
+            }
+            Event::SessionEnded { session, .. } => {
+                self.forced |= self.sessions.remove(session).is_some();
+            }
+            Event::TalkOutdated { .. } => {}
+            _ => self.fix_moved(event, ts),
+        }
+    }
+
+    fn moved(&mut self, action: Deed, status: Status, reason: Reason, consumed: Option<&Markers>, ts: Timestamp) {
+        if (self.status, self.reason) != (status, reason) {
+            self.moved_at = Some(ts);
+        }
+        (self.status, self.reason) = (status, reason);
+        self.green_since = match reason {
+            Reason::Grace => self.green_since.or(Some(ts)),
+            Reason::AllGreen => self.green_since,
+            _ => None,
+        };
+        if ends_staleness(action, reason) {
+            self.stale_since = None;
+        }
+        if status == Status::PausedDone {
+            self.begin_anew();
+        }
+        if let Some(markers) = consumed {
+            self.consumed = Some(markers.clone());
+            self.forced = false;
+            (self.failures, self.retry_at) = (0, None);
+        }
+    }
+
+    fn fix_moved(&mut self, event: &Event, ts: Timestamp) {
+        match event {
+            Event::FixDispatched { fix, .. } => {
+                self.last_ci_run = fix.run.clone();
+                self.stale_since = Some(ts);
+                self.fix = Some(fix.as_ref().clone());
+            }
+            Event::FixSettled { settled, .. } => self.settled(settled, ts),
+            _ => {
+                let Some(fix) = &mut self.fix else { return };
+                match event {
+                    Event::FixStarted { .. } => {
+                        fix.phase = Phase::Running;
+                        fix.starts += 1;
+                        fix.started_at = fix.started_at.or(Some(ts));
+                        (fix.failures, fix.retry_at) = (0, None);
+                    }
+                    Event::FixInterrupted { .. } => fix.phase = Phase::Queued,
+                    Event::FixDelayed { retry_at, .. } => {
+                        fix.failures += 1;
+                        fix.retry_at = Some(*retry_at);
+                    }
+                    Event::FixHeld { exit, push, path, diff, .. } => {
+                        fix.exit = Some(exit.clone());
+                        fix.phase = Phase::Held { push: push.clone(), path: path.clone(), diff: diff.clone() };
+                    }
+                    Event::FixPushIntended { exit, push, .. } => {
+                        fix.exit = Some(exit.clone());
+                        (fix.failures, fix.retry_at) = (0, None);
+                        fix.phase = Phase::Pushing { push: push.clone(), doubted: false };
+                    }
+                    Event::FixPushDoubted { .. } | Event::FixPushMissed { .. } => {
+                        if let Phase::Pushing { doubted, .. } = &mut fix.phase {
+                            *doubted = matches!(event, Event::FixPushDoubted { .. });
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn settled(&mut self, settled: &Settled, ts: Timestamp) {
+        let Some(fix) = self.fix.take() else { return };
+        match settled.reason {
+            Reason::FixerPushed => {
+                self.attempts += 1;
+                self.last_push_at = Some(ts);
+                self.last_signature = fix.signature;
+                self.handled.extend(fix.points);
+                // From here on CI may be expected to start.
+                self.stale_since = Some(ts);
+            }
+            // It goes on with a fresh look; a fixer that hangs each time has its budget, too.
+            Reason::FixerTimedOut => {
+                self.attempts += 1;
+                self.stale_since = None;
+                self.forced = true;
+            }
+            // There is another head to look at.
+            Reason::Outpaced | Reason::PrNotOpen => self.stale_since = None,
+            _ => {
+                self.stale_since = None;
+                let points = if fix.issue == Issue::FixReview { fix.points } else { BTreeMap::new() };
+                let run = fix.run.filter(|_| fix.issue == Issue::FixCi);
+                self.tried = Some(Tried { issue: fix.issue, head: fix.head, run, points });
+            }
+        }
+    }
+}
+
+/// Whether CI need not be waited for any more that was expected to start again.
+fn ends_staleness(action: Deed, reason: Reason) -> bool {
+    match reason {
+        Reason::StaleCi
+        | Reason::StaleCiTimeout
+        | Reason::UserWorking
+        | Reason::TrainAtWork
+        | Reason::FixerPushed
+        | Reason::PushStatusUnknown => false,
+        _ => !matches!(action, Deed::FixCi | Deed::FixReview),
+    }
+}

@@ -1,0 +1,300 @@
+//! Pull requests under ratchet: what is done about each, and what the answers to what was done mean.
+//!
+//! A workspace is looked at when something about it may have changed. The look is a pure function of the state and the time:
+//! asked again it says the same, so whoever resumes asks it and does what it says.
+
+mod fixes;
+mod look;
+mod sessions;
+mod talk;
+mod toggle;
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::draft::Draft;
+use super::event::Event;
+use super::state::{CachedPr, RepoState};
+use super::{Input, Plan, Request, Settings, apply as applied};
+use crate::ids::{PrNumber, Sha};
+use crate::ratchet::{self, Phase, Reason, Workspace};
+use crate::train::detail::{Intended, is_live};
+use crate::train::{CascadePhase, TrainRecord};
+
+pub use toggle::{LABEL_OFF, LABEL_ON};
+pub(super) use toggle::{labelled, toggle};
+
+/// For how long a fixer counts against the budget of its repository.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// Whether a pull request is one that a heartbeat looks at.
+pub fn candidate(state: &RepoState, pr: PrNumber, settings: &Settings) -> bool {
+    let is_open = state.workspaces.get(&pr).is_some_and(|workspace| workspace.archived_at.is_none());
+    is_open && state.ratchet_is_on(pr, settings)
+}
+
+impl RepoState {
+    /// Whether the ratchet is on for a pull request: somebody said so there, or its label does, or it is so for all.
+    pub fn ratchet_is_on(&self, pr: PrNumber, settings: &Settings) -> bool {
+        let own = self.workspaces.get(&pr).and_then(|workspace| workspace.toggle.or(workspace.label));
+        own.or(self.ratchet_default).unwrap_or(settings.ratchet.enabled)
+    }
+
+    /// What the repository's own default is, where somebody set it.
+    pub fn ratchet_default(&self) -> Option<bool> {
+        self.ratchet_default
+    }
+
+    /// The first of these whose branch a fixer owns.
+    pub(super) fn owned_by_fixer(&self, prs: impl IntoIterator<Item = PrNumber>) -> Option<(PrNumber, &ratchet::Fix)> {
+        prs.into_iter().find_map(|pr| Some((pr, self.workspaces.get(&pr)?.fix.as_ref()?)))
+    }
+
+    /// Whether a train is at work on the branch of a pull request: it lands it, or relates it to what landed.
+    fn owned_by_train(&self, pr: PrNumber) -> bool {
+        let is_at_it = |train: &TrainRecord| {
+            let is_named = train.current_pr == pr || train.cascade_phase.frozen_descendants().contains(&pr);
+            is_live(train.state) && train.cascade_phase != CascadePhase::Idle && is_named
+        };
+        let is_pushing = self.details.values().any(|detail| match detail.intent.as_ref().map(|intent| &intent.what) {
+            Some(Intended::Push(push)) => push.pull == pr,
+            _ => false,
+        });
+        is_pushing || self.active_trains.values().any(is_at_it)
+    }
+}
+
+/// Folds an event about workspaces in.
+pub(super) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: Timestamp) {
+    match event {
+        ratchet::Event::RatchetToggled { pr: None, on, .. } => {
+            state.ratchet_default = Some(*on);
+            if *on {
+                state.workspaces.values_mut().for_each(|workspace| workspace.forced = true);
+            }
+            return;
+        }
+        ratchet::Event::TalkOutdated { prs } => {
+            for pr in prs {
+                if let Some(workspace) = state.workspaces.get_mut(pr) {
+                    workspace.talk_wanted_since = Some(ts);
+                }
+            }
+            return;
+        }
+        ratchet::Event::FixDispatched { .. } => {
+            state.fixers_sent.retain(|sent| ts.duration_since(*sent) < DAY);
+            state.fixers_sent.push(ts);
+        }
+        ratchet::Event::FixSettled { pr, settled, .. } => {
+            if let Some(head) = &settled.pushed {
+                applied::change(state, *pr, |pr| applied::pushed(pr, head, ts));
+            }
+        }
+        _ => {}
+    }
+    let Some(pr) = event.pr() else { return };
+    let begins = matches!(
+        event,
+        ratchet::Event::RatchetToggled { .. }
+            | ratchet::Event::RatchetLabelled { .. }
+            | ratchet::Event::WorkspaceOpened { .. }
+            | ratchet::Event::SessionOpened { .. }
+    );
+    if begins {
+        state.workspaces.entry(pr).or_insert_with(|| Workspace { since: ts, ..Workspace::default() });
+    }
+    if let Some(workspace) = state.workspaces.get_mut(&pr) {
+        workspace.apply(event, ts);
+    }
+    if matches!(event, ratchet::Event::TalkObserved { .. }) && !talk::is_owed(state) {
+        state.talk_reads = super::state::Backoff::default();
+    }
+}
+
+/// The head of a pull request is another. Who pushed it counts: what merge-train pushed itself is no person's hand in it.
+pub(super) fn head_moved(state: &mut RepoState, pr: PrNumber, head: &Sha, ts: Timestamp) {
+    let is_own = state.prs.get(&pr).is_some_and(|known| known.pushed.as_ref() == Some(head));
+    let is_trains = state.details.values().any(|detail| match detail.intent.as_ref().map(|intent| &intent.what) {
+        Some(Intended::Push(push)) => push.pull == pr && push.to == *head,
+        _ => false,
+    });
+    let Some(workspace) = state.workspaces.get_mut(&pr) else { return };
+    let is_fixers = match workspace.fix.as_ref().map(|fix| &fix.phase) {
+        Some(Phase::Pushing { push, .. }) => push.to == *head,
+        _ => false,
+    };
+    if !(is_own || is_trains || is_fixers) {
+        workspace.pushed_from_outside(ts);
+    }
+}
+
+/// Whether there is anything to do with workspaces in an input, after what it told about pull requests.
+pub(super) fn concern(state: &RepoState, input: &Input, settings: &Settings, plan: &Plan) -> bool {
+    let is_asked = |request: &Request| {
+        matches!(
+            request,
+            Request::Ratchet { .. }
+                | Request::LookAt { .. }
+                | Request::DecideFix { .. }
+                | Request::StopFix { .. }
+                | Request::Session { .. }
+                | Request::EndSession { .. }
+        )
+    };
+    match input {
+        Input::TalkRead { .. }
+        | Input::Diagnosed { .. }
+        | Input::FixStarted { .. }
+        | Input::Fixed { .. }
+        | Input::Forwarded { .. } => true,
+        Input::Asked { request, .. } if is_asked(request) => true,
+        Input::Resume | Input::Tick => !state.workspaces.is_empty() || settings.ratchet.enabled,
+        _ => {
+            let is_on = |pr: &PrNumber| state.workspaces.contains_key(pr) || state.ratchet_is_on(*pr, settings);
+            let spoken_of = talk::spoken_of(state, input);
+            spoken_of.is_some() || touched(state, &plan.events).iter().any(is_on)
+        }
+    }
+}
+
+/// What an input means for workspaces, beyond what it told about pull requests.
+pub(super) fn react(draft: &mut Draft<'_>, input: &Input) {
+    match input {
+        Input::Resume => {
+            talk::want_all(draft);
+            fixes::doubt(draft);
+        }
+        Input::TalkRead { prs, requested_at, result } => talk::read(draft, prs, *requested_at, result),
+        Input::FixStarted { pr, at } => fixes::started(draft, *pr, *at),
+        Input::Fixed { pr, at, result } => fixes::ended(draft, *pr, *at, result),
+        Input::Forwarded { pr, at, result } => fixes::forwarded(draft, *pr, *at, result),
+        Input::Tick => sessions::expire(draft),
+        _ => {}
+    }
+    if let Some(pr) = talk::spoken_of(&draft.state, input) {
+        talk::want(draft, [pr]);
+    }
+}
+
+/// Carries out what somebody asked for through the API; none where it is not about workspaces.
+pub(super) fn requested(draft: &mut Draft<'_>, request: &Request) -> Option<Result<(), String>> {
+    Some(match request {
+        Request::Ratchet { pr, on, behest } => toggle(draft, *pr, *on, behest),
+        Request::LookAt { prs } => {
+            talk::look_at(draft, prs);
+            Ok(())
+        }
+        Request::DecideFix { pr, at, behest } => fixes::decide(draft, *pr, *at, behest),
+        Request::StopFix { pr, at, behest } => fixes::stop(draft, *pr, *at, behest),
+        Request::Session { pr, session, idle, by, again } => {
+            sessions::seen(draft, *pr, session, *idle, by.as_deref(), *again)
+        }
+        Request::EndSession { pr, session, exit_code } => sessions::end(draft, *pr, session, *exit_code),
+        _ => return None,
+    })
+}
+
+/// Looks at every workspace about which something may have changed.
+pub(super) fn run(draft: &mut Draft<'_>, input: &Input) {
+    open(draft, input);
+    let everything = matches!(input, Input::Resume | Input::Tick);
+    let mut looked_at: BTreeSet<PrNumber> = match everything {
+        true => draft.state.workspaces.keys().copied().collect(),
+        false => touched(&draft.state, &draft.plan.events),
+    };
+    let about = match input {
+        Input::Diagnosed { pr, .. } | Input::Fixed { pr, .. } | Input::Forwarded { pr, .. } => Some(*pr),
+        _ => None,
+    };
+    looked_at.extend(about);
+    // What was kept waiting by a train, or by the budget of the repository, may go on.
+    let is_kept = |workspace: &Workspace| {
+        matches!(workspace.reason, Reason::TrainAtWork | Reason::DailyBudget) && workspace.archived_at.is_none()
+    };
+    looked_at.extend(draft.state.workspaces.iter().filter(|(_, it)| is_kept(it)).map(|(pr, _)| *pr));
+    for pr in looked_at {
+        look::at(draft, pr, input);
+    }
+    talk::read_if_due(draft);
+}
+
+/// Workspaces for the pull requests that the ratchet is on for.
+fn open(draft: &mut Draft<'_>, input: &Input) {
+    let is_missing = |state: &RepoState, pr: &PrNumber| {
+        let workspace = state.workspaces.get(pr);
+        let is_ours = state.pr(*pr).is_some_and(CachedPr::is_ours);
+        let is_closed = workspace.is_some_and(|workspace| workspace.archived_at.is_some());
+        is_ours && (is_closed || (workspace.is_none() && state.ratchet_is_on(*pr, draft.settings)))
+    };
+    let sees_all = matches!(input, Input::Resume | Input::Tick)
+        || draft.plan.events.iter().any(|event| {
+            matches!(event, Event::SyncCompleted {} | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }))
+        });
+    let named: BTreeSet<PrNumber> = match sees_all {
+        true => draft.state.prs.keys().copied().collect(),
+        false => touched(&draft.state, &draft.plan.events),
+    };
+    let missing: Vec<PrNumber> = named.into_iter().filter(|pr| is_missing(&draft.state, pr)).collect();
+    for pr in &missing {
+        draft.record(ratchet::Event::WorkspaceOpened { pr: *pr }.into());
+    }
+    talk::want(draft, missing);
+}
+
+/// The pull requests that events are about.
+fn touched(state: &RepoState, events: &[Event]) -> BTreeSet<PrNumber> {
+    let mut prs = BTreeSet::new();
+    for event in events {
+        match event {
+            Event::PrObserved { pr, .. }
+            | Event::PrMerged { pr, .. }
+            | Event::PrStateChanged { pr, .. }
+            | Event::PrGone { pr }
+            | Event::MergeStateObserved { pr, .. } => {
+                prs.insert(*pr);
+            }
+            Event::CiSeen { sha, .. } => prs.extend(state.open_heads.get(sha).into_iter().flatten()),
+            Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
+                prs.extend(state.workspaces.keys().copied());
+            }
+            Event::Ratchet(ratchet::Event::TalkOutdated { prs: named }) => prs.extend(named),
+            Event::Ratchet(event) => prs.extend(event.pr()),
+            _ => {}
+        }
+    }
+    prs
+}
+
+/// When workspaces have to be looked at although nothing comes in.
+pub(super) fn wakes(state: &RepoState, settings: &Settings) -> Vec<Timestamp> {
+    let later = |at: Timestamp, wait: SignedDuration| at.checked_add(wait).ok();
+    let mut wakes = Vec::new();
+    let open = state.workspaces.values().filter(|workspace| workspace.archived_at.is_none());
+    for workspace in open {
+        wakes.extend(workspace.retry_at);
+        wakes.extend(workspace.fix.as_ref().and_then(|fix| fix.retry_at));
+        wakes.extend(
+            workspace.sessions.values().filter_map(|session| later(session.seen_at, settings.ratchet.session_timeout)),
+        );
+        match workspace.reason {
+            Reason::StaleCi => {
+                wakes.extend(workspace.stale_since.and_then(|at| later(at, settings.ratchet.stale_ci_timeout)));
+            }
+            Reason::Grace => wakes.extend(workspace.green_since.and_then(|at| later(at, settings.ratchet.grace))),
+            Reason::DailyBudget => wakes.extend(state.fixers_sent.first().and_then(|at| later(*at, DAY))),
+            _ => {}
+        }
+    }
+    if talk::is_owed(state) {
+        wakes.extend(state.talk_reads.retry_at);
+    }
+    wakes
+}
+
+/// Whether somebody has to be there for them, even if nothing comes in.
+pub(super) fn need_a_worker(state: &RepoState) -> bool {
+    let is_busy = |workspace: &Workspace| workspace.is_in_flight() || workspace.talk_wanted_since.is_some();
+    state.workspaces.values().any(|workspace| workspace.archived_at.is_none() && is_busy(workspace))
+}

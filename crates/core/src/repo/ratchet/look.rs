@@ -1,0 +1,240 @@
+//! One look at a workspace: at most one thing is done about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{DAY, fixes};
+use crate::ids::PrNumber;
+use crate::ratchet::{
+    Action, Change, Ci, Deed, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status, Tried,
+    UPDATING, Workspace, bar, determine_fixup_action, texts,
+};
+use crate::repo::draft::Draft;
+use crate::repo::state::{CachedPr, RepoState};
+use crate::repo::{Diagnosis, Effect, Input, reads};
+
+/// What was decided on, and where.
+struct View {
+    pr: PrNumber,
+    markers: Markers,
+    changes: BTreeSet<Change>,
+    forced: bool,
+}
+
+pub(super) fn at(draft: &mut Draft<'_>, pr: PrNumber, input: &Input) {
+    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
+    if workspace.fix.is_some() {
+        fixes::advance(draft, pr);
+        // What came meanwhile is dealt with in one more pass.
+        if draft.state.workspaces.get(&pr).is_none_or(|workspace| workspace.fix.is_some()) {
+            return;
+        }
+    }
+    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
+    let known = draft.state.pr(pr);
+    if workspace.archived_at.is_some() {
+        return;
+    }
+    let is_fresh = known.is_some_and(|known| {
+        known.merge_state_wanted_since.is_none()
+            && workspace.talk_wanted_since.is_none()
+            && !draft.state.wanted.contains_key(&pr)
+    });
+    let asked = Eligibility {
+        user_is_working: workspace.user_is_working(draft.settings.ratchet.session_timeout, draft.now),
+        has_pr: known.is_some(),
+        is_open: known.is_some_and(CachedPr::is_ours),
+        is_enabled: draft.state.ratchet_is_on(pr, draft.settings),
+        ci: known.filter(|_| is_fresh).map_or(Ci::None, |known| Ci::of(&known.ci)),
+    };
+    if let Some(bar) = bar(asked) {
+        let deed = if bar.status == Status::WaitingForCi { Deed::Wait } else { Deed::Pause };
+        let seen = known.and_then(|known| seen(workspace, known));
+        settle(draft, pr, Move { deed, status: bar.status, reason: bar.reason, seen: seen.as_ref(), consumed: None });
+        if !asked.is_open && asked.has_pr {
+            draft.record(Event::WorkspaceArchived { pr }.into());
+        }
+        return;
+    }
+    if !is_fresh {
+        return;
+    }
+    let Some(seen) = known.and_then(|known| seen(workspace, known)) else { return };
+    let markers = Markers { seen, enabled: asked.is_enabled };
+    let changes = Markers::changes(workspace.consumed.as_ref(), &markers);
+    if changes.is_empty() && !workspace.forced {
+        return;
+    }
+    let forced = workspace.forced;
+    let action = determine_fixup_action(&markers.seen, &workspace.standing(&draft.settings.ratchet), draft.now);
+    let view = View { pr, markers, changes, forced };
+    match action {
+        Action::Wait(reason) => view.wait(draft, Status::WaitingForCi, reason),
+        Action::Pause(status, reason) => view.pause(draft, status, reason),
+        Action::Noop(reason) => view.noop(draft, reason),
+        Action::Fix(issue, reason) => view.fix(draft, issue, reason, input),
+    }
+}
+
+fn seen(workspace: &Workspace, known: &CachedPr) -> Option<Seen> {
+    let facts = Facts { head: &known.head_sha, ci: &known.ci, merge_state: known.merge_state, review: known.review };
+    workspace.seen(facts)
+}
+
+impl View {
+    fn wait(&self, draft: &mut Draft<'_>, status: Status, reason: Reason) {
+        let seen = Some(&self.markers.seen);
+        settle(draft, self.pr, Move { deed: Deed::Wait, status, reason, seen, consumed: None });
+    }
+
+    fn pause(&self, draft: &mut Draft<'_>, status: Status, reason: Reason) {
+        self.consume(draft, Deed::Pause, status, reason);
+    }
+
+    /// Everything stays as it was.
+    fn noop(&self, draft: &mut Draft<'_>, reason: Reason) {
+        let status = draft.state.workspaces.get(&self.pr).map(|workspace| workspace.status).unwrap_or_default();
+        self.consume(draft, Deed::Noop, status, reason);
+    }
+
+    fn consume(&self, draft: &mut Draft<'_>, deed: Deed, status: Status, reason: Reason) {
+        let (seen, consumed) = (Some(&self.markers.seen), Some(&self.markers));
+        settle(draft, self.pr, Move { deed, status, reason, seen, consumed });
+    }
+
+    /// A fixer is wanted. Whether one may be sent, and whether it is known what to tell it.
+    fn fix(&self, draft: &mut Draft<'_>, issue: Issue, reason: Reason, input: &Input) {
+        let settings = &draft.settings.ratchet;
+        let Some(workspace) = draft.state.workspaces.get(&self.pr) else { return };
+        if workspace.attempts >= settings.max_attempts {
+            return self.pause(draft, Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts);
+        }
+        if workspace.tried.as_ref() == Some(&Tried::of(issue, &self.markers.seen)) {
+            return self.consume(draft, Deed::Noop, Status::PausedAttentionNoPush, Reason::AlreadyTried);
+        }
+        if !self.forced && self.changes.iter().all(|change| *change == Change::Mergeability) {
+            return self.noop(draft, Reason::ExternalChange);
+        }
+        if !settings.has_fixer {
+            return self.pause(draft, Status::PausedAttentionNoFixer, Reason::NoFixer);
+        }
+        if is_spent(&draft.state, settings.daily_budget, draft.now) {
+            let seen = Some(&self.markers.seen);
+            let (deed, status, reason) = (Deed::Pause, Status::PausedAttentionDailyBudget, Reason::DailyBudget);
+            return settle(draft, self.pr, Move { deed, status, reason, seen, consumed: None });
+        }
+        if draft.state.owned_by_train(self.pr) {
+            return self.wait(draft, Status::WaitingForTrain, Reason::TrainAtWork);
+        }
+        match input {
+            Input::Diagnosed { pr, head, issue: about, result }
+                if *pr == self.pr && *head == self.markers.seen.head && *about == issue =>
+            {
+                match result {
+                    Ok(diagnosis) => self.dispatch(draft, issue, reason, diagnosis),
+                    Err(failure) => {
+                        let retry_at = reads::retry_at(failure, workspace.failures, draft.now);
+                        let reason = failure.reason.clone();
+                        draft.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at }.into());
+                        self.wait(draft, Status::WaitingForCi, Reason::GithubUnavailable);
+                    }
+                }
+            }
+            _ if workspace.retry_at.is_some_and(|at| at > draft.now) => {}
+            _ => self.diagnose(draft, issue),
+        }
+    }
+
+    fn diagnose(&self, draft: &mut Draft<'_>, issue: Issue) {
+        let (Some(workspace), Some(known)) = (draft.state.workspaces.get(&self.pr), draft.state.pr(self.pr)) else {
+            return;
+        };
+        let Some(branch) = known.head_ref.clone() else { return };
+        let effect = Effect::Diagnose {
+            pr: self.pr,
+            issue,
+            branch,
+            base: known.base_ref.clone(),
+            head: known.head_sha.clone(),
+            conflicts: self.markers.seen.conflicts(),
+            handled: workspace.handled.clone(),
+        };
+        draft.effect(effect);
+    }
+
+    fn dispatch(&self, draft: &mut Draft<'_>, issue: Issue, reason: Reason, diagnosis: &Diagnosis) {
+        let (Some(workspace), Some(known)) = (draft.state.workspaces.get(&self.pr), draft.state.pr(self.pr)) else {
+            return;
+        };
+        let Some(branch) = known.head_ref.clone() else { return };
+        let signature = diagnosis.signature.clone().filter(|_| issue == Issue::FixCi);
+        if signature.is_some() && signature == workspace.last_signature {
+            return self.pause(draft, Status::PausedAttentionTerminalFailed, Reason::SameFailure);
+        }
+        let seen = &self.markers.seen;
+        let fix = Fix {
+            at: draft.now,
+            issue,
+            branch,
+            base: known.base_ref.clone(),
+            head: seen.head.clone(),
+            run: seen.run.clone(),
+            conflicts: seen.conflicts(),
+            points: if issue == Issue::FixReview { seen.points.clone() } else { BTreeMap::new() },
+            signature,
+            phase: Phase::Queued,
+            started_at: None,
+            starts: 0,
+            failures: 0,
+            retry_at: None,
+            exit: None,
+        };
+        let (deed, status) = (Deed::from(issue), Status::of(issue));
+        self.consume(draft, deed, status, reason);
+        draft.record(Event::FixDispatched { pr: self.pr, fix: Box::new(fix) }.into());
+        fixes::advance(draft, self.pr);
+    }
+}
+
+fn is_spent(state: &RepoState, budget: usize, now: jiff::Timestamp) -> bool {
+    state.fixers_sent.iter().filter(|sent| now.duration_since(**sent) < DAY).count() >= budget
+}
+
+/// A decision, and what it was made on.
+pub(super) struct Move<'a> {
+    pub deed: Deed,
+    pub status: Status,
+    pub reason: Reason,
+    pub seen: Option<&'a Seen>,
+    pub consumed: Option<&'a Markers>,
+}
+
+/// Records a decision, unless it says what was said before. Who has to do something about it is told.
+pub(super) fn settle(draft: &mut Draft<'_>, pr: PrNumber, decided: Move<'_>) {
+    let Move { deed, status, reason, seen, consumed } = decided;
+    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
+    let is_same = (workspace.status, workspace.reason) == (status, reason);
+    if is_same && consumed.is_none_or(|markers| workspace.consumed.as_ref() == Some(markers)) && !deed_begins(deed) {
+        return;
+    }
+    let conflicts = seen.is_some_and(Seen::conflicts) && deed_begins(deed);
+    let activity = if conflicts { Some(UPDATING) } else { reason.activity(status) };
+    let moved = Event::RatchetMoved {
+        pr,
+        action: deed,
+        status,
+        reason,
+        told: None,
+        activity: activity.map(str::to_owned),
+        snapshot: seen.map(Seen::snapshot),
+        consumed: consumed.map(|markers| Box::new(markers.clone())),
+    };
+    let text = texts::attention(workspace, status, reason, None).filter(|_| !is_same && deed != Deed::Noop);
+    draft.record(moved.into());
+    if let Some(text) = text {
+        draft.comment(pr, text);
+    }
+}
+
+fn deed_begins(deed: Deed) -> bool {
+    matches!(deed, Deed::FixCi | Deed::FixReview)
+}

@@ -1,0 +1,79 @@
+//! People at work in workspaces: the ratchet keeps out of their way, and misses nothing meanwhile.
+
+use jiff::Timestamp;
+
+use crate::facts::HeadRepo;
+use crate::ids::PrNumber;
+use crate::ratchet::{Event, SessionId};
+use crate::repo::draft::Draft;
+
+/// The longest name of a session.
+const LONGEST_NAME: usize = 128;
+/// So many sessions are open in one workspace at most.
+const MOST_SESSIONS: usize = 64;
+
+/// A session begins, or gives a sign of life.
+pub(super) fn seen(
+    draft: &mut Draft<'_>,
+    pr: PrNumber,
+    session: &SessionId,
+    idle: bool,
+    by: Option<&str>,
+    again: bool,
+) -> Result<(), String> {
+    let workspace = draft.state.workspaces.get(&pr);
+    let known = workspace.and_then(|workspace| workspace.sessions.get(session));
+    if known.is_some() {
+        draft.record(Event::SessionSeen { pr, session: session.clone(), idle }.into());
+        return Ok(());
+    }
+    if again {
+        return Err(format!(
+            "The session {session:?} is not known any more: no sign of life came for too long, or it was ended. Open another."
+        ));
+    }
+    let Some(known) = draft.state.pr(pr) else {
+        return Err(format!("There is no pull request #{pr} here, as far as is known."));
+    };
+    if known.head_repo == HeadRepo::Fork {
+        return Err(format!("The branch of #{pr} is in a fork, which the ratchet leaves alone."));
+    }
+    if session.is_empty() || session.len() > LONGEST_NAME {
+        return Err(format!("The name of a session has 1 to {LONGEST_NAME} characters."));
+    }
+    if workspace.is_some_and(|workspace| workspace.sessions.len() >= MOST_SESSIONS) {
+        return Err(format!("There are {MOST_SESSIONS} sessions in this workspace already; end one first."));
+    }
+    draft.record(Event::SessionOpened { pr, session: session.clone(), idle, by: by.map(str::to_owned) }.into());
+    Ok(())
+}
+
+pub(super) fn end(
+    draft: &mut Draft<'_>,
+    pr: PrNumber,
+    session: &SessionId,
+    exit_code: Option<i32>,
+) -> Result<(), String> {
+    let known = draft.state.workspaces.get(&pr).and_then(|workspace| workspace.sessions.get(session));
+    let Some(started_at) = known.map(|known| known.started_at) else {
+        return Err(format!("There is no session {session:?} in the workspace of #{pr}: it has ended already."));
+    };
+    draft.record(Event::SessionEnded { pr, session: session.clone(), started_at, exit_code, vanished: false }.into());
+    Ok(())
+}
+
+/// Those of which nobody has heard for too long are over.
+pub(super) fn expire(draft: &mut Draft<'_>) {
+    let (timeout, now) = (draft.settings.ratchet.session_timeout, draft.now);
+    let gone: Vec<(PrNumber, SessionId, Timestamp)> = draft
+        .state
+        .workspaces
+        .iter()
+        .flat_map(|(pr, workspace)| workspace.sessions.iter().map(|(id, session)| (*pr, id.clone(), session)))
+        .filter(|(_, _, session)| crate::ratchet::has_vanished(session, timeout, now))
+        .map(|(pr, id, session)| (pr, id, session.started_at))
+        .collect();
+    for (pr, session, started_at) in gone {
+        draft.record(Event::SessionEnded { pr, session, started_at, exit_code: None, vanished: true }.into());
+    }
+}

@@ -1,0 +1,176 @@
+//! Fixers as runs.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::{FIXER, brought_about};
+use crate::ids::{PrNumber, RepoId};
+use crate::ratchet::{Event, Fix, FixExit, Phase, Settled};
+use crate::repo::event::{Behest, Event as RepoEvent};
+use crate::run::{
+    Approval, Cancellation, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus, TransitionContext, Trigger,
+    TriggerSource,
+};
+
+/// Who does their steps, for lists.
+const AGENT: &str = "fixer";
+
+pub(super) fn moves(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::FixDispatched { .. }
+            | Event::FixStarted { .. }
+            | Event::FixInterrupted { .. }
+            | Event::FixHeld { .. }
+            | Event::FixPushIntended { .. }
+            | Event::FixSettled { .. }
+    )
+}
+
+pub(super) fn run_of(pr: PrNumber, fix: &Fix, repo: &RepoId, now: Timestamp) -> Run {
+    let id = fix.run_id(pr);
+    let mut context = brought_about(&id, None, &Behest::default(), fix.at);
+    if let Phase::Held { path, .. } = &fix.phase {
+        let reason = if path.is_empty() {
+            "every push of a fixer waits for approval".to_owned()
+        } else {
+            format!("it changes {path}")
+        };
+        context = TransitionContext {
+            initiator: Some(Initiator::Policy),
+            timestamp: None,
+            approval: Some(Approval {
+                action: "push".to_owned(),
+                requested_by: None,
+                decision: None,
+                decided_at: None,
+                decided_by: None,
+                reason: Some(reason),
+            }),
+            ..context
+        };
+    }
+    Run {
+        schema_version: SCHEMA_VERSION,
+        tenant_id: repo.tenant(),
+        repo_id: repo.to_string(),
+        pr_id: pr.to_string(),
+        pr_url: String::new(),
+        kind: FIXER.to_owned(),
+        status: fix.as_run(),
+        current_step: Some(step(fix).to_owned()),
+        trigger: Trigger { source: TriggerSource::Webhook, user_id: None, webhook_event_id: None },
+        idempotency_key: None,
+        a2a_correlation_id: None,
+        last_heartbeat_at: Some(now),
+        result: Some(result(fix)),
+        error: None,
+        cancellation: None,
+        compensation_log: Vec::new(),
+        last_transition: Some(context),
+        resumed_from: None,
+        resume_count: fix.starts.saturating_sub(1),
+        created_at: fix.at,
+        updated_at: now,
+        completed_at: None,
+        duration_ms: None,
+        id,
+    }
+}
+
+fn step(fix: &Fix) -> &'static str {
+    match fix.phase {
+        Phase::Queued | Phase::Running => "fix",
+        Phase::Held { .. } => "approve",
+        Phase::Pushing { .. } => "push",
+    }
+}
+
+fn result(fix: &Fix) -> Value {
+    let mut result = json!({
+        "issue": fix.issue,
+        "branch": fix.branch,
+        "headSha": fix.head,
+        "ciRunId": fix.run,
+    });
+    if let Phase::Held { push, .. } | Phase::Pushing { push, .. } = &fix.phase {
+        result["push"] = json!({ "from": push.from, "to": push.to, "files": push.files });
+    }
+    if let Phase::Held { diff: Some(diff), .. } = &fix.phase {
+        result["diff"] = json!(diff);
+    }
+    if let Some(told) = fix.exit.as_ref().and_then(FixExit::told) {
+        result["exit"] = json!(told);
+    }
+    result
+}
+
+/// What it does one after the other: it mends, it is approved where that is asked for, and its push goes on.
+pub(super) fn steps_of(run: &Run) -> Vec<Step> {
+    let current = run.current_step.as_deref().unwrap_or("fix");
+    // A step that was written stays; one that never was is not invented.
+    let names: Vec<&str> =
+        ["fix", "approve", "push"].into_iter().filter(|name| *name != "approve" || current == "approve").collect();
+    let position = names.iter().position(|name| *name == current).unwrap_or_default();
+    let at_it = match run.status {
+        RunStatus::Failed => StepStatus::Failed,
+        RunStatus::Cancelled => StepStatus::Skipped,
+        RunStatus::Completed => StepStatus::Completed,
+        RunStatus::Pending => StepStatus::Pending,
+        RunStatus::Running | RunStatus::AwaitingApproval | RunStatus::WaitingExternal => StepStatus::Running,
+    };
+    let step = |(at, name): (usize, &&str)| Step {
+        tenant_id: run.tenant_id.clone(),
+        run_id: run.id.clone(),
+        step_id: (*name).to_owned(),
+        position: u32::try_from(at).unwrap_or(u32::MAX),
+        agent: AGENT.to_owned(),
+        status: if at < position { StepStatus::Completed } else { at_it },
+        input: None,
+        output: None,
+        error: run.error.clone().filter(|_| at == position),
+        attempts: 1 + run.resume_count,
+        started_at: None,
+        completed_at: None,
+        duration_ms: None,
+    };
+    names.iter().enumerate().take(position + 1).map(step).collect()
+}
+
+/// How a run ended whose fixer is not under way any more.
+pub(super) fn ended(run: &Run, event: &RepoEvent, now: Timestamp) -> Run {
+    let settled = match event {
+        RepoEvent::Ratchet(Event::FixSettled { settled, .. }) => settled.clone(),
+        // The pull request is not known any more.
+        _ => Settled::by_itself(crate::ratchet::Reason::PrNotOpen, None),
+    };
+    let status = settled.as_run();
+    let context = brought_about(&run.id, None, &settled.behest, now);
+    let mut result = run.result.clone().unwrap_or_else(|| Value::Object(Map::new()));
+    if let Some(members) = result.as_object_mut() {
+        members.remove("diff");
+    }
+    result["outcome"] = json!(settled.reason);
+    result["pushed"] = json!(settled.pushed.is_some());
+    if let Some(head) = &settled.pushed {
+        result["pushedSha"] = json!(head);
+    }
+    let cancellation = (status == RunStatus::Cancelled).then(|| Cancellation {
+        initiator: context.initiator.unwrap_or(Initiator::System),
+        user_id: settled.behest.by.clone(),
+        reason: Some(settled.behest.reason.clone().unwrap_or_else(|| settled.sentence())),
+        cancelled_at: now,
+    });
+    Run {
+        status,
+        result: Some(result),
+        error: (status == RunStatus::Failed).then(|| settled.sentence()),
+        cancellation,
+        last_transition: Some(context),
+        last_heartbeat_at: Some(now),
+        updated_at: now,
+        completed_at: Some(now),
+        duration_ms: u64::try_from(now.duration_since(run.created_at).as_millis()).ok(),
+        ..run.clone()
+    }
+}
