@@ -1,4 +1,5 @@
-//! The commands of workflow steps: each reads JSON, writes JSON, and leaves nothing running.
+//! Commands: those of workflow steps, which read JSON and write JSON ([`run`]), and fixers, which read a prompt, work in a
+//! folder of their own, and are not trusted ([`watch`]). None leaves anything running.
 //!
 //! ```text
 //! daemon ──orders──► guard ──starts──► command ──► whatever it starts
@@ -6,21 +7,31 @@
 //!    └── stdout, stderr of the command
 //! ```
 //!
-//! **Invariant:** no shell reads a command, and nothing of the daemon's environment reaches it but [`INHERITED`].
+//! **Invariant:** no shell reads a command, and nothing of the daemon's environment reaches it but what is named here:
+//! [`INHERITED`] for a step, and for a fixer `PATH`, `LANG` and what its configuration lists.
 //!
-//! **Invariant:** when [`run`] returns, nothing that the command started runs any more, or the log says that it could not be
+//! **Invariant:** a fixer touches neither the daemon's files nor the daemon's processes, where the kernel has Landlock.
+//!
+//! **Invariant:** when [`run`] or [`watch`] returns, nothing that the command started runs any more, or the log says that it could not be
 //! ended. When the daemon dies, however it does, the guard ends all of it at once.
 //!
 //! **Invariant:** what is kept of a command's output is bounded, however much it prints.
 
 mod answer;
+mod attend;
 mod disk;
+#[allow(dead_code, reason = "nothing dispatches fixers yet")]
+mod errand;
+#[allow(dead_code, reason = "nothing dispatches fixers yet")]
+mod exit;
 mod failure;
 pub mod guard;
 mod guarded;
 mod log;
 mod order;
+pub mod privacy;
 mod session;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,10 +40,16 @@ use merge_train_core::run::{Output, Program};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+#[allow(unused_imports, reason = "nothing dispatches fixers yet")]
+pub use errand::{Errand, Watched, watch, watch_guarded_by};
+#[allow(unused_imports, reason = "nothing dispatches fixers yet")]
+pub use exit::Exit;
+
+use attend::{Job, Over};
 use failure::Failure;
 use guarded::{Ended, Guarded};
 
-/// What of the daemon's environment concerns a command: where programs are, and where files go.
+/// What of the daemon's environment concerns the command of a step: where programs are, and where files go.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 /// How long the end of an output may take once nothing is left that could write to it: a disk may stall under the log.
 const LINGER: Duration = Duration::from_secs(5);
@@ -46,13 +63,24 @@ pub struct Limits {
     pub log_bytes: u64,
     /// How much the working folder may hold, and the longest file.
     pub disk_bytes: u64,
+    /// How much memory it and all that it starts may have together; unbounded without.
+    pub memory_bytes: Option<u64>,
+    /// How many processes it and all that it starts may be at once; unbounded without.
+    pub processes: Option<u32>,
     /// How long a command that is asked to end may take to tidy up before it is killed.
     pub grace: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { output_bytes: 1 << 20, log_bytes: 10 << 20, disk_bytes: 1 << 30, grace: Duration::from_secs(10) }
+        Self {
+            output_bytes: 1 << 20,
+            log_bytes: 10 << 20,
+            disk_bytes: 1 << 30,
+            memory_bytes: None,
+            processes: None,
+            grace: Duration::from_secs(10),
+        }
     }
 }
 
@@ -98,17 +126,20 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     tokio::fs::create_dir_all(task.folder)
         .await
         .map_err(|error| Failure::Folder { folder: task.folder.to_owned(), error })?;
-    let (mut guarded, stdout, stderr) = Guarded::start(guard, task)?;
+    let input = serde_json::to_vec(task.input).expect("a JSON value is JSON");
+    let job = Job { program: task.program, input: &input, own: task.folder, limits, seal: None };
+    let cannot = |error| Failure::Guard { guard: guard.to_owned(), error };
+    let (stdout, prints) = attend::output().map_err(cannot)?;
+    let (stderr, logs) = attend::output().map_err(cannot)?;
+    let environment = attend::environment(INHERITED, task.environment);
+    let mut guarded = Guarded::start(guard, task.folder, environment, (prints, logs)).map_err(cannot)?;
     let too_much = CancellationToken::new();
     let answer = tokio::spawn(answer::read(stdout, limits.output_bytes, too_much.clone()));
-    let log = tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes));
+    let log = tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes, log::no_notices()));
     let verdict = tokio::select! {
         biased;
-        () = stop.cancelled() => Err(Failure::Stopped),
-        ended = guarded.ended(task) => ended,
+        over = attend::until_over(&mut guarded, &job, stop) => verdict(over),
         () = too_much.cancelled() => Err(Failure::TooMuch),
-        () = disk::beyond(task.folder, limits.disk_bytes) => Err(Failure::Disk),
-        () = tokio::time::sleep(Duration::from_millis(task.program.timeout_ms)) => Err(Failure::deadline()),
     };
     if verdict.is_err() {
         guarded.ask_to_end().await;
@@ -118,13 +149,28 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     let tail = tokio::time::timeout(LINGER, log).await.ok().and_then(Result::ok).unwrap_or_default();
     match (verdict, answer) {
         // A command whose output is no longer read may well fail of that; the reason is the output.
-        (Ok(_), Ok(Ok(Err(answer::TooMuch)))) => Err(Failure::TooMuch),
+        (Ok(()) | Err(Failure::Exited { .. } | Failure::Killed { .. }), Ok(Ok(Err(answer::TooMuch)))) => {
+            Err(Failure::TooMuch)
+        }
         // One that was quick may have ended before its folder was ever measured.
-        (Ok(Ended::Exited(0)), _) if disk::is_beyond(task.folder, limits.disk_bytes, stop).await => Err(Failure::Full),
-        (Ok(Ended::Exited(0)), Ok(Ok(Ok(bytes)))) => answer::parse(&bytes),
-        (Ok(Ended::Exited(0)), _) => Err(Failure::Lost { tail }),
-        (Ok(Ended::Exited(code)), _) => Err(Failure::Exited { code, tail }),
-        (Ok(Ended::Killed(signal)), _) => Err(Failure::Killed { signal, tail }),
+        (Ok(()), _) if disk::is_beyond(task.folder, limits.disk_bytes, stop).await => Err(Failure::Full),
+        (Ok(()), Ok(Ok(Ok(bytes)))) => answer::parse(&bytes),
+        (Ok(()), _) => Err(Failure::Lost { tail }),
         (Err(failure), _) => Err(failure.with_log(tail)),
+    }
+}
+
+/// Whether a command may have an answer.
+fn verdict(over: Over) -> Result<(), Failure> {
+    match over {
+        Over::Ended(Ended::Exited(0)) => Ok(()),
+        Over::Ended(Ended::Exited(code)) => Err(Failure::exited(code)),
+        Over::Ended(Ended::Killed(signal)) => Err(Failure::killed(signal)),
+        Over::Ended(Ended::Refused(refusal)) => Err(Failure::Refused(refusal)),
+        Over::Ended(Ended::Over(excess)) => Err(Failure::Over(excess)),
+        Over::Ended(Ended::Lost) => Err(Failure::lost()),
+        Over::Stopped => Err(Failure::Stopped),
+        Over::Disk => Err(Failure::Disk),
+        Over::Deadline => Err(Failure::deadline()),
     }
 }

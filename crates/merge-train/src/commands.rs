@@ -27,6 +27,8 @@ impl Commands {
             output_bytes: runs.max_output_kb.saturating_mul(1 << 10),
             log_bytes: runs.max_log_mb.saturating_mul(1 << 20),
             disk_bytes: runs.max_disk_mb.saturating_mul(1 << 20),
+            memory_bytes: None,
+            processes: None,
             grace: GRACE,
         };
         Self { base: runs.work_dir.clone(), room: Semaphore::new(runs.max_concurrent), limits }

@@ -23,7 +23,7 @@ use crate::orders::Orders;
 use crate::schedules::Schedules;
 use crate::server::{self, App, Budget, Health, Slack};
 use crate::upkeep::Upkeep;
-use crate::{account, storage, telemetry};
+use crate::{account, agent, storage, telemetry};
 
 const MIB: usize = 1 << 20;
 
@@ -37,6 +37,8 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let config = Config::load(args.config.as_deref(), &Environment::of_process())?;
     telemetry::init(&config.log)?;
+    // Before a secret is used: commands of steps run as the same user.
+    agent::privacy::close_to_others();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }

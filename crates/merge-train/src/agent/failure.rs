@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use merge_train_core::run::{DEEPEST, Program};
-use rustix::process::Signal;
 
 use super::Limits;
-use super::log::{Tail, harmless};
-use super::order::Refusal;
+use super::log::Tail;
+use super::order::{Excess, Refusal};
+use super::words::{Author, count_of, is_about_a_long_file, killed, name, refused, size, size_of};
 
-/// The longest name of a command in an error.
-const LONGEST_NAME: usize = 120;
+const WORKFLOW: Author = Author { who: "The step", place: "the workflow" };
 
 #[derive(Debug)]
 pub enum Failure {
@@ -44,6 +43,7 @@ pub enum Failure {
     Disk,
     /// The same, of a command that ended before anybody noticed.
     Full,
+    Over(Excess),
     Deadline {
         tail: Tail,
     },
@@ -55,6 +55,14 @@ pub enum Failure {
 }
 
 impl Failure {
+    pub fn exited(code: i32) -> Self {
+        Self::Exited { code, tail: Tail::default() }
+    }
+
+    pub fn killed(signal: i32) -> Self {
+        Self::Killed { signal, tail: Tail::default() }
+    }
+
     pub fn deadline() -> Self {
         Self::Deadline { tail: Tail::default() }
     }
@@ -66,6 +74,8 @@ impl Failure {
     /// With the last lines of the log, where they help.
     pub fn with_log(self, tail: Tail) -> Self {
         match self {
+            Self::Exited { code, .. } => Self::Exited { code, tail },
+            Self::Killed { signal, .. } => Self::Killed { signal, tail },
             Self::Deadline { .. } => Self::Deadline { tail },
             Self::Lost { .. } => Self::Lost { tail },
             other => other,
@@ -83,11 +93,17 @@ impl Failure {
                 let guard = guard.display();
                 format!("{name} was not started, because its guard {guard} cannot be: {error}; restart the daemon.")
             }
-            Self::Refused(refusal) => refused(&name, program, refusal),
+            Self::Refused(refusal) => refused(program, refusal, &WORKFLOW),
             Self::Exited { code, tail } => {
                 format!("{name} failed with exit code {code}; its log says why, if anything does.{}", quoted(tail))
             }
-            Self::Killed { signal, tail } => format!("{}{}", killed(&name, *signal, limits), quoted(tail)),
+            Self::Killed { signal, tail } if is_about_a_long_file(*signal) => format!(
+                "{name} was ended by the system: it wrote a file of more than {}; let it write less, or raise max_disk_mb \
+                 in [runs].{}",
+                size(limits.disk_bytes),
+                quoted(tail)
+            ),
+            Self::Killed { signal, tail } => format!("{}{}", killed(&name, *signal), quoted(tail)),
             Self::Silent => {
                 format!("{name} printed nothing; it has to print its result as one JSON value on standard output.")
             }
@@ -117,6 +133,14 @@ impl Failure {
                  max_disk_mb in [runs].",
                 size(limits.disk_bytes)
             ),
+            Self::Over(Excess::Memory) => format!(
+                "{name} and all that it started took more memory than {} and were ended; let it use less.",
+                size_of(limits.memory_bytes)
+            ),
+            Self::Over(Excess::Processes) => format!(
+                "{name} was more processes than {} at once and was ended with all of them; let it start fewer.",
+                count_of(limits.processes)
+            ),
             Self::Deadline { tail } => format!(
                 "{name} did not end within {:?} and was ended; give the step more time, or find out what the command \
                  waits for.{}",
@@ -133,77 +157,9 @@ impl Failure {
     }
 }
 
-/// The command in an error: the program, not its arguments, which may be long.
-fn name(program: &Program) -> String {
-    let name = program.command.first().map_or("", String::as_str);
-    let name: String = name.replace('`', "'").replace('\n', " ").chars().map(harmless).take(LONGEST_NAME).collect();
-    if name.is_empty() { "The command".to_owned() } else { format!("`{name}`") }
-}
-
-fn refused(name: &str, program: &Program, refusal: &Refusal) -> String {
-    let is_path = program.command.first().is_some_and(|program| program.contains('/'));
-    match refusal {
-        _ if program.command.first().is_none_or(String::is_empty) => {
-            "The step names no command; write the program and its arguments into the workflow.".to_owned()
-        }
-        Refusal::NotFound if is_path => format!(
-            "{name} cannot be started: there is no such file, or the interpreter that its first line names is missing; \
-             install it, or correct the path in the workflow."
-        ),
-        Refusal::NotFound => format!(
-            "{name} cannot be started: no folder of the daemon's PATH has a program of that name; install it, or write \
-             its full path into the workflow."
-        ),
-        Refusal::NotExecutable => format!(
-            "{name} cannot be started: the user that the daemon runs as may not execute it; make it executable with \
-             chmod +x."
-        ),
-        Refusal::Other(error) => {
-            format!("{name} cannot be started: {error}; try the command by hand as the user that the daemon runs as.")
-        }
-    }
-}
-
-fn killed(name: &str, number: i32, limits: &Limits) -> String {
-    let known = [
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::XCPU, "SIGXCPU"),
-    ];
-    if number == Signal::XFSZ.as_raw() {
-        let most = size(limits.disk_bytes);
-        return format!(
-            "{name} was ended by the system: it wrote a file of more than {most}; let it write less, or raise max_disk_mb in [runs]."
-        );
-    }
-    let signal = known.iter().find(|(signal, _)| signal.as_raw() == number).map(|(_, name)| format!(" ({name})"));
-    let signal = signal.unwrap_or_default();
-    let advice = if number == Signal::KILL.as_raw() {
-        "if the machine ran out of memory, give it more, or let the command use less."
-    } else {
-        "it crashed, or someone ended it; its log says why, if anything does."
-    };
-    format!("{name} was killed by signal {number}{signal}, which did not come from merge-train: {advice}")
-}
-
 fn quoted(tail: &Tail) -> String {
     match tail.text() {
         text if text.is_empty() => " Its log is empty.".to_owned(),
         text => format!(" The end of its log:\n{text}"),
     }
-}
-
-fn size(bytes: u64) -> String {
-    [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")]
-        .into_iter()
-        .find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit))
-        .map_or_else(|| format!("{bytes} bytes"), |(unit, name)| format!("{} {name}", bytes / unit))
 }

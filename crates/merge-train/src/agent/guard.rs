@@ -3,6 +3,12 @@
 //! It starts the command, says how it ended, and ends whatever is left of it. It does not trust the daemon to live: the end of
 //! the socket on its standard input is the end of the daemon, and of the command.
 
+mod bounds;
+#[cfg(target_os = "linux")]
+mod places;
+#[cfg(target_os = "linux")]
+mod privileges;
+mod seal;
 mod tree;
 
 use std::io;
@@ -18,9 +24,11 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::ChildStdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::Instant;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::order::{Order, Refusal, Report};
+use super::order::{Excess, Order, Refusal, Report};
+use bounds::Bounds;
+use seal::{Sealing, Started};
 use tree::Tree;
 
 /// How this program is told that it is to be a guard.
@@ -47,6 +55,7 @@ pub fn run() -> ExitCode {
 }
 
 async fn stand() -> io::Result<()> {
+    super::privacy::close_to_others();
     // Groups do not reach beyond their session: whatever group a process of the command is in, none but its own are in it.
     setsid()?;
     let socket = Socket::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -59,21 +68,24 @@ async fn stand() -> io::Result<()> {
     // Before the start, so that no death is missed.
     let signals = Signals::new()?;
     let reach = tree::Reach::claim();
-    let mut child = match start(&order.command) {
-        Ok(child) => child,
+    let Started { mut child, sealing } = match start(&order) {
+        Ok(started) => started,
         Err(error) => {
             Report::Refused(why(&error)).send(&mut reports).await;
             return Ok(());
         }
     };
+    if let Sealing::Unavailable(why) = sealing {
+        Report::Unsealed(why).send(&mut reports).await;
+    }
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input)?;
     }
     let command = Pid::from_raw(child.id().cast_signed()).expect("a process has a number above 0");
     let grace = Duration::from_millis(order.grace_ms);
-    Watch { command, tree: Tree::new(reach, command), grace, phase: Phase::Running, orders, reports, signals }
-        .keep()
-        .await;
+    let looks = Looks::new(Bounds::of(&order));
+    let (tree, reports) = (Tree::new(reach, command), Some(reports));
+    Watch { command, tree, grace, phase: Phase::Running, looks, orders, reports, signals }.keep().await;
     Ok(())
 }
 
@@ -83,8 +95,16 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one door for the commands of steps; the guard reaps what it starts")]
-fn start(command: &[String]) -> io::Result<Child> {
+fn start(order: &Order) -> io::Result<Started> {
+    let Some(seal) = &order.seal else {
+        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::Sealed });
+    };
+    let unsealed = |why: &str| eprintln!("[merge-train: this command is not sealed off from the daemon: {why}]");
+    seal::start_sealed(seal, || spawn(&order.command), unsealed)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one door for commands; the guard reaps what it starts")]
+fn spawn(command: &[String]) -> io::Result<Child> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
     Command::new(program).args(arguments).stdin(Stdio::piped()).process_group(0).spawn()
 }
@@ -118,6 +138,34 @@ impl Signals {
     }
 }
 
+/// When to look at how much a command takes.
+struct Looks {
+    bounds: Bounds,
+    times: Interval,
+}
+
+impl Looks {
+    fn new(bounds: Bounds) -> Self {
+        let mut times = tokio::time::interval(bounds::EVERY);
+        // A guard that was kept waiting does not make up for it when the machine has the least to spare.
+        times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { bounds, times }
+    }
+
+    /// Waits until there is too much of something. It may be called off, and called again.
+    async fn exceeded(&mut self) -> Excess {
+        if !self.bounds.are_any() {
+            return std::future::pending().await;
+        }
+        loop {
+            self.times.tick().await;
+            if let Some(excess) = self.bounds.exceeded() {
+                return excess;
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     Running,
@@ -136,8 +184,10 @@ struct Watch {
     tree: Tree,
     grace: Duration,
     phase: Phase,
+    looks: Looks,
     orders: BufReader<OwnedReadHalf>,
-    reports: OwnedWriteHalf,
+    /// Until the one report of how it went is sent.
+    reports: Option<OwnedWriteHalf>,
     signals: Signals,
 }
 
@@ -145,11 +195,15 @@ impl Watch {
     /// Until nothing is left.
     async fn keep(mut self) {
         loop {
-            self.wait().await;
+            if let Some(excess) = self.wait().await {
+                self.phase = Phase::Killing { again_in: AGAIN.0 };
+                self.tree.kill();
+                self.report(Report::Over(excess)).await;
+            }
             let (ended, left) = self.reap();
             if let Some(status) = ended {
                 // At once: what it left may take its time, but its outcome is known.
-                report(status).send(&mut self.reports).await;
+                self.report(report(status)).await;
                 self.ask();
             }
             if !left {
@@ -164,8 +218,14 @@ impl Watch {
         }
     }
 
-    /// Until something may have changed.
-    async fn wait(&mut self) {
+    async fn report(&mut self, report: Report) {
+        if let Some(mut reports) = self.reports.take() {
+            report.send(&mut reports).await;
+        }
+    }
+
+    /// Until something may have changed. What is there too much of, if that is it.
+    async fn wait(&mut self) -> Option<Excess> {
         let mut word = [0; 1];
         let phase = self.phase;
         let listens = !matches!(phase, Phase::Killing { .. });
@@ -180,7 +240,9 @@ impl Watch {
             _ = interrupt.recv() => self.ask(),
             _ = hangup.recv() => self.ask(),
             next = over(phase) => self.phase = next,
+            excess = self.looks.exceeded(), if listens => return Some(excess),
         }
+        None
     }
 
     /// Asks everything to end, once.

@@ -1,29 +1,38 @@
 //! The daemon's end of a guard.
 
+use std::ffi::OsString;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Once;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::process::{Child, Command};
 
-use super::failure::Failure;
-use super::order::{Order, Report};
-use super::{INHERITED, Task, guard, session};
+use super::order::{Excess, Order, Refusal, Report};
+use super::{guard, session};
 
 /// How long what was killed may take to be gone. It is a matter of milliseconds, but for a process that waits for a disk.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Any word asks for the end.
 const END: &[u8] = b"end\n";
 
-/// How a command ended by itself.
+/// How a command ended, as its guard tells it.
 pub enum Ended {
+    Refused(Refusal),
     Exited(i32),
     Killed(i32),
+    Over(Excess),
+    /// The guard was ended by something else.
+    Lost,
 }
+
+/// What a process prints to: standard output and standard error.
+pub type Outputs = (OwnedFd, OwnedFd);
 
 /// A guard that runs. Dropped, it loses the daemon, and kills the command at once.
 pub struct Guarded {
@@ -41,47 +50,47 @@ enum Progress {
 }
 
 impl Guarded {
-    pub fn start(program: &Path, task: &Task<'_>) -> Result<(Self, ChildStdout, ChildStderr), Failure> {
-        let cannot = |error| Failure::Guard { guard: program.to_owned(), error };
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(cannot)?;
-        ours.set_nonblocking(true).map_err(cannot)?;
-        let (reports, orders) = UnixStream::from_std(ours).map_err(cannot)?.into_split();
-        let inherited = INHERITED.iter().filter_map(|key| Some((key, std::env::var_os(key)?)));
-        let mut guard = Command::new(program)
+    pub fn start(
+        program: &Path,
+        folder: &Path,
+        environment: Vec<(OsString, OsString)>,
+        (stdout, stderr): Outputs,
+    ) -> io::Result<Self> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let (reports, orders) = UnixStream::from_std(ours)?.into_split();
+        let guard = Command::new(program)
             .arg0("merge-train")
             .arg(guard::SUBCOMMAND)
             .env_clear()
-            .envs(inherited)
-            .envs(task.environment.iter().map(|(key, value)| (key, value)))
-            .current_dir(task.folder)
+            .envs(environment)
+            .current_dir(folder)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(cannot)?;
-        let stdout = guard.stdout.take().expect("it was asked for");
-        let stderr = guard.stderr.take().expect("it was asked for");
-        let reports = BufReader::new(reports).lines();
-        Ok((Self { guard, orders, reports, progress: Progress::Ordering }, stdout, stderr))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr))
+            .spawn()?;
+        Ok(Self { guard, orders, reports: BufReader::new(reports).lines(), progress: Progress::Ordering })
     }
 
     /// Has the command started, and waits for its end. What it left may still run. Called off, it can be asked to end.
-    pub async fn ended(&mut self, task: &Task<'_>) -> Result<Ended, Failure> {
-        let input = serde_json::to_vec(task.input).expect("a JSON value is JSON");
-        let order = Order {
-            command: task.program.command.clone(),
-            file_bytes: task.limits.disk_bytes,
-            grace_ms: u64::try_from(task.limits.grace.as_millis()).unwrap_or(u64::MAX),
-            input_bytes: input.len() as u64,
-        };
-        order.send(&input, &mut self.orders).await.map_err(|_| Failure::lost())?;
+    pub async fn ended(&mut self, order: Order, input: &[u8]) -> Ended {
+        if order.send(input, &mut self.orders).await.is_err() {
+            return Ended::Lost;
+        }
         self.progress = Progress::Ordered;
-        let line = self.reports.next_line().await.ok().flatten();
-        match line.as_deref().and_then(Report::parse) {
-            Some(Report::Exited(code)) => Ok(Ended::Exited(code)),
-            Some(Report::Killed(signal)) => Ok(Ended::Killed(signal)),
-            Some(Report::Refused(refusal)) => Err(Failure::Refused(refusal)),
-            None => Err(Failure::lost()),
+        loop {
+            let line = self.reports.next_line().await.ok().flatten();
+            return match line.as_deref().and_then(Report::parse) {
+                Some(Report::Unsealed(why)) => {
+                    warn_of_unsealed(&why);
+                    continue;
+                }
+                Some(Report::Refused(refusal)) => Ended::Refused(refusal),
+                Some(Report::Exited(code)) => Ended::Exited(code),
+                Some(Report::Killed(signal)) => Ended::Killed(signal),
+                Some(Report::Over(excess)) => Ended::Over(excess),
+                None => Ended::Lost,
+            };
         }
     }
 
@@ -109,4 +118,16 @@ impl Guarded {
             Err(_) => tracing::error!("a command was killed, and something of it still runs: it may wait for a disk"),
         }
     }
+}
+
+/// Once: it is a matter of the machine, and the log of each command says it as well.
+fn warn_of_unsealed(why: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        tracing::warn!(
+            why,
+            "fixers are not sealed off: they can read and change whatever the user of the daemon can, its database, \
+             clones and keys as well; use a kernel with Landlock (Linux 5.19 or newer), or let the daemon have no fixers"
+        );
+    });
 }

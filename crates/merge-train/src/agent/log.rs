@@ -1,10 +1,11 @@
-//! What a command writes on standard error: a file that somebody may read, and its last lines for an error.
+//! What a command writes: a file that somebody may read while it grows, and its last lines for an error.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
 
 /// The most that an error quotes.
 const TAIL_BYTES: usize = 2048;
@@ -13,17 +14,48 @@ const TAIL_BYTES: usize = 2048;
 #[derive(Debug, Default)]
 pub struct Tail(Vec<u8>);
 
-/// Reads to the end, so that the command is never kept waiting, and keeps what comes first. A log that cannot be written is
-/// no reason for a command to fail.
-pub async fn keep(mut pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64) -> Tail {
+/// What merge-train itself has to say in a log.
+pub type Notices = mpsc::Receiver<String>;
+
+/// For a log in which merge-train says nothing.
+pub fn no_notices() -> Notices {
+    mpsc::channel(1).1
+}
+
+/// Reads to the end, so that the command is never kept waiting, and keeps what comes first; notices are kept in any case.
+/// A log that cannot be written is no reason for a command to fail.
+pub async fn keep(mut pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, mut notices: Notices) -> Tail {
     let mut tail = Tail::default();
     let mut log = Log::open(&path, limit).await;
     let mut chunk = vec![0; 64 * 1024];
-    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
-        tail.push(&chunk[..count]);
-        if let Ok(open) = &mut log
-            && let Err(error) = open.add(&chunk[..count]).await
-        {
+    let (mut prints, mut listens) = (true, true);
+    while prints || listens {
+        let added = tokio::select! {
+            // What was printed before a notice stands before it.
+            biased;
+            read = pipe.read(&mut chunk), if prints => match (read, &mut log) {
+                (Ok(count @ 1..), log) => {
+                    tail.push(&chunk[..count]);
+                    if let Ok(log) = log { log.add(&chunk[..count]).await } else { Ok(()) }
+                }
+                _ => {
+                    prints = false;
+                    Ok(())
+                }
+            },
+            notice = notices.recv(), if listens => match (notice, &mut log) {
+                (Some(notice), log) => {
+                    let line = tail.line(&notice);
+                    tail.push(line.as_bytes());
+                    if let Ok(log) = log { log.note(&line).await } else { Ok(()) }
+                }
+                (None, _) => {
+                    listens = false;
+                    Ok(())
+                }
+            },
+        };
+        if let Err(error) = added {
             log = Err(error);
         }
     }
@@ -66,12 +98,24 @@ impl Log {
         // A file of the runtime tells of an error with the next call: this one is for the bytes above.
         self.file.flush().await
     }
+
+    /// Adds a line whatever the limit is.
+    async fn note(&mut self, line: &str) -> io::Result<()> {
+        self.file.write_all(line.as_bytes()).await?;
+        self.file.flush().await
+    }
 }
 
 impl Tail {
     fn push(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
         self.0.drain(..self.0.len().saturating_sub(TAIL_BYTES));
+    }
+
+    /// A notice as a line of its own.
+    fn line(&self, notice: &str) -> String {
+        let before = if matches!(self.0.last(), None | Some(b'\n')) { "" } else { "\n" };
+        format!("{before}[merge-train: {notice}]\n")
     }
 
     /// The last lines as text that is safe on a terminal and in a comment. Empty if nothing was written.

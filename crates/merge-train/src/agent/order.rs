@@ -1,8 +1,10 @@
 //! What the daemon and the guard say to each other, on a socket of which each holds one end.
 //!
 //! First comes the order: a line of JSON, and the input as it is. Everything after it is a wish that the command end;
-//! the end of the stream is the end of the daemon. The guard answers with one report.
+//! the end of the stream is the end of the daemon. The guard answers with one report of how it went, and before it, where a
+//! command could not be sealed off, with one of that.
 
+use std::ffi::OsString;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -17,17 +19,43 @@ pub struct Order {
     pub command: Vec<String>,
     /// The longest file that the command may write.
     pub file_bytes: u64,
+    /// How much memory all that comes of the command may have together.
+    pub memory_bytes: Option<u64>,
+    /// How many processes may come of the command at once.
+    pub processes: Option<u32>,
     pub grace_ms: u64,
+    /// What is kept from the command; nothing is without.
+    pub seal: Option<Seal>,
     /// How much input follows.
     pub input_bytes: u64,
+}
+
+/// What a command may not touch. Paths need not be text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seal {
+    pub sealed: Vec<OsString>,
+    /// What it may touch all the same.
+    pub own: OsString,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
+    /// The command is started all the same, and this is why it could not be sealed off.
+    Unsealed(String),
     Refused(Refusal),
     Exited(i32),
     Killed(i32),
+    /// It took too much, and all of it was killed.
+    Over(Excess),
+}
+
+/// Of what a command took too much.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Excess {
+    Memory,
+    Processes,
 }
 
 /// Why a command could not be started.

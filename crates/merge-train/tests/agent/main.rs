@@ -1,8 +1,11 @@
-//! The commands of workflow steps, as processes: what they get, what becomes of their output, and that nothing of them is left.
+//! The commands of workflow steps and fixers, as processes: what they get, what becomes of their output, what is kept from
+//! them, and that nothing of them is left.
 //!
 //! The program is its own guard, so the guard is the built program; what runs it is the module itself.
 
 mod ending;
+mod fixer;
+mod fixers;
 mod outcomes;
 mod output;
 #[allow(dead_code, reason = "the half that is the guard is called in the built program")]
@@ -10,4 +13,5 @@ mod output;
 mod program {
     pub mod agent;
 }
+mod sealed;
 mod world;

@@ -55,7 +55,7 @@ impl Tree {
     pub fn terminate(&mut self) {
         match self.reach {
             Reach::Group => drop(kill_process_group(self.command, Signal::TERM)),
-            Reach::Tree => self.ask(descendants()),
+            Reach::Tree => self.ask(descendants(usize::MAX)),
         }
     }
 
@@ -95,10 +95,13 @@ impl Tree {
     }
 }
 
-fn descendants() -> HashSet<Pid> {
+/// What comes of this process, but no more than `most` of it.
+pub fn descendants(most: usize) -> HashSet<Pid> {
     let mut found = HashSet::new();
     let mut unseen = children(getpid());
-    while let Some(pid) = unseen.pop() {
+    while let Some(pid) = unseen.pop()
+        && found.len() < most
+    {
         if found.insert(pid) {
             unseen.extend(children(pid));
         }

@@ -1,0 +1,76 @@
+//! What steps and fixers have in common while they run.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use merge_train_core::run::Program;
+use tokio::net::unix::pipe;
+use tokio_util::sync::CancellationToken;
+
+use super::guarded::{Ended, Guarded};
+use super::order::{Order, Seal};
+use super::{Limits, disk};
+
+/// A command as its guard gets it, and for how long and how big it may be.
+pub struct Job<'a> {
+    pub program: &'a Program,
+    pub input: &'a [u8],
+    /// The folder whose size is bounded.
+    pub own: &'a Path,
+    pub limits: &'a Limits,
+    pub seal: Option<Seal>,
+}
+
+/// Why a command is waited for no longer.
+pub enum Over {
+    /// By itself, or by its guard.
+    Ended(Ended),
+    Stopped,
+    Disk,
+    Deadline,
+}
+
+/// Has a command started, and waits until it is over or has to be ended.
+pub async fn until_over(guarded: &mut Guarded, job: &Job<'_>, stop: &CancellationToken) -> Over {
+    let deadline = Duration::from_millis(job.program.timeout_ms);
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => Over::Stopped,
+        ended = guarded.ended(job.order(), job.input) => Over::Ended(ended),
+        () = disk::beyond(job.own, job.limits.disk_bytes) => Over::Disk,
+        () = tokio::time::sleep(deadline) => Over::Deadline,
+    }
+}
+
+impl Job<'_> {
+    fn order(&self) -> Order {
+        let limits = self.limits;
+        Order {
+            command: self.program.command.clone(),
+            file_bytes: limits.disk_bytes,
+            memory_bytes: limits.memory_bytes,
+            processes: limits.processes,
+            grace_ms: u64::try_from(limits.grace.as_millis()).unwrap_or(u64::MAX),
+            seal: self.seal.clone(),
+            input_bytes: self.input.len() as u64,
+        }
+    }
+}
+
+/// The environment of a command: of the daemon's what is named, and what it is given, which counts where names are the same.
+pub fn environment<'a>(
+    inherited: impl IntoIterator<Item = &'a str>,
+    given: &[(String, String)],
+) -> Vec<(OsString, OsString)> {
+    let inherited = inherited.into_iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
+    inherited.chain(given.iter().map(|(name, value)| (name.into(), value.into()))).collect()
+}
+
+/// A pipe for what a command prints: the end that is read, and the one that a process can be given.
+pub fn output() -> io::Result<(pipe::Receiver, OwnedFd)> {
+    let (sender, receiver) = pipe::pipe()?;
+    Ok((receiver, sender.into_blocking_fd()?))
+}

@@ -1,0 +1,112 @@
+//! How a fixer ended, in words for whoever looks after the daemon.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use merge_train_core::run::Program;
+
+use super::attend::Over;
+use super::guarded::Ended;
+use super::order::Excess;
+use super::words::{Author, count_of, is_about_a_long_file, killed, name, refused, size, size_of};
+use super::{Errand, Limits};
+
+const FIXER: Author = Author { who: "The fixer", place: "[ratchet.fixer]" };
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Exit {
+    Done,
+    Failed {
+        code: i32,
+    },
+    /// By a signal that did not come from merge-train.
+    Killed {
+        signal: i32,
+    },
+    TimedOut,
+    Stopped,
+    OverMemory,
+    OverProcesses,
+    /// Its folder holds too much, or a file of it is too long.
+    OverDisk,
+    NotStarted {
+        /// A sentence for a person.
+        why: String,
+    },
+    /// The guard was ended by something else.
+    Lost,
+}
+
+impl Exit {
+    pub fn tell(&self, program: &Program, limits: &Limits) -> String {
+        let name = name(program);
+        match self {
+            Self::Done => format!("{name} ended by itself."),
+            Self::Failed { code } => {
+                format!("{name} failed with exit code {code}; its log says why, if anything does.")
+            }
+            Self::Killed { signal } => killed(&name, *signal),
+            Self::TimedOut => format!(
+                "{name} did not end within {:?} and was ended; give it more time with timeout_mins in [ratchet.fixer], or \
+                 find out from its log what it waits for.",
+                Duration::from_millis(program.timeout_ms)
+            ),
+            Self::Stopped => format!("{name} was ended because its run was stopped."),
+            Self::OverMemory => format!(
+                "{name} and all that it started took more memory than {} and were ended; let it use less, or raise \
+                 max_memory_mb in [ratchet.fixer].",
+                size_of(limits.memory_bytes)
+            ),
+            Self::OverProcesses => format!(
+                "{name} was more processes than {} at once and was ended with all of them; let it start fewer.",
+                count_of(limits.processes)
+            ),
+            Self::OverDisk => format!(
+                "{name} filled its folder with more than {}, or wrote a file as long as that, and was ended; let it remove \
+                 what it does not need.",
+                size(limits.disk_bytes)
+            ),
+            Self::NotStarted { why } => why.clone(),
+            Self::Lost => format!(
+                "{name} was ended because the guard that watches over it was killed; if the machine ran out of memory, \
+                 give it more."
+            ),
+        }
+    }
+
+    /// Whether nothing but merge-train can say in the log why it ended.
+    pub(super) fn is_of_our_doing(&self) -> bool {
+        !matches!(self, Self::Done | Self::Failed { .. })
+    }
+}
+
+pub(super) fn of(over: Over, errand: &Errand<'_>) -> Exit {
+    match over {
+        Over::Ended(Ended::Exited(0)) => Exit::Done,
+        Over::Ended(Ended::Exited(code)) => Exit::Failed { code },
+        Over::Ended(Ended::Killed(signal)) if is_about_a_long_file(signal) => Exit::OverDisk,
+        Over::Ended(Ended::Killed(signal)) => Exit::Killed { signal },
+        Over::Ended(Ended::Refused(refusal)) => Exit::NotStarted { why: refused(errand.program, &refusal, &FIXER) },
+        Over::Ended(Ended::Over(Excess::Memory)) => Exit::OverMemory,
+        Over::Ended(Ended::Over(Excess::Processes)) => Exit::OverProcesses,
+        Over::Ended(Ended::Lost) => Exit::Lost,
+        Over::Stopped => Exit::Stopped,
+        Over::Disk => Exit::OverDisk,
+        Over::Deadline => Exit::TimedOut,
+    }
+}
+
+/// Of one whose guard cannot be started.
+pub(super) fn unguarded(errand: &Errand<'_>, guard: &Path, error: &io::Error) -> Exit {
+    let (name, guard) = (name(errand.program), guard.display());
+    Exit::NotStarted {
+        why: format!("{name} was not started, because its guard {guard} cannot be: {error}; restart the daemon."),
+    }
+}
+
+/// Of one whose folder is not there.
+pub(super) fn homeless(errand: &Errand<'_>) -> Exit {
+    let (name, folder) = (name(errand.program), errand.folder.display());
+    Exit::NotStarted { why: format!("{name} was not started, because its folder {folder} is not there.") }
+}

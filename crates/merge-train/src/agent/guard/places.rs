@@ -1,0 +1,65 @@
+//! Which places a command may touch that is sealed off from others.
+//!
+//! Landlock knows no prohibitions, and what is allowed of a folder is allowed of all in it. So a folder in which something is
+//! sealed is not allowed, but everything in it that is not; and so on, down to what is sealed.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::super::order::Seal;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Folder,
+    File,
+}
+
+/// Calls `allow` with every place that may be touched: it, and all in it.
+pub fn open(seal: &Seal, mut allow: impl FnMut(OwnedFd, Kind) -> io::Result<()>) -> io::Result<()> {
+    let sealed: Vec<PathBuf> = seal.sealed.iter().map(|path| real(Path::new(path))).collect::<io::Result<_>>()?;
+    around(Path::new("/"), &sealed, &mut allow)?;
+    let own = fs::canonicalize(&seal.own)?;
+    open_one(&own).map_or(Ok(()), |(place, kind)| allow(place, kind))
+}
+
+/// Where something really is, without links: for what is not there yet, where it would be.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    match fs::canonicalize(&path) {
+        Ok(real) => Ok(real),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => Ok(real(parent)?.join(name)),
+            _ => Err(error),
+        },
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+    }
+}
+
+/// A folder or file as far as nothing of it is sealed. What cannot be listed is not allowed either.
+fn around(place: &Path, sealed: &[PathBuf], allow: &mut impl FnMut(OwnedFd, Kind) -> io::Result<()>) -> io::Result<()> {
+    if sealed.iter().any(|sealed| sealed == place) {
+        return Ok(());
+    }
+    if !sealed.iter().any(|sealed| sealed.starts_with(place)) {
+        return open_one(place).map_or(Ok(()), |(fd, kind)| allow(fd, kind));
+    }
+    let Ok(entries) = fs::read_dir(place) else { return Ok(()) };
+    for entry in entries.flatten() {
+        around(&entry.path(), sealed, allow)?;
+    }
+    Ok(())
+}
+
+/// Not a link: where it leads is allowed for what it is itself, or is not. What is gone meanwhile needs no leave.
+fn open_one(path: &Path) -> Option<(OwnedFd, Kind)> {
+    let fd = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&fd).ok()?.st_mode) {
+        FileType::Symlink => None,
+        FileType::Directory => Some((fd, Kind::Folder)),
+        _ => Some((fd, Kind::File)),
+    }
+}
