@@ -68,23 +68,28 @@ async fn stand() -> io::Result<()> {
     // Before the start, so that no death is missed.
     let signals = Signals::new()?;
     let reach = tree::Reach::claim();
-    let Started { mut child, sealing } = match start(&order) {
+    let (bounds, grace) = (Bounds::of(&order), Duration::from_millis(order.grace_ms));
+    let Started { mut child, sealing } = match start(order) {
         Ok(started) => started,
         Err(error) => {
             Report::Refused(why(&error)).send(&mut reports).await;
             return Ok(());
         }
     };
-    if let Sealing::Unavailable(why) = sealing {
-        Report::Unsealed(why).send(&mut reports).await;
-    }
+    let executioner = match sealing {
+        Sealing::NotAskedFor => None,
+        Sealing::Sealed(executioner) => executioner,
+        Sealing::Unavailable(why) => {
+            Report::Unsealed(why).send(&mut reports).await;
+            None
+        }
+    };
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input)?;
     }
     let command = Pid::from_raw(child.id().cast_signed()).expect("a process has a number above 0");
-    let grace = Duration::from_millis(order.grace_ms);
-    let looks = Looks::new(Bounds::of(&order));
-    let (tree, reports) = (Tree::new(reach, command), Some(reports));
+    let looks = Looks::new(bounds);
+    let (tree, reports) = (Tree::new(reach, command, executioner), Some(reports));
     Watch { command, tree, grace, phase: Phase::Running, looks, orders, reports, signals }.keep().await;
     Ok(())
 }
@@ -95,12 +100,17 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
-fn start(order: &Order) -> io::Result<Started> {
-    let Some(seal) = &order.seal else {
-        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::Sealed });
+fn start(order: Order) -> io::Result<Started> {
+    let Some(seal) = order.seal else {
+        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::NotAskedFor });
     };
-    let unsealed = |why: &str| eprintln!("[merge-train: this command is not sealed off from the daemon: {why}]");
-    seal::start_sealed(seal, || spawn(&order.command), unsealed)
+    seal::start_sealed(
+        seal,
+        move || spawn(&order.command),
+        |why| {
+            eprintln!("[merge-train: this command is not sealed off from the daemon: {why}]");
+        },
+    )
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one door for commands; the guard reaps what it starts")]
