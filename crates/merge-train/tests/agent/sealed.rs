@@ -156,3 +156,24 @@ async fn a_fixer_from_which_nothing_is_kept_is_still_kept_from_the_daemon() {
     assert_eq!(fixer.watch().await.exit, Exit::Failed { code: 1 });
     assert!(fixer.logged().contains("/environ: Permission denied"), "{}", fixer.logged());
 }
+
+#[tokio::test]
+async fn what_is_sealed_may_be_named_from_where_the_daemon_runs() {
+    let up = std::env::current_dir().unwrap().components().skip(1).map(|_| "../").collect::<String>();
+    let mut fixer = Fixer::with_script("cat $KEY");
+    fixer.environment = vec![("KEY".to_owned(), fixer.state().join("keys/github").display().to_string())];
+    for path in &mut fixer.sealed {
+        *path = std::path::Path::new(&up).join(path.strip_prefix("/").unwrap());
+    }
+    assert_eq!(fixer.watch().await.exit, Exit::Failed { code: 1 });
+    assert!(fixer.logged().ends_with("Permission denied\n"), "{}", fixer.logged());
+}
+
+#[tokio::test]
+async fn a_fixer_that_cannot_be_sealed_off_is_not_started() {
+    let mut fixer = Fixer::with_script("echo started");
+    fixer.sealed.push("/etc/passwd/key".into());
+    let Exit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
+    assert!(why.contains("cannot be started: it cannot be sealed off (/etc/passwd/key: Not a directory"), "{why}");
+    assert!(!fixer.logged().contains("started\n"), "{}", fixer.logged());
+}

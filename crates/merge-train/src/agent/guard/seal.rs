@@ -113,8 +113,9 @@ mod landlock {
                 places::Kind::Folder => all,
                 places::Kind::File => all & AccessFs::from_file(ABI::V9),
             };
-            (&mut rules).add_rule(PathBeneath::new(place, access)).map_err(cannot).map(drop)
-        })?;
+            (&mut rules).add_rule(PathBeneath::new(place, access)).map_err(io::Error::other).map(drop)
+        })
+        .map_err(cannot)?;
         let daemon = getppid();
         let could_signal_it = daemon.is_some_and(|daemon| test_kill_process(daemon).is_ok());
         if rules.restrict_self().map_err(cannot)?.ruleset == RulesetStatus::NotEnforced {
