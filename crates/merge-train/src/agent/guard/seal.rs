@@ -101,6 +101,8 @@ mod landlock {
         let Ok(needed) = needed else {
             return Ok(Sealed::Not("this kernel has no Landlock, or an old one, or it is switched off".to_owned()));
         };
+        let bounds_signals =
+            Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal).is_ok();
         let all = AccessFs::from_all(ABI::V9);
         let mut rules = needed
             .set_compatibility(CompatLevel::BestEffort)
@@ -122,13 +124,14 @@ mod landlock {
             return Err(cannot("the kernel did not do it"));
         }
         let can_signal_it = daemon.is_none_or(|daemon| test_kill_process(daemon) != Err(Errno::PERM));
-        Ok(if could_signal_it && !can_signal_it { Sealed::Fully } else { Sealed::FilesOnly })
+        let is_bound = bounds_signals && could_signal_it && !can_signal_it;
+        Ok(if is_bound { Sealed::Fully } else { Sealed::FilesOnly })
     }
 
     /// Kills all that this thread may signal.
     ///
     /// **Invariant:** only a thread calls it that could signal the daemon, which started this process, before it was sealed off,
-    /// and could not afterwards: seen, and not concluded from versions. Any other would kill all that the user runs.
+    /// and could not afterwards: seen, and not only concluded from what the kernel says it can do. Any other would kill all that the user runs.
     pub fn strike() {
         // Group 1 stands for all processes, but for the first, and for this one with all its threads.
         let _ = kill_process_group(Pid::INIT, Signal::KILL);
