@@ -92,16 +92,13 @@ async fn attend(
     stop: &CancellationToken,
 ) -> Exit {
     let limits = &errand.limits;
-    let mut guarded = match begin(guard, errand, outputs, stop) {
-        Ok(guarded) => guarded,
+    let begun = seal(errand).and_then(|seal| Ok((seal, begin(guard, errand, outputs, stop)?)));
+    let (seal, mut guarded) = match begun {
+        Ok(begun) => begun,
         Err(exit) => {
             notice(&exit);
             return exit;
         }
-    };
-    let seal = Seal {
-        sealed: errand.sealed.iter().map(|path| path.clone().into_os_string()).collect(),
-        own: errand.own.as_os_str().to_owned(),
     };
     let job = Job { program: errand.program, input: errand.input, own: errand.own, limits, seal: Some(seal) };
     let over = attend::until_over(&mut guarded, &job, stop).await;
@@ -118,6 +115,16 @@ async fn attend(
         return Exit::OverDisk;
     }
     exit
+}
+
+/// What the guard is to seal off. It runs elsewhere: a path that begins where the daemon runs would mean another there.
+fn seal(errand: &Errand<'_>) -> Result<Seal, Exit> {
+    let absolute = |path: &Path| Ok(std::path::absolute(path)?.into_os_string());
+    let seal = || -> io::Result<Seal> {
+        let sealed = errand.sealed.iter().map(|path| absolute(path)).collect::<io::Result<_>>()?;
+        Ok(Seal { sealed, own: absolute(errand.own)? })
+    };
+    seal().map_err(|error| exit::unsealable(errand, &error))
 }
 
 fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &CancellationToken) -> Result<Guarded, Exit> {

@@ -105,6 +105,12 @@ pub(super) fn unguarded(errand: &Errand<'_>, guard: &Path, error: &io::Error) ->
     }
 }
 
+/// Of one from which something is to be kept that cannot be.
+pub(super) fn unsealable(errand: &Errand<'_>, error: &io::Error) -> Exit {
+    let name = name(errand.program);
+    Exit::NotStarted { why: format!("{name} was not started, because it cannot be sealed off ({error}).") }
+}
+
 /// Of one whose folder is not there.
 pub(super) fn homeless(errand: &Errand<'_>) -> Exit {
     let (name, folder) = (name(errand.program), errand.folder.display());

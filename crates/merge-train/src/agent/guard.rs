@@ -24,10 +24,10 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::ChildStdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::time::Instant;
 
 use super::order::{Excess, Order, Refusal, Report};
-use bounds::Bounds;
+use bounds::Looks;
 use seal::{Sealing, Started};
 use tree::Tree;
 
@@ -68,23 +68,27 @@ async fn stand() -> io::Result<()> {
     // Before the start, so that no death is missed.
     let signals = Signals::new()?;
     let reach = tree::Reach::claim();
-    let Started { mut child, sealing } = match start(&order) {
+    let (looks, grace) = (Looks::of(&order), Duration::from_millis(order.grace_ms));
+    let Started { mut child, sealing } = match start(order) {
         Ok(started) => started,
         Err(error) => {
             Report::Refused(why(&error)).send(&mut reports).await;
             return Ok(());
         }
     };
-    if let Sealing::Unavailable(why) = sealing {
-        Report::Unsealed(why).send(&mut reports).await;
-    }
+    let executioner = match sealing {
+        Sealing::NotAskedFor => None,
+        Sealing::Sealed(executioner) => executioner,
+        Sealing::Unavailable(why) => {
+            Report::Unsealed(why).send(&mut reports).await;
+            None
+        }
+    };
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input)?;
     }
     let command = Pid::from_raw(child.id().cast_signed()).expect("a process has a number above 0");
-    let grace = Duration::from_millis(order.grace_ms);
-    let looks = Looks::new(Bounds::of(&order));
-    let (tree, reports) = (Tree::new(reach, command), Some(reports));
+    let (tree, reports) = (Tree::new(reach, command, executioner), Some(reports));
     Watch { command, tree, grace, phase: Phase::Running, looks, orders, reports, signals }.keep().await;
     Ok(())
 }
@@ -95,12 +99,12 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
-fn start(order: &Order) -> io::Result<Started> {
-    let Some(seal) = &order.seal else {
-        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::Sealed });
+fn start(order: Order) -> io::Result<Started> {
+    let Some(seal) = order.seal else {
+        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::NotAskedFor });
     };
     let unsealed = |why: &str| eprintln!("[merge-train: this command is not sealed off from the daemon: {why}]");
-    seal::start_sealed(seal, || spawn(&order.command), unsealed)
+    seal::start_sealed(seal, move || spawn(&order.command), unsealed)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one door for commands; the guard reaps what it starts")]
@@ -135,34 +139,6 @@ impl Signals {
     fn new() -> io::Result<Self> {
         let end = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
         Ok(Self { death: signal(SignalKind::child())?, end })
-    }
-}
-
-/// When to look at how much a command takes.
-struct Looks {
-    bounds: Bounds,
-    times: Interval,
-}
-
-impl Looks {
-    fn new(bounds: Bounds) -> Self {
-        let mut times = tokio::time::interval(bounds::EVERY);
-        // A guard that was kept waiting does not make up for it when the machine has the least to spare.
-        times.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { bounds, times }
-    }
-
-    /// Waits until there is too much of something. It may be called off, and called again.
-    async fn exceeded(&mut self) -> Excess {
-        if !self.bounds.are_any() {
-            return std::future::pending().await;
-        }
-        loop {
-            self.times.tick().await;
-            if let Some(excess) = self.bounds.exceeded() {
-                return excess;
-            }
-        }
     }
 }
 

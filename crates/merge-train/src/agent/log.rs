@@ -45,9 +45,8 @@ pub async fn keep(mut pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, m
             },
             notice = notices.recv(), if listens => match (notice, &mut log) {
                 (Some(notice), log) => {
-                    let line = tail.line(&notice);
-                    tail.push(line.as_bytes());
-                    if let Ok(log) = log { log.note(&line).await } else { Ok(()) }
+                    tail.note(&notice);
+                    if let Ok(log) = log { log.note(&notice).await } else { Ok(()) }
                 }
                 (None, _) => {
                     listens = false;
@@ -73,6 +72,8 @@ struct Log {
     file: File,
     limit: u64,
     written: u64,
+    /// Whether the last line has an end.
+    is_at_line_start: bool,
 }
 
 impl Log {
@@ -81,7 +82,7 @@ impl Log {
             tokio::fs::create_dir_all(folder).await?;
         }
         let file = tokio::fs::OpenOptions::new().create(true).append(true).open(path).await?;
-        Ok(Self { file, limit, written: 0 })
+        Ok(Self { file, limit, written: 0, is_at_line_start: true })
     }
 
     async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -90,18 +91,22 @@ impl Log {
         }
         let room = usize::try_from(self.limit - self.written).unwrap_or(usize::MAX);
         self.written += bytes.len() as u64;
-        self.file.write_all(&bytes[..bytes.len().min(room)]).await?;
+        let kept = &bytes[..bytes.len().min(room)];
+        self.file.write_all(kept).await?;
+        self.is_at_line_start = kept.last().map_or(self.is_at_line_start, |last| *last == b'\n');
         if bytes.len() > room {
             let line = format!("\n[merge-train: more than {} bytes; the rest was dropped]\n", self.limit);
             self.file.write_all(line.as_bytes()).await?;
+            self.is_at_line_start = true;
         }
         // A file of the runtime tells of an error with the next call: this one is for the bytes above.
         self.file.flush().await
     }
 
     /// Adds a line whatever the limit is.
-    async fn note(&mut self, line: &str) -> io::Result<()> {
-        self.file.write_all(line.as_bytes()).await?;
+    async fn note(&mut self, notice: &str) -> io::Result<()> {
+        self.file.write_all(line(notice, self.is_at_line_start).as_bytes()).await?;
+        self.is_at_line_start = true;
         self.file.flush().await
     }
 }
@@ -112,10 +117,9 @@ impl Tail {
         self.0.drain(..self.0.len().saturating_sub(TAIL_BYTES));
     }
 
-    /// A notice as a line of its own.
-    fn line(&self, notice: &str) -> String {
-        let before = if matches!(self.0.last(), None | Some(b'\n')) { "" } else { "\n" };
-        format!("{before}[merge-train: {notice}]\n")
+    fn note(&mut self, notice: &str) {
+        let line = line(notice, matches!(self.0.last(), None | Some(b'\n')));
+        self.push(line.as_bytes());
     }
 
     /// The last lines as text that is safe on a terminal and in a comment. Empty if nothing was written.
@@ -127,6 +131,12 @@ impl Tail {
         }
         text[start..].to_owned()
     }
+}
+
+/// A notice as a line of its own.
+fn line(notice: &str, is_at_line_start: bool) -> String {
+    let before = if is_at_line_start { "" } else { "\n" };
+    format!("{before}[merge-train: {notice}]\n")
 }
 
 /// No control characters but the ends of lines, and nothing that turns the direction of what follows.

@@ -14,3 +14,12 @@ pub fn close_to_others() {
 
 #[cfg(not(target_os = "linux"))]
 pub fn close_to_others() {}
+
+#[cfg(all(test, target_os = "linux"))]
+#[test]
+fn a_process_can_be_closed_to_others() {
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
+
+    close_to_others();
+    assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+}

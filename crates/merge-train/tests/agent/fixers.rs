@@ -161,6 +161,34 @@ async fn who_starts_too_many_processes_is_ended_with_all_of_them() {
     }
 }
 
+/// Each goes away and starts others all the time, whatever becomes of the rest; but no more than 1500 in all.
+const BOMB: &str = "
+import mmap, os, time
+left = mmap.mmap(-1, 1500)
+while True:
+    # The place of whoever is started next, so far as those who look at once agree on it.
+    at = left.find(b'\\0')
+    if at < 0: time.sleep(600)
+    left[at] = 1
+    if os.fork() == 0:
+        os.setsid()
+        with open('sleepers', 'a') as file: file.write(f'{os.getpid()}\\n')
+";
+
+#[tokio::test]
+async fn a_fork_bomb_is_ended_and_nobody_else_is() {
+    let mut bystander = tokio::process::Command::new("sleep").arg("600").kill_on_drop(true).spawn().unwrap();
+    let mut fixer = Fixer::with_python(BOMB);
+    fixer.limits.processes = Some(50);
+    let began = Instant::now();
+    assert_eq!(fixer.watch().await.exit, Exit::OverProcesses);
+    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+    let bombs = fixer.numbers_in("sleepers", 20).await;
+    assert!(!bombs.into_iter().any(lives));
+    assert!(bystander.try_wait().unwrap().is_none());
+    bystander.kill().await.unwrap();
+}
+
 #[tokio::test]
 async fn as_many_processes_as_are_allowed_are_let_be_and_threads_are_not_counted() {
     let mut fixer = Fixer::with_script("for i in 1 2 3 4; do sleep 1 & done; wait");

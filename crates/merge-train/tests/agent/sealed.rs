@@ -2,6 +2,7 @@
 
 use crate::fixer::Fixer;
 use crate::program::agent::Exit;
+use crate::world::{World, until};
 
 /// What a script of the shell comes to, with `$STATE` for the daemon's folder, `$ROOT` for the one around it, and `$DAEMON`
 /// for the daemon.
@@ -137,7 +138,7 @@ async fn what_is_sealed_may_be_named_through_a_link_and_may_not_be_there_yet() {
     fixer.sealed.extend([fixer.root.path().join("link"), later.clone()]);
     fixer.environment = vec![("ROOT".to_owned(), fixer.root.path().display().to_string())];
     let go = async {
-        crate::world::until("the first lines", || fixer.logged().contains("begun").then_some(())).await;
+        until("the first lines", || fixer.logged().contains("begun").then_some(())).await;
         std::fs::write(&later, "the key").unwrap();
         std::fs::write(fixer.checkout().join("go"), "").unwrap();
     };
@@ -155,4 +156,35 @@ async fn a_fixer_from_which_nothing_is_kept_is_still_kept_from_the_daemon() {
     fixer.sealed.clear();
     assert_eq!(fixer.watch().await.exit, Exit::Failed { code: 1 });
     assert!(fixer.logged().contains("/environ: Permission denied"), "{}", fixer.logged());
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_sealed_off_cannot_look_into_its_guard_either() {
+    // Nothing is closed to the superuser.
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let error = World::with_script("cat /proc/$PPID/environ").error().await;
+    assert!(error.contains("Permission denied"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_sealed_may_be_named_from_where_the_daemon_runs() {
+    let up = std::env::current_dir().unwrap().components().skip(1).map(|_| "../").collect::<String>();
+    let mut fixer = Fixer::with_script("cat $KEY");
+    fixer.environment = vec![("KEY".to_owned(), fixer.state().join("keys/github").display().to_string())];
+    for path in &mut fixer.sealed {
+        *path = std::path::Path::new(&up).join(path.strip_prefix("/").unwrap());
+    }
+    assert_eq!(fixer.watch().await.exit, Exit::Failed { code: 1 });
+    assert!(fixer.logged().ends_with("Permission denied\n"), "{}", fixer.logged());
+}
+
+#[tokio::test]
+async fn a_fixer_that_cannot_be_sealed_off_is_not_started() {
+    let mut fixer = Fixer::with_script("echo started");
+    fixer.sealed.push("/etc/passwd/key".into());
+    let Exit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
+    assert!(why.contains("cannot be started: it cannot be sealed off (/etc/passwd/key: Not a directory"), "{why}");
+    assert!(!fixer.logged().contains("started\n"), "{}", fixer.logged());
 }

@@ -7,30 +7,49 @@ use std::fs;
 use std::time::Duration;
 
 use rustix::process::Pid;
+use tokio::time::{Interval, MissedTickBehavior};
 
 use super::super::order::{Excess, Order};
 use super::tree;
 
-/// How often it is looked at.
-pub const EVERY: Duration = Duration::from_millis(200);
+const EVERY: Duration = Duration::from_millis(200);
 
-#[derive(Clone, Copy)]
-pub struct Bounds {
+/// The looks that are taken at a command, if it has bounds.
+pub struct Looks {
+    bounds: Bounds,
+    times: Interval,
+}
+
+impl Looks {
+    pub fn of(order: &Order) -> Self {
+        let mut times = tokio::time::interval(EVERY);
+        // A guard that was kept waiting does not make up for it when the machine has the least to spare.
+        times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { bounds: Bounds { memory_bytes: order.memory_bytes, processes: order.processes }, times }
+    }
+
+    /// Waits until there is too much of something. It may be called off, and called again.
+    pub async fn exceeded(&mut self) -> Excess {
+        if self.bounds.memory_bytes.is_none() && self.bounds.processes.is_none() {
+            return std::future::pending().await;
+        }
+        loop {
+            self.times.tick().await;
+            if let Some(excess) = self.bounds.exceeded() {
+                return excess;
+            }
+        }
+    }
+}
+
+struct Bounds {
     memory_bytes: Option<u64>,
     processes: Option<u32>,
 }
 
 impl Bounds {
-    pub fn of(order: &Order) -> Self {
-        Self { memory_bytes: order.memory_bytes, processes: order.processes }
-    }
-
-    pub fn are_any(self) -> bool {
-        self.memory_bytes.is_some() || self.processes.is_some()
-    }
-
-    /// Of what there is too much now, if of anything.
-    pub fn exceeded(self) -> Option<Excess> {
+    /// Of what there is too much now, if of anything. The dead count as processes until they are buried.
+    fn exceeded(&self) -> Option<Excess> {
         let most = self.processes.map_or(usize::MAX, |most| most as usize);
         // No more are looked for than tell that there are too many: there may be very many.
         let found = tree::descendants(most.saturating_add(1));

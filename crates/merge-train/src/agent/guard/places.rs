@@ -22,21 +22,25 @@ pub enum Kind {
 pub fn open(seal: &Seal, mut allow: impl FnMut(OwnedFd, Kind) -> io::Result<()>) -> io::Result<()> {
     let sealed: Vec<PathBuf> = seal.sealed.iter().map(|path| real(Path::new(path))).collect::<io::Result<_>>()?;
     around(Path::new("/"), &sealed, &mut allow)?;
-    let own = fs::canonicalize(&seal.own)?;
+    let own = fs::canonicalize(&seal.own).map_err(|error| in_words(Path::new(&seal.own), &error))?;
     open_one(&own).map_or(Ok(()), |(place, kind)| allow(place, kind))
 }
 
-/// Where something really is, without links: for what is not there yet, where it would be.
+/// Where something really is, without links: for what is not there yet, or out of reach, where it would be.
 fn real(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    match fs::canonicalize(&path) {
-        Ok(real) => Ok(real),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => Ok(real(parent)?.join(name)),
-            _ => Err(error),
-        },
-        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+    let error = match fs::canonicalize(path) {
+        Ok(real) => return Ok(real),
+        Err(error) => error,
+    };
+    let may_be_there = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if may_be_there => Ok(real(parent)?.join(name)),
+        _ => Err(in_words(path, &error)),
     }
+}
+
+fn in_words(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("{}: {error}", path.display()))
 }
 
 /// A folder or file as far as nothing of it is sealed. What cannot be listed is not allowed either.

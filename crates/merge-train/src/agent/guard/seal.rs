@@ -3,9 +3,12 @@
 //! A thread of the guard seals itself off and starts the command: what a thread starts is sealed off as it is, and the rest of
 //! the guard is not. So the guard can look at the command and end it, and the command can do neither to the guard, nor to
 //! anything else that it did not start.
+//!
+//! The thread stays, for what it alone can do: see [`Executioner`].
 
 use std::io;
 use std::process::Child;
+use std::sync::mpsc;
 
 use super::super::order::Seal;
 
@@ -16,72 +19,136 @@ pub struct Started {
 }
 
 pub enum Sealing {
-    Sealed,
+    NotAskedFor,
+    Sealed(Option<Executioner>),
     /// This system cannot.
     Unavailable(String),
 }
 
+/// Kills all that comes of a sealed command at one stroke, however fast it multiplies: whoever kills one after the other, in
+/// turn with all of them, may never be done.
+///
+/// The stroke is at everything that the thread may signal at all, and that is what is sealed off as it is.
+pub struct Executioner(mpsc::Sender<()>);
+
+impl Executioner {
+    pub fn strike(&self) {
+        let _ = self.0.send(());
+    }
+}
+
 /// Has `start` called by a thread that is sealed off. `unsealed` is told before, where that cannot be.
 pub fn start_sealed(
-    seal: &Seal,
-    start: impl FnOnce() -> io::Result<Child> + Send,
-    unsealed: impl FnOnce(&str) + Send,
+    seal: Seal,
+    start: impl FnOnce() -> io::Result<Child> + Send + 'static,
+    unsealed: fn(&str),
 ) -> io::Result<Started> {
-    let sealed_start = || {
-        let sealing = restrict_this_thread(seal)?;
-        if let Sealing::Unavailable(why) = &sealing {
-            unsealed(why);
+    let (strokes, ordered) = mpsc::channel();
+    let (result, started) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || {
+        let sealing = landlock::restrict_this_thread(&seal);
+        let strikes = matches!(&sealing, Ok(Sealed::Fully));
+        let _ = result.send(sealing.and_then(|sealing| {
+            if let Sealed::Not(why) = &sealing {
+                unsealed(why);
+            }
+            Ok((start()?, sealing))
+        }));
+        if strikes {
+            ordered.into_iter().for_each(|()| landlock::strike());
         }
-        Ok(Started { child: start()?, sealing })
+    })?;
+    let (child, sealed) = started.recv().map_err(|_| io::Error::other("its guard failed"))??;
+    let sealing = match sealed {
+        Sealed::Fully => Sealing::Sealed(Some(Executioner(strokes))),
+        Sealed::FilesOnly => Sealing::Sealed(None),
+        Sealed::Not(why) => Sealing::Unavailable(why),
     };
-    std::thread::scope(|scope| scope.spawn(sealed_start).join())
-        .unwrap_or_else(|_| Err(io::Error::other("its guard failed")))
+    Ok(Started { child, sealing })
+}
+
+/// How far a thread is sealed off.
+enum Sealed {
+    /// It can signal nothing that it did not start.
+    Fully,
+    /// It may be able to.
+    FilesOnly,
+    Not(String),
 }
 
 #[cfg(target_os = "linux")]
-fn restrict_this_thread(seal: &Seal) -> io::Result<Sealing> {
+mod landlock {
+    use std::fmt::Display;
+    use std::io;
+
     use landlock::{
         ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
         RulesetStatus, Scope,
     };
+    use rustix::io::Errno;
+    use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process};
 
-    // The kernel lets a superuser read of any process what Landlock would not.
-    super::privileges::give_up().map_err(cannot)?;
-    // Without the second version a file could not be moved from one folder to another, and git could not push.
-    let needed =
-        Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::from_all(ABI::V2));
-    let Ok(needed) = needed else {
-        return Ok(Sealing::Unavailable(
-            "this kernel has no Landlock, or an old one, or it is switched off".to_owned(),
-        ));
-    };
-    let all = AccessFs::from_all(ABI::V9);
-    let mut rules = needed
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(all)
-        .and_then(|rules| rules.scope(Scope::Signal))
-        .and_then(Ruleset::create)
-        .map_err(cannot)?;
-    super::places::open(seal, |place, kind| {
-        let access = match kind {
-            super::places::Kind::Folder => all,
-            super::places::Kind::File => all & AccessFs::from_file(ABI::V9),
+    use super::super::{places, privileges};
+    use super::{Seal, Sealed};
+
+    pub fn restrict_this_thread(seal: &Seal) -> io::Result<Sealed> {
+        // The kernel lets a superuser read of any process what Landlock would not.
+        privileges::give_up().map_err(cannot)?;
+        // Without the second version a file could not be moved from one folder to another, and git could not push.
+        let needed = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(ABI::V2));
+        let Ok(needed) = needed else {
+            return Ok(Sealed::Not("this kernel has no Landlock, or an old one, or it is switched off".to_owned()));
         };
-        (&mut rules).add_rule(PathBeneath::new(place, access)).map_err(cannot).map(drop)
-    })?;
-    let status = rules.restrict_self().map_err(cannot)?;
-    if status.ruleset == RulesetStatus::NotEnforced {
-        return Err(cannot("the kernel did not do it"));
+        let bounds_signals =
+            Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal).is_ok();
+        let all = AccessFs::from_all(ABI::V9);
+        let mut rules = needed
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(all)
+            .and_then(|rules| rules.scope(Scope::Signal))
+            .and_then(Ruleset::create)
+            .map_err(cannot)?;
+        places::open(seal, |place, kind| {
+            let access = match kind {
+                places::Kind::Folder => all,
+                places::Kind::File => all & AccessFs::from_file(ABI::V9),
+            };
+            (&mut rules).add_rule(PathBeneath::new(place, access)).map_err(io::Error::other).map(drop)
+        })
+        .map_err(cannot)?;
+        let daemon = getppid();
+        let could_signal_it = daemon.is_some_and(|daemon| test_kill_process(daemon).is_ok());
+        if rules.restrict_self().map_err(cannot)?.ruleset == RulesetStatus::NotEnforced {
+            return Err(cannot("the kernel did not do it"));
+        }
+        let can_signal_it = daemon.is_none_or(|daemon| test_kill_process(daemon) != Err(Errno::PERM));
+        let is_bound = bounds_signals && could_signal_it && !can_signal_it;
+        Ok(if is_bound { Sealed::Fully } else { Sealed::FilesOnly })
     }
-    Ok(Sealing::Sealed)
+
+    /// Kills all that this thread may signal.
+    ///
+    /// **Invariant:** only a thread calls it that could signal the daemon, which started this process, before it was sealed off,
+    /// and could not afterwards: seen, and not only concluded from what the kernel says it can do. Any other would kill all that the user runs.
+    pub fn strike() {
+        // Group 1 stands for all processes, but for the first, and for this one with all its threads.
+        let _ = kill_process_group(Pid::INIT, Signal::KILL);
+    }
+
+    fn cannot(error: impl Display) -> io::Error {
+        io::Error::other(format!("it cannot be sealed off ({error})"))
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn restrict_this_thread(_: &Seal) -> io::Result<Sealing> {
-    Ok(Sealing::Unavailable("this system is not Linux".to_owned()))
-}
+mod landlock {
+    use super::{Seal, Sealed};
 
-#[cfg(target_os = "linux")]
-fn cannot(error: impl std::fmt::Display) -> io::Error {
-    io::Error::other(format!("it cannot be sealed off ({error})"))
+    pub fn restrict_this_thread(_: &Seal) -> std::io::Result<Sealed> {
+        Ok(Sealed::Not("this system is not Linux".to_owned()))
+    }
+
+    pub fn strike() {}
 }

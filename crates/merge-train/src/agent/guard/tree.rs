@@ -7,6 +7,8 @@ use rustix::process::{
     Pid, Signal, getpgid, getpgrp, getpid, kill_process, kill_process_group, test_kill_process_group,
 };
 
+use super::seal::Executioner;
+
 /// How far a guard can see.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Reach {
@@ -42,13 +44,14 @@ fn can_list_children() -> bool {
 pub struct Tree {
     reach: Reach,
     command: Pid,
+    executioner: Option<Executioner>,
     /// Who was asked to end.
     asked: HashSet<Pid>,
 }
 
 impl Tree {
-    pub fn new(reach: Reach, command: Pid) -> Self {
-        Self { reach, command, asked: HashSet::new() }
+    pub fn new(reach: Reach, command: Pid, executioner: Option<Executioner>) -> Self {
+        Self { reach, command, executioner, asked: HashSet::new() }
     }
 
     /// Asks every process to end.
@@ -76,6 +79,9 @@ impl Tree {
     /// Kills every child of the guard, with its group. What those had started become children by that: call it until none is
     /// left. Only children are killed, since only the number of a child cannot mean another process by now.
     pub fn kill(&self) {
+        if let Some(executioner) = &self.executioner {
+            executioner.strike();
+        }
         if self.reach == Reach::Group {
             let _ = kill_process_group(self.command, Signal::KILL);
             return;
