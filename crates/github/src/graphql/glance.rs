@@ -12,7 +12,7 @@ use super::merge_states::{self, Manner};
 use super::query::{Parts, Query};
 use super::talk::{self, Depth};
 use crate::client::Client;
-use crate::error::{Error, Executed};
+use crate::error::Error;
 use crate::governor::Priority;
 
 /// Few enough to leave GitHub to those who wait for an answer.
@@ -135,9 +135,4 @@ impl Client {
         }
         Ok(None)
     }
-}
-
-/// A failure of GitHub's that may pass by itself is not one that asking for less would mend.
-fn may_pass(error: &Error) -> bool {
-    matches!(error, Error::RateLimited { .. }) || error.executed() == Executed::Perhaps
 }

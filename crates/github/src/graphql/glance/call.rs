@@ -3,7 +3,7 @@
 use merge_train_core::ids::RepoId;
 use serde_json::{Map, Value};
 
-use super::{Wanted, may_pass};
+use super::Wanted;
 use crate::error::Error;
 use crate::graphql::merge_states::Manner;
 use crate::graphql::query::{Failure, Parts};
@@ -73,14 +73,12 @@ impl Asking {
         (format!("query({}) {{{parts} }} {}", parameters.join(", "), depth.fragment()), variables)
     }
 
-    /// What becomes of each. An error if nothing that could be asked instead would help.
+    /// What becomes of each. An error if nothing that could be asked instead would help, as with failures that pass by
+    /// themselves.
     pub(super) fn fates(&self, parts: &Parts) -> Result<Vec<Fate>, Error> {
         let mut fates = vec![Fate::Told; self.wanted.len()];
         for failure in &parts.failures {
             let Some(error) = parts.refusal(failure) else { continue };
-            if may_pass(&error) {
-                return Err(error);
-            }
             tracing::debug!(refusal = %error, path = ?failure.path, "GitHub refuses to tell so much of pull requests at once");
             match self.repo_of(failure) {
                 Some(repo) => self.refused(repo, failure, error, &mut fates)?,
