@@ -226,12 +226,17 @@ impl Orders {
 
     /// Waits a while for what comes of an order.
     pub async fn outcome(&self, placed: &Placed) -> Result<Progress, Failed> {
+        self.settled(&placed.tenant, &placed.key).await
+    }
+
+    /// Waits a while for what comes of a request.
+    pub async fn settled(&self, tenant: &TenantId, key: &Key) -> Result<Progress, Failed> {
         let deadline = Instant::now() + PATIENCE;
-        let bell = self.link.listen((placed.tenant.clone(), placed.key.clone()));
+        let bell = self.link.listen((tenant.clone(), key.clone()));
         loop {
             // Whoever rings after this is heard, even before it is waited for.
             let rung = bell.notified();
-            let record = self.store.record(&placed.tenant, &placed.key).await?;
+            let record = self.store.record(tenant, key).await?;
             if let Some(record) = record.filter(|record| record.status != Status::Processing) {
                 if let Some(error) = record.error {
                     return Err(Failed::Order(error));

@@ -57,6 +57,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let messages = driver::Messages { title: config.merge.title(), body: config.merge.body() };
     let agents = Arc::new(Commands::new(&config.runs));
     let options = driver_options(&config, owner);
+    let settings = options.settings.clone();
     let orders = Orders {
         store: store.clone(),
         link: options.link.clone(),
@@ -69,6 +70,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
     let schedules = Schedules::new(orders.clone(), &config.schedules, Clock::default());
     let health = Arc::new(Health::new(stopping.clone()));
+    let checked = Arc::new(Checked::default());
     let slack = Slack::new(&config.slack, &config.slack_workspaces, stopping.clone())?.map(Arc::new);
     let app = Arc::new(App {
         store: store.clone(),
@@ -84,6 +86,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         github: github.clone(),
         web_url: config.github.git_url.clone(),
         orders,
+        settings,
+        checked: checked.clone(),
+        run_folders: config.runs.work_dir.clone(),
         slack: slack.clone(),
     });
 
@@ -106,13 +111,12 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         .run(stopping.clone()),
     );
     let counting = tokio::spawn(telemetry::metrics::run_upkeep(metrics));
-    let checked = Arc::new(Checked::default());
     let heartbeat = Heartbeat {
         store: store.clone(),
         driver: driver.clone(),
         github: github.clone(),
         every: Duration::from_secs(config.ratchet.heartbeat_secs),
-        checked: checked.clone(),
+        checked,
     };
     let heartbeat = tokio::spawn(heartbeat.run(stopping.clone()));
     let discovery = Discovery { store: store.clone(), driver: driver.clone(), github };

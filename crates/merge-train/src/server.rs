@@ -15,12 +15,15 @@ mod runs;
 mod slack;
 mod trains;
 mod webhook;
+mod workspaces;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use github::webhook::Secrets;
+use merge_train_core::repo::Settings;
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::Store;
 use utoipa_axum::router::OpenApiRouter;
@@ -28,6 +31,7 @@ use utoipa_axum::routes;
 
 use crate::config::ApiKey;
 use crate::driver::Driver;
+use crate::heartbeat::Checked;
 use crate::orders::Orders;
 pub use body::Budget;
 pub use health::Health;
@@ -47,6 +51,12 @@ pub struct App {
     /// What the addresses of pages at GitHub begin with.
     pub web_url: String,
     pub orders: Orders,
+    /// What the workers go by.
+    pub settings: Settings,
+    /// When the heartbeat of the ratchet last looked.
+    pub checked: Arc<Checked>,
+    /// Where runs have their logs.
+    pub run_folders: PathBuf,
     /// None where Slack may do nothing.
     pub slack: Option<Arc<Slack>>,
 }
@@ -82,11 +92,22 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::checkpoints))
         .routes(routes!(runs::events::list))
         .routes(routes!(runs::events::watch))
+        .routes(routes!(runs::logs::list))
+        .routes(routes!(runs::logs::show))
         .routes(routes!(runs::asking::approve))
         .routes(routes!(runs::asking::reject))
         .routes(routes!(runs::asking::cancel))
         .routes(routes!(runs::asking::resume))
         .routes(routes!(runs::asking::signal))
+        .routes(routes!(workspaces::list))
+        .routes(routes!(workspaces::show))
+        .routes(routes!(workspaces::transitions))
+        .routes(routes!(workspaces::toggle::set, workspaces::toggle::turn))
+        .routes(routes!(workspaces::toggle::show_default, workspaces::toggle::set_default))
+        .routes(routes!(workspaces::sessions::list, workspaces::sessions::open))
+        .routes(routes!(workspaces::sessions::delete))
+        .routes(routes!(workspaces::sessions::heartbeat))
+        .routes(routes!(workspaces::sessions::end))
         .routes(routes!(feed::watch))
         .routes(routes!(slack::commands))
         .routes(routes!(slack::interactions))

@@ -48,11 +48,16 @@ pub fn wish(query: Result<Query<Wish>, QueryRejection>) -> Result<Wish, Problem>
         let detail = format!("{}; a list takes `cursor`, and `limit` up to {MOST}", error.body_text());
         Problem::bad_request(detail)
     })?;
-    match wish.limit {
+    checked(wish.cursor, wish.limit)
+}
+
+/// The page that is asked for, where a list takes more than that.
+pub fn checked(cursor: Option<String>, limit: Option<usize>) -> Result<Wish, Problem> {
+    match limit {
         Some(limit) if limit == 0 || limit > MOST => {
             Err(Problem::bad_request(format!("limit is {limit}; it must be a whole number, 1–{MOST}")))
         }
-        _ => Ok(wish),
+        _ => Ok(Wish { cursor, limit }),
     }
 }
 

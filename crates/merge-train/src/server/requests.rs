@@ -8,7 +8,7 @@ use merge_train_core::repo::Request;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use store::{Arrival, Priority, Route};
+use store::{Admission, Arrival, Priority, Route};
 use utoipa::{IntoParams, ToSchema};
 
 use super::App;
@@ -29,16 +29,21 @@ pub struct Asked<'a> {
 
 /// Puts the request into the inbox, or says what its twin got.
 pub async fn admit(app: &App, key: Key, asked: Asked<'_>, body: &[u8]) -> Result<Response, Problem> {
-    let Asked { client, tenant, stream, request, priority, besides } = asked;
+    let admission = take_in(app, &key, &asked, body).await?;
+    let (response, _) = idempotency::answer(Source::Api, &key, admission, &asked.besides)?;
+    Ok(failpoint::answer("api", response))
+}
+
+/// Puts the request into the inbox, unless its twin is there.
+pub async fn take_in(app: &App, key: &Key, asked: &Asked<'_>, body: &[u8]) -> Result<Admission, Problem> {
+    let Asked { client, tenant, stream, request, priority, .. } = asked;
     tracing::info!(event = "api_request", client, %stream, ?request, key = key.as_str(), "somebody asked for something");
-    let label = label(&request);
+    let label = label(request);
     // The same key for another thing is as wrong as for another body.
     let hash = RequestHash::of(&[format!("{stream}\n{label}\n").as_bytes(), body].concat());
-    let route = Route::Stream { stream, priority, label, body: body.to_vec() };
-    let arrival = Arrival { tenant, key: key.clone(), source: Source::Api, hash, received_at: clock::now(), route };
-    let admission = idempotency::admit(app, arrival).await?;
-    let (response, _) = idempotency::answer(Source::Api, &key, admission, &besides)?;
-    Ok(failpoint::answer("api", response))
+    let route = Route::Stream { stream: stream.clone(), priority: *priority, label, body: body.to_vec() };
+    let (tenant, source, received_at) = (tenant.clone(), Source::Api, clock::now());
+    idempotency::admit(app, Arrival { tenant, key: key.clone(), source, hash, received_at, route }).await
 }
 
 /// What the inbox calls it: its name, and where it has parameters, all of it as JSON.

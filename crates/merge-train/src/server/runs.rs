@@ -2,6 +2,7 @@
 
 pub mod asking;
 pub mod events;
+pub mod logs;
 
 use std::sync::Arc;
 
@@ -157,7 +158,7 @@ fn source_of(headers: &HeaderMap) -> TriggerSource {
 }
 
 /// What a caller is told of an order that failed.
-fn told(app: &App) -> impl Fn(Failed) -> Problem {
+pub(super) fn told(app: &App) -> impl Fn(Failed) -> Problem {
     move |failed| {
         let detail = failed.to_string();
         match failed {

@@ -88,8 +88,16 @@ fn no_train(repo: &RepoId, pr: PrNumber) -> Problem {
     Problem::new(axum::http::StatusCode::NOT_FOUND, "NO_SUCH_TRAIN", detail)
 }
 
+pub(super) fn no_such_pull(repo: &RepoId, pr: PrNumber) -> Problem {
+    let detail = format!(
+        "there is no pull request #{pr} in {repo}, as far as is known here; if it is new, POST \
+         /api/v1/repos/{repo}/sync has the daemon look again"
+    );
+    Problem::not_found(detail)
+}
+
 /// The durable state of a repository, if there is any.
-async fn known(app: &App, repo: &RepoId) -> Result<RepoState, Problem> {
+pub(super) async fn known(app: &App, repo: &RepoId) -> Result<RepoState, Problem> {
     let stream = StreamId::Repo(repo.clone());
     let loaded = app.store.load(&stream, Since::Newest).await?;
     if loaded.next_seq == 1 && loaded.snapshot.is_none() {

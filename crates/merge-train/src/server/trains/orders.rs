@@ -11,7 +11,7 @@ use merge_train_core::repo::{Behest, PrState, RepoState, Request};
 use serde_json::Map;
 use store::Priority;
 
-use super::known;
+use super::{known, no_such_pull};
 use crate::config::Role;
 use crate::driver::Urgency;
 use crate::server::App;
@@ -127,11 +127,7 @@ async fn give(
 /// What need not wait for the worker to be refused.
 fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result<(), Problem> {
     let Some(known) = state.pr(pr) else {
-        let detail = format!(
-            "there is no pull request #{pr} in {repo}, as far as is known here; if it is new, POST \
-             /api/v1/repos/{repo}/sync has the daemon look again"
-        );
-        return Err(Problem::not_found(detail));
+        return Err(no_such_pull(repo, pr));
     };
     match (order, &known.state) {
         // Whether there is anything to stop, the worker knows best: a start may be under way.

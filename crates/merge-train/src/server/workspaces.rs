@@ -1,0 +1,276 @@
+//! `/api/v1/workspaces…`: pull requests under ratchet, what it does about them, and who is at work in them.
+
+mod asking;
+pub mod sessions;
+pub mod toggle;
+mod view;
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use jiff::Timestamp;
+use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::ratchet::{Column, OutcomeKind, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::rows::{self, TransitionAction};
+use utoipa::openapi::{Object, ObjectBuilder, Type};
+use utoipa::{IntoParams, ToSchema};
+
+use super::App;
+use super::access::{presented, require};
+use super::address::{Named, Number, PullRequest, Repository};
+use super::openapi::{Reading, ReadingOne};
+use super::page::{self, Numbered, Wish};
+use super::problem::Problem;
+use super::trains::{known, no_such_pull};
+use crate::config::{Role, Tenants};
+use view::Workspace;
+
+/// So many of the newest transitions of a workspace can be paged through.
+const MOST_TRANSITIONS: usize = 5000;
+
+/// Which workspaces are asked for.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Which {
+    /// Only those of this repository.
+    #[param(nullable = false)]
+    repo: Option<RepoId>,
+    /// Only those in this state.
+    #[param(nullable = false, schema_with = states)]
+    state: Option<Status>,
+    /// Only those in this column of the board.
+    #[param(nullable = false, schema_with = view::columns)]
+    column: Option<Column>,
+    /// `true`: only those that need a person; `false`: only those that do not.
+    #[param(nullable = false)]
+    attention: Option<bool>,
+    /// The `next_cursor` of the page before.
+    #[param(nullable = false, pattern = r"^[a-z0-9._\[\]-]+/[a-z0-9._-]+/[0-9]{1,16}$")]
+    cursor: Option<String>,
+    /// How many at most: 50 unless asked for otherwise.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+}
+
+fn states() -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Status::ALL.map(Status::as_str))).build()
+}
+
+/// A page of workspaces.
+#[derive(Serialize, ToSchema)]
+pub struct Workspaces {
+    workspaces: Vec<Workspace>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+}
+
+/// The place of a workspace in the list.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    repo: String,
+    pr: u64,
+}
+
+impl Place {
+    fn of(workspace: &rows::Workspace) -> Self {
+        let pr = workspace.pr_number.map_or(0, PrNumber::get);
+        Self { repo: workspace.repo_id.to_string().to_ascii_lowercase(), pr }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (repo, pr) = text.rsplit_once('/')?;
+        let (owner, name) = repo.split_once('/')?;
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.[]".contains(&byte);
+        let is_name = |part: &str| !part.is_empty() && part.bytes().all(is_plain);
+        (is_name(owner) && is_name(name)).then_some(())?;
+        Some(Self { repo: repo.to_owned(), pr: page::number(pr)? })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.repo, self.pr)
+    }
+}
+
+/// The workspaces that the key may see, by repository and number
+///
+/// A pull request has one from when the ratchet is first on for it, or somebody first is at work in it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/workspaces",
+    operation_id = "list_workspaces",
+    tag = "workspaces",
+    params(Which),
+    responses((status = 200, description = "A page of them.", body = Workspaces), Reading)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    query: Result<Query<Which>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Workspaces>, Problem> {
+    let key = presented(&app.api_keys, &headers)?;
+    let Query(Which { repo, state, column, attention, cursor, limit }) = query.map_err(|error| {
+        let takes = "a list takes `repo`, `state`, `column`, `attention`, `cursor`, and `limit`";
+        Problem::bad_request(format!("{}; {takes}", error.body_text()))
+    })?;
+    let wish = page::checked(cursor, limit)?;
+    let tenant = match &key.tenant {
+        Tenants::All => None,
+        Tenants::One(tenant) => Some(tenant),
+    };
+    let mut rows = app.store.workspaces(tenant).await?;
+    rows.retain(|row| {
+        let outcome = view::status(row).outcome_kind();
+        repo.as_ref().is_none_or(|repo| row.repo_id == *repo)
+            && state.is_none_or(|state| row.ratchet_state == state.as_str())
+            && column.is_none_or(|column| row.kanban_column == column)
+            && attention.is_none_or(|wanted| (outcome == Some(OutcomeKind::Attention)) == wanted)
+    });
+    rows.sort_by_cached_key(Place::of);
+    let page = wish.page(rows, Place::read, Place::of)?;
+    let workspaces = page.items.iter().map(|row| view::shown(&app, row)).collect();
+    Ok(Json(Workspaces { workspaces, next_cursor: page.next_cursor }))
+}
+
+/// Where a pull request stands with the ratchet
+///
+/// One that the ratchet never had to do with is shown as what it is: off, or not looked at yet.
+#[utoipa::path(
+    get,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}",
+    operation_id = "show_workspace",
+    tag = "workspaces",
+    params(Repository, Number),
+    responses((status = 200, description = "Where it stands.", body = Workspace), ReadingOne)
+)]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Named(PullRequest { repository, number }): Named<PullRequest>,
+    headers: HeaderMap,
+) -> Result<Json<Workspace>, Problem> {
+    let repo = repository.id()?;
+    require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
+    Ok(Json(one(&app, &repo, number.id()?).await?))
+}
+
+/// A page of what the ratchet decided.
+#[derive(Serialize, ToSchema)]
+pub struct Transitions {
+    transitions: Vec<Transition>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+}
+
+/// A decision of the ratchet.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Transition {
+    id: String,
+    #[schema(value_type = String, pattern = "^(WAIT|FIX_CI|FIX_REVIEW|PAUSE|NOOP)$")]
+    action: TransitionAction,
+    /// Its code, the state that it led to, and a sentence for people.
+    reason: String,
+    /// In a few words.
+    ui_message: Option<String>,
+    /// What GitHub said then, as far as it counted.
+    #[schema(value_type = Option<Object>)]
+    snapshot: Option<Value>,
+    created_at: Timestamp,
+}
+
+/// What the ratchet decided about a pull request, the newest first
+///
+/// Kept as long as `housekeeping.history_retention_days` says.
+#[utoipa::path(
+    get,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/transitions",
+    operation_id = "list_transitions",
+    tag = "workspaces",
+    params(Repository, Number, Numbered),
+    responses((status = 200, description = "A page of it.", body = Transitions), ReadingOne)
+)]
+pub async fn transitions(
+    State(app): State<Arc<App>>,
+    Named(PullRequest { repository, number }): Named<PullRequest>,
+    query: Result<Query<Wish>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Transitions>, Problem> {
+    let repo = repository.id()?;
+    require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
+    let (pr, wish) = (number.id()?, page::wish(query)?);
+    let Some(row) = row(&app, &repo, pr).await? else {
+        known(&app, &repo).await?.pr(pr).ok_or_else(|| no_such_pull(&repo, pr))?;
+        return Ok(Json(Transitions { transitions: Vec::new(), next_cursor: None }));
+    };
+    let mut all = app.store.transitions(&row.tenant_id, &row.id, MOST_TRANSITIONS).await?;
+    // Several of one moment have the order of their numbers.
+    all.sort_by_key(|it| std::cmp::Reverse(place(it)));
+    let read = |text: &str| page::number(text).map(Newest);
+    let page = wish.page(all, read, |it| Newest(place(it)))?;
+    let shown = |it: rows::Transition| Transition {
+        id: it.id,
+        action: it.action,
+        reason: it.reason,
+        ui_message: it.ui_message,
+        snapshot: it.snapshot,
+        created_at: it.created_at,
+    };
+    let transitions = page.items.into_iter().map(shown).collect();
+    Ok(Json(Transitions { transitions, next_cursor: page.next_cursor }))
+}
+
+/// The number of the event that a transition is: the last part of its id.
+fn place(transition: &rows::Transition) -> u64 {
+    transition.id.rsplit(':').next().and_then(|seq| seq.parse().ok()).unwrap_or_default()
+}
+
+/// A cursor of a list whose newest come first.
+#[derive(PartialEq, Eq)]
+struct Newest<T>(T);
+
+impl<T: Ord> Ord for Newest<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.0.cmp(&self.0)
+    }
+}
+
+impl<T: Ord> PartialOrd for Newest<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Newest<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A pull request as the ratchet sees it.
+async fn one(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Workspace, Problem> {
+    if let Some(row) = row(app, repo, pr).await? {
+        return Ok(view::shown(app, &row));
+    }
+    let state = known(app, repo).await?;
+    let pull = state.pr(pr).ok_or_else(|| no_such_pull(repo, pr))?;
+    Ok(view::untouched(app, repo, pr, pull, state.ratchet_is_on(pr, &app.settings)))
+}
+
+async fn row(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Option<rows::Workspace>, Problem> {
+    let tenant = repo.tenant();
+    let found = app.store.workspace(&tenant, &format!("{repo}#{pr}")).await?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    // Whoever asks may spell the repository in another way than GitHub does.
+    let all = app.store.workspaces(Some(&tenant)).await?;
+    Ok(all.into_iter().find(|row| row.repo_id == *repo && row.pr_number == Some(pr)))
+}
