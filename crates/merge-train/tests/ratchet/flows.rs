@@ -1,0 +1,124 @@
+//! The flows of the specification's testing plan, by their numbers there.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::shop::{MENDS, PUSHES_IN_VAIN, REPO, Shop, WAITS, eventually};
+
+fn is(decision: &(String, String, String), action: &str, status: &str, reason: &str) -> bool {
+    (decision.0.as_str(), decision.1.as_str(), decision.2.as_str()) == (action, status, reason)
+}
+
+#[tokio::test]
+async fn integration_1_ci_fails_a_fixer_pushes_stale_ci_is_waited_for_ci_passes_and_it_is_done() {
+    let shop = Shop::wish().open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let done = shop.becomes(pr, "PAUSED_DONE").await;
+    assert_eq!(shop.read("one", "value-one.txt").await, "good\n");
+    assert_eq!(shop.begun(), 1, "one failure, one fixer");
+    assert_eq!(done["attempts"], 0, "being done resets the counter");
+    let decisions = shop.decisions(pr).await;
+    let order = [
+        ("FIX_CI", "FIXING_CI", "CI_FAILED"),
+        ("WAIT", "WAITING_FOR_CI", "FIXER_PUSHED"),
+        ("WAIT", "WAITING_FOR_CI", "GRACE"),
+        ("PAUSE", "PAUSED_DONE", "ALL_GREEN"),
+    ];
+    let places = order.map(|(action, status, reason)| decisions.iter().position(|it| is(it, action, status, reason)));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{decisions:#?}");
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_2_three_pushes_in_vain_end_it_until_somebody_pushes_by_hand() {
+    let shop = Shop::wish().fixer(PUSHES_IN_VAIN).open().await;
+    shop.world.write("main", "check.sh", "! grep -q bad value-*.txt\n").await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let stuck = shop.becomes(pr, "PAUSED_ATTENTION_TERMINAL_FAILED").await;
+    assert_eq!((stuck["reason"].as_str(), stuck["attempts"].as_u64()), (Some("TOO_MANY_ATTEMPTS"), Some(3)));
+    assert_eq!(shop.begun(), 3);
+    shop.write("one", "by-hand.txt", "a person was here\n").await;
+    eventually("fixers try again", || async { (shop.begun() > 3).then_some(()) }).await;
+    let again = shop.becomes(pr, "PAUSED_ATTENTION_TERMINAL_FAILED").await;
+    assert_eq!(again["attempts"], 3, "the budget began anew");
+    assert_eq!(shop.begun(), 6);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_3_a_fixer_that_cannot_mend_it_pauses_at_once_and_is_not_sent_again() {
+    let shop = Shop::wish().fixer("echo 'I do not know how'\n").open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let paused = shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+    assert_eq!(paused["reason"], "FIXER_GAVE_UP");
+    assert_eq!(paused["attempts"], 0, "only pushes count");
+    assert!(paused["stale_since"].is_null(), "CI is not waited for that nobody started");
+    // Something that is no reason to try again: the branch that it is merged into moves on.
+    shop.write("main", "elsewhere.txt", "x\n").await;
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    assert_eq!(shop.begun(), 1);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_4_a_fixer_that_declines_what_a_reviewer_wants_pauses() {
+    let shop = Shop::wish().fixer("echo 'I would rather not'\n").open().await;
+    let pr = shop.pull("one", "main", "good").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    shop.reviews(pr, "value-one.txt", "Please say it better.").await;
+    let paused = shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+    assert_eq!(paused["reason"], "FIXER_GAVE_UP");
+    assert_eq!(shop.begun(), 1);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_7_and_9_a_late_review_comment_wakes_it_and_what_the_last_fixer_left_is_gone_by_then() {
+    let script = format!("ls -d \"$HOME/..\"/../../fixer-*/own > \"$SHOP/seen-$(wc -l < \"$SHOP/begun\")\" 2>&1 || true\n\
+        if grep -q bad value-*.txt; then\n{MENDS}\nelse\necho better >> value-one.txt\ngit commit -qam Better\ngit push -q\nfi\n");
+    let shop = Shop::wish().fixer(&script).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    let runs = shop.folder().parent().expect("a folder").join("runs");
+    let left = || std::fs::read_dir(&runs).expect("runs").flatten().filter(|run| run.path().join("own").exists()).count();
+    eventually("the checkout is gone", || async { (left() == 0).then_some(()) }).await;
+    shop.reviews(pr, "value-one.txt", "Could it be better?").await;
+    eventually("a fixer comes", || async { (shop.begun() == 2).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    assert_eq!(shop.read("one", "value-one.txt").await, "good\nbetter\n");
+    assert_eq!(shop.begun(), 2, "what was dealt with is not dealt with again, though nobody resolved it");
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_8_ci_that_never_starts_again_after_a_push_asks_for_a_person() {
+    let script = format!("{WAITS}{MENDS}");
+    let shop = Shop::wish().ratchet("stale_ci_timeout_mins = 0.05").fixer(&script).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    eventually("a fixer begins", || async { (shop.begun() > 0).then_some(()) }).await;
+    shop.world.control(Method::DELETE, &format!("/repos/{REPO}/ci"), Value::Null).await;
+    shop.go();
+    let stuck = shop.becomes(pr, "PAUSED_ATTENTION_STALE_CI_TIMEOUT").await;
+    assert_eq!(stuck["reason"], "STALE_CI_TIMEOUT");
+    let decisions = shop.decisions(pr).await;
+    assert!(decisions.iter().any(|it| is(it, "WAIT", "WAITING_FOR_CI", "STALE_CI")), "{decisions:#?}");
+    assert_eq!(shop.begun(), 1);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_14_an_edited_comment_is_news_though_no_comment_is_new() {
+    let script = "echo better >> value-one.txt\ngit commit -qam Better\ngit push -q\n";
+    let shop = Shop::wish().fixer(script).open().await;
+    let pr = shop.pull("one", "main", "good").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    let comment = shop.reviews(pr, "value-one.txt", "Could it be better?").await;
+    eventually("a fixer comes", || async { (shop.begun() == 1).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    // GitHub's times have whole seconds.
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    shop.as_reviewer(Method::PATCH, &format!("/pulls/comments/{comment}"), json!({ "body": "Much better, please." })).await;
+    eventually("a fixer comes again", || async { (shop.begun() == 2).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    shop.close().await;
+}
