@@ -115,15 +115,22 @@ impl Repository {
         Stack::open(self.clone(), Name::Plan(token), cancel).await
     }
 
-    /// A checkout for a fixer in `folder`, and the gateway that it pushes to, with what this clone has.
+    /// A checkout for a fixer in `folder`, and the gateway that it pushes to, with what this clone has. `kept` names refs under
+    /// which the clone keeps what it gave: by them it tells the gateway what need not be sent back, and may not even be there.
     pub async fn make_gateway(
         &self,
         folder: &Path,
         branch: (&BranchName, &Oid),
         base: Option<(&BranchName, &Oid)>,
+        kept: &str,
         cancel: &CancellationToken,
     ) -> Result<Gateway, gateway::Error> {
         let clone = self.clone_dir();
+        let mut refs = format!("update {kept}/head {}\n", branch.1);
+        if let Some((_, base)) = base {
+            refs += &format!("update {kept}/base {base}\n");
+        }
+        self.git.on(&clone, ["update-ref", "--stdin"]).stdin(refs).run().await?;
         let promisor = match self.extent {
             Extent::Partial => Some(&self.remote),
             Extent::Full => None,
@@ -132,6 +139,13 @@ impl Repository {
         let (branch, head) = branch;
         let order = gateway::Order { folder, branch, head, base, identity: &self.committer, from };
         Gateway::create(&self.git, order, cancel).await
+    }
+
+    /// Forgets what was kept for a gateway, and what was taken from it.
+    pub async fn forget_gateway(&self, kept: &str) -> Result<(), Error> {
+        let clone = self.clone_dir();
+        let listed = self.git.on(&clone, ["for-each-ref", "--format=delete %(refname)", kept]).run().await?;
+        self.git.on(&clone, ["update-ref", "--stdin"]).stdin(listed.text()).run().await.map(drop)
     }
 
     /// The gateway that was made in `folder`, perhaps by a process that is no more.

@@ -23,9 +23,9 @@ use crate::clock;
 use crate::driver::{Driver, Urgency};
 use crate::telemetry::metrics::{RATCHET_CANDIDATES, RATCHET_HEARTBEAT, RATCHET_NEWS};
 
-/// So many pull requests of an owner are looked into thoroughly in one heartbeat, thread by thread, which costs GitHub ten times
-/// as much. The others have their turn in the next ones.
-const THOROUGH: usize = 200;
+/// So many pull requests of an owner are looked into thoroughly in one heartbeat, thread by thread: that costs some fifty of
+/// GitHub's points, and each brief request two or three. The others have their turn in the next ones.
+const THOROUGH: usize = 50;
 
 pub struct Heartbeat {
     pub store: Arc<dyn Store>,

@@ -31,6 +31,8 @@ pub struct RunMove {
     pub steps: Vec<Step>,
     /// The states that it went through, the one that it had before first.
     pub path: Vec<RunStatus>,
+    /// Whether it was not there before.
+    pub is_new: bool,
 }
 
 /// Whether an event can begin, change or end a train or a fixer.
@@ -70,12 +72,12 @@ pub fn runs_moved(
             _ => ended(run, event, after, now),
         };
         let (steps, path) = (after.steps_of(&ended), path(Some(run.status), ended.status));
-        RunMove { run: ended, steps, path }
+        RunMove { run: ended, steps, path, is_new: false }
     });
     let is_news = |(id, run): &(&RunId, &Run)| before.get(*id).is_none_or(|old| run_differs(old, run));
     let moved = open.iter().filter(is_news).map(|(id, run)| {
         let path = path(before.get(id).map(|old| old.status), run.status);
-        RunMove { run: run.clone(), steps: after.steps_of(run), path }
+        RunMove { run: run.clone(), steps: after.steps_of(run), path, is_new: !before.contains_key(id) }
     });
     ended.chain(moved).collect()
 }

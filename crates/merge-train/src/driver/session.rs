@@ -20,7 +20,7 @@ use merge_train_core::ids::{RepoId, StreamId};
 use merge_train_core::repo::{
     self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, RunMove, Settings, Snapshot,
 };
-use merge_train_core::run::{Run, RunStatus};
+use merge_train_core::run::Run;
 use store::rows::Workspace;
 use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
 use tokio::time::Instant;
@@ -373,7 +373,7 @@ fn rows(moved: &RunMove) -> impl Iterator<Item = Row> + '_ {
 }
 
 fn tell_of_run(moved: &RunMove) {
-    if moved.path.first() == Some(&RunStatus::Pending) {
+    if moved.is_new {
         ledger::created(&moved.run);
     }
     let initiator = moved.run.last_transition.as_ref().and_then(|context| context.initiator);

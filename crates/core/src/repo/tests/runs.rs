@@ -20,7 +20,7 @@ pub(super) fn follow(log: &[Recorded]) -> BTreeMap<RunId, Run> {
         apply(&mut state, event, *ts);
         let moves = runs_moved(&before, event, &state, &repo(), *ts);
         assert!(moves.is_empty() || moves_runs(event), "{event:?} moves {moves:?}");
-        for RunMove { run, path, steps } in moves {
+        for RunMove { run, path, steps, .. } in moves {
             let known = runs.get(&run.id).map_or(RunStatus::Pending, |known| known.status);
             assert_eq!((path.first(), path.last()), (Some(&known), Some(&run.status)), "{event:?}: {run:?}");
             for step in path.windows(2) {

@@ -147,7 +147,7 @@ impl Errand<'_> {
             }
             let base = heads.of(&base).ok().cloned();
             let base = base.as_ref().map(|base| (&case.base, base));
-            let made = repository.make_gateway(&place.own(), (&case.branch, &head), base, self.cancel).await;
+            let made = repository.make_gateway(&place.own(), (&case.branch, &head), base, &kept(case.pr), self.cancel).await;
             made.map_err(of_gateway)
         };
         let gateway = made.await;
@@ -249,12 +249,20 @@ impl Errand<'_> {
         if let Err(error) = fixers.place(&run).clear().await {
             tracing::warn!(repo = %self.name, pull = %pr, %run, %error, "what a fixer left could not be removed");
         }
+        let forgotten = async { self.github.clones.open(self.name).await?.forget_gateway(&kept(pr)).await };
+        if let Err(error) = forgotten.await {
+            tracing::warn!(repo = %self.name, pull = %pr, %error, "what was kept for a fixer could not be forgotten");
+        }
     }
 }
 
-/// Keeps what was taken from being swept out of the clone.
-fn kept_as(pr: PrNumber) -> String {
+/// The refs of the clone under which all is kept that a fixer was given, and that was taken from it.
+fn kept(pr: PrNumber) -> String {
     format!("refs/merge-train/fixers/{pr}")
+}
+
+fn kept_as(pr: PrNumber) -> String {
+    format!("{}/taken", kept(pr))
 }
 
 fn of_gateway(error: gateway::Error) -> Failure {
