@@ -16,11 +16,13 @@ mod fixers;
 mod heartbeat;
 mod orders;
 mod plan;
+mod ratchet;
 mod remote;
 mod runs;
 mod schedules;
 mod serve;
 mod server;
+mod session;
 mod sim;
 mod state;
 mod status;
@@ -60,6 +62,11 @@ enum Command {
     ///
     /// Exit code 0: it would land. 2: it would not, because of a conflict, or because a start would be refused. 1: an error.
     Plan(plan::Args),
+    /// Turn the ratchet on or off, and show what it does: for a pull request, a repository, or all.
+    ///
+    /// Asks a running daemon. Exit code 0: done. 3: the daemon knows no such pull request or repository. 1: refused, or an error.
+    /// 2: wrong arguments.
+    Ratchet(ratchet::Args),
     /// List, show, watch, begin and steer runs: of workflows, and of trains.
     ///
     /// Asks a running daemon. Exit code 0: done. 3: the run that was named is not there. 1: refused, or an error. 2: wrong
@@ -67,11 +74,17 @@ enum Command {
     Runs(runs::Args),
     /// Run the daemon.
     Serve(serve::Args),
+    /// Run a program as somebody who is at work on a pull request: the ratchet keeps out of the way meanwhile.
+    ///
+    /// Opens a session with a running daemon and runs nothing if that fails. Exit code: that of the program; 1 if it was not run,
+    /// 126 or 127 if it could not be, 128 and the number of the signal if one ended it. 2: wrong arguments.
+    Session(session::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
     Sim(sim::Args),
     /// Export, import, inspect or verify the state.
     State(state::Args),
-    /// Show trains: how far each is, why it does not move yet, and who can change that.
+    /// Show trains: how far each is, why it does not move yet, and who can change that; and the pull requests that the ratchet is
+    /// at work on or gave up on.
     ///
     /// Asks a running daemon. Exit code 0: told. 3: the train that was named is not there. 1: an error. 2: wrong arguments.
     Status(status::Args),
@@ -99,8 +112,10 @@ async fn program() -> ExitCode {
         Command::Demo(args) => demo::run(args).await.map(done),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Plan(args) => Box::pin(plan::run(args)).await,
+        Command::Ratchet(args) => ratchet::run(args).await,
         Command::Runs(args) => Box::pin(runs::run(args)).await,
         Command::Serve(args) => serve::run(args).await.map(done),
+        Command::Session(args) => Box::pin(session::run(args)).await,
         Command::Sim(args) => sim::run(args).await.map(done),
         Command::State(args) => state::run(args).await.map(done),
         Command::Status(args) => status::run(args).await,
@@ -124,7 +139,7 @@ fn explain(usage: &clap::Error) -> ExitCode {
     let command = std::env::args().nth(1);
     match command.as_deref() {
         _ if !usage.use_stderr() => ExitCode::SUCCESS,
-        Some("runs" | "status" | "train") => ExitCode::from(2),
+        Some("ratchet" | "runs" | "session" | "status" | "train") => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }
 }

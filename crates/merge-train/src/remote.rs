@@ -199,13 +199,43 @@ impl Daemon {
         id: &str,
         body: &impl Serialize,
     ) -> Result<Taken<T>, Error> {
-        let request = self.request(Method::POST, path).header("x-idempotency-key", id).json(body);
+        self.want(Method::POST, path, id, body).await
+    }
+
+    /// Has something be so, once however often it is called with the same `id`.
+    pub async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        id: &str,
+        body: &impl Serialize,
+    ) -> Result<Taken<T>, Error> {
+        self.want(Method::PUT, path, id, body).await
+    }
+
+    async fn want<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        id: &str,
+        body: &impl Serialize,
+    ) -> Result<Taken<T>, Error> {
+        let request = self.request(method, path).header("x-idempotency-key", id).json(body);
         let response = self.send(request).await?;
         let is_under_way = response.status() == StatusCode::ACCEPTED;
         let is_repeated = response.headers().contains_key("idempotent-replayed");
         let progress = if is_under_way { Progress::UnderWay } else { Progress::Done };
         let arrival = if is_repeated { Arrival::Again } else { Arrival::First };
         Ok(Taken { body: self.read(response).await?, progress, arrival })
+    }
+
+    /// What is at a path of the API that is no JSON, however long it takes to read all of it.
+    pub async fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
+        let response = self.send(self.ask(Method::GET, path)).await?;
+        if !response.status().is_success() {
+            return self.read::<Value>(response).await.and(Err(self.no_daemon()));
+        }
+        let body = response.bytes().await.map_err(|source| Error::Unreachable { url: self.url.clone(), source })?;
+        Ok(body.into())
     }
 
     /// What happens, as it happens, from after the event `heard` on.

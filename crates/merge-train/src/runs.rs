@@ -2,6 +2,7 @@
 
 mod detail;
 mod list;
+mod logs;
 mod orders;
 mod show;
 mod start;
@@ -48,6 +49,8 @@ enum Command {
     ///
     /// Exit code 0: it completed. 1: it failed, or an error. 2: it was cancelled. 3: there is no such run. 130: interrupted.
     Watch(Named),
+    /// Print what the commands of a run, or its fixer, printed.
+    Logs(logs::Args),
     /// Say yes at the gate that a run stands at.
     Approve {
         #[command(flatten)]
@@ -113,6 +116,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::List(which) => list::run(&daemon, &which, form).await,
         Command::Show(Named { run }) => show::run(&daemon, &run, form).await,
         Command::Watch(Named { run }) => watch::run(&daemon, &run, form).await,
+        Command::Logs(args) => logs::run(&daemon, &args, form).await,
         Command::Approve { named, why } => orders::run(&daemon, &named.run, Wish::Approve, why.reason, form).await,
         Command::Reject { named, reason } => orders::run(&daemon, &named.run, Wish::Reject, Some(reason), form).await,
         Command::Cancel { named, why } => orders::run(&daemon, &named.run, Wish::Cancel, why.reason, form).await,

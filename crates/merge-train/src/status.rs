@@ -1,7 +1,7 @@
-//! `merge-train status`: the trains, how far they are, and what they wait for.
+//! `merge-train status`: the trains, how far they are, and what they wait for; and what the ratchet is at work on or gave up on.
 
 pub mod table;
-mod target;
+pub mod target;
 
 use std::io;
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ use merge_train_core::repo::Progress;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::ratchet::{self, Which};
 use crate::remote::{Access, Daemon};
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
@@ -50,16 +51,29 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.scope {
         Some(Scope { repo, pull: Some(pull) }) => one(&daemon, &repo, pull, args.json).await,
         Some(Scope { repo, pull: None }) => {
-            let seen = look(&daemon, repo).await?;
-            print(&[seen], args.json)
+            let seen = look(&daemon, repo.clone()).await?;
+            print(&[seen], &stirring(&daemon, Some(&repo)).await?, args.json)
         }
         None => {
             let repos: Vec<Listed> = daemon.list("/api/v1/repos", "repos").await?;
             let asked = repos.into_iter().map(|Listed { repo }| look(&daemon, repo));
             let all: Vec<_> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
-            print(&all, args.json)
+            print(&all, &stirring(&daemon, None).await?, args.json)
         }
     }
+}
+
+/// The workspaces that somebody is at work on, or that need somebody.
+async fn stirring(daemon: &Daemon, repo: Option<&RepoId>) -> anyhow::Result<Vec<Value>> {
+    let which = Which { repo, only_attention: false, with_archived: false };
+    let mut stirring = Vec::new();
+    for shown in which.ask(daemon).await? {
+        let workspace = ratchet::table::Workspace::read(&shown)?;
+        if workspace.needs_attention() || workspace.is_worked_on() {
+            stirring.push(shown);
+        }
+    }
+    Ok(stirring)
 }
 
 /// A repository: its trains, and how well it is known.
@@ -88,13 +102,16 @@ async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> a
     Ok(ExitCode::SUCCESS)
 }
 
-/// All trains of these repositories: for a program one list, for a person a table for each.
-fn print(all: &[Seen], as_json: bool) -> anyhow::Result<ExitCode> {
+/// All trains of these repositories: for a program one list, for a person a table for each. And these workspaces.
+fn print(all: &[Seen], workspaces: &[Value], as_json: bool) -> anyhow::Result<ExitCode> {
     let count: usize = all.iter().map(|seen| seen.trains.len()).sum();
     if as_json {
         let trains: Vec<&Value> = all.iter().flat_map(|seen| &seen.trains).collect();
         let repos: Vec<Value> = all.iter().map(|seen| json!({ "repo": seen.repo, "sync": seen.progress })).collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "trains": trains, "repos": repos }))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&json!({ "trains": trains, "workspaces": workspaces, "repos": repos }))?
+        );
         return Ok(ExitCode::SUCCESS);
     }
     for seen in all {
@@ -110,6 +127,11 @@ fn print(all: &[Seen], as_json: bool) -> anyhow::Result<ExitCode> {
             let trains: Vec<Train> = trains.iter().map(Train::read).collect::<Result<_, _>>()?;
             print!("{}", table::overview(repo, &trains, ink, clock::now()));
         }
+    }
+    if !workspaces.is_empty() {
+        let workspaces: Vec<_> = workspaces.iter().map(ratchet::table::Workspace::read).collect::<Result<_, _>>()?;
+        println!("\nPull requests that the ratchet is at work on, or that need somebody (!):");
+        print!("{}", ratchet::table::overview(&workspaces, Ink::of(&io::stdout()), clock::now()));
     }
     Ok(ExitCode::SUCCESS)
 }

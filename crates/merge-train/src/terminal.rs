@@ -122,9 +122,63 @@ pub fn line(text: &str) -> String {
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What others wrote over many lines, without anything that a terminal would obey or that would show it in another order.
+pub fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\r' => shown.push('\n'),
+            '\u{1b}' => skip_sequence(&mut rest),
+            c if c.is_control() || is_reordering(c) => shown.push('\u{fffd}'),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Passes over what a terminal would take for an order after an escape character.
+fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    let ends: fn(char) -> bool = match rest.peek() {
+        Some('[') => |c| ('\u{40}'..='\u{7e}').contains(&c),
+        Some(']' | 'P' | '_' | '^' | 'X') => |c| c == '\u{7}' || c == '\\',
+        _ => return,
+    };
+    rest.next();
+    while let Some(c) = rest.next_if(|c| *c != '\n') {
+        if ends(c) {
+            return;
+        }
+    }
+}
+
+/// Whether it makes what follows look as if it stood elsewhere.
+fn is_reordering(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_taken_out() {
+        for (text, expected) in [
+            ("one\ttwo\nthree", "one\ttwo\nthree"),
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}after", "after"),
+            ("\u{1b}]8;;http://x\u{1b}\\link", "link"),
+            ("10%\r20%\r\n", "10%\n20%\n"),
+            ("a\u{9b}2Jb\u{0}", "a\u{fffd}2Jb\u{fffd}"),
+            ("\u{202e}abc", "\u{fffd}abc"),
+            ("\u{1b}[31", ""),
+            ("\u{1b}]unended\nnext", "\nnext"),
+        ] {
+            assert_eq!(harmless(text), expected, "{text:?}");
+        }
+    }
 
     fn at(text: &str) -> Timestamp {
         text.parse().expect("a time")

@@ -57,6 +57,16 @@ impl Error {
         self.is_called("NO_SUCH_RUN")
     }
 
+    /// Whether the daemon knows no such repository or pull request.
+    pub fn is_not_found(&self) -> bool {
+        self.is_called("NOT_FOUND")
+    }
+
+    /// Whether the daemon knows no such session, or not any more.
+    pub fn is_no_such_session(&self) -> bool {
+        self.is_called("NO_SUCH_SESSION")
+    }
+
     /// Whether the same may succeed later, without anybody doing anything about it here.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Behind { .. }) || self.is_called("UNAVAILABLE")

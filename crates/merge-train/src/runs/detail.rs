@@ -1,10 +1,12 @@
 //! One run, with all that a person wants to know of it.
 
+mod fixer;
 mod onward;
 
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use merge_train_core::repo::FIXER;
 use merge_train_core::run::{
     Decision, Gate, Initiator, Kind, OnExpiry, Run, RunState, RunStatus, Step, StepStatus, TransitionContext,
 };
@@ -36,6 +38,7 @@ pub fn text(whole: &Whole, ink: Ink, now: Timestamp) -> String {
     page.awaited(run, story.as_ref());
     page.steps(whole);
     page.paragraph(|page| page.end(run));
+    page.text.push_str(&fixer::diff(run, ink));
     page.text.push_str(&onward::text(run, story.as_ref(), ink));
     page.text
 }
@@ -190,7 +193,9 @@ impl Page {
 
     /// What came of it, and what was undone.
     fn end(&mut self, run: &Run) {
-        if let Some(result) = run.result.as_ref().filter(|result| !result.is_null()) {
+        if run.kind == FIXER {
+            fixer::entries(run).into_iter().for_each(|(name, what)| self.entry(name, &what));
+        } else if let Some(result) = run.result.as_ref().filter(|result| !result.is_null()) {
             self.entry(if run.status.is_terminal() { "result" } else { "so far" }, &short(result));
         }
         if let Some(error) = &run.error {

@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use merge_train_core::ids::RunId;
-use merge_train_core::repo::TRAIN;
+use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::run::{Run, RunStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -93,8 +93,11 @@ impl Wish {
 
 fn sentence(result: Result, before: &Run) -> String {
     let id = &before.id;
-    let gate =
-        before.current_step.as_deref().map_or_else(|| "the gate".to_owned(), |step| format!("step {}", line(step)));
+    let gate = match before.current_step.as_deref() {
+        _ if before.kind == FIXER => "the push".to_owned(),
+        Some(step) => format!("step {}", line(step)),
+        None => "the gate".to_owned(),
+    };
     let event = before.last_transition.as_ref().and_then(|context| context.external_event.as_ref());
     match (result, event) {
         (Result::Approved, _) => format!("{gate} of {id} is approved."),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use merge_train_core::ids::RunId;
-use merge_train_core::repo::TRAIN;
+use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::run::{Kind, Run, RunState, Step};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -43,8 +43,8 @@ pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<E
 
 /// What the run's events add up to. They know more than the run shows: who may decide, until when, and what is to come.
 async fn story(daemon: &Daemon, run: &Run) -> anyhow::Result<Option<RunState>> {
-    // The log of a train is that of its repository.
-    if run.kind == TRAIN {
+    // The log of a train, or of a fixer, is that of its repository.
+    if [TRAIN, FIXER].contains(&run.kind.as_str()) {
         return Ok(None);
     }
     let events: Vec<Value> = daemon.list(&format!("/api/v1/runs/{}/events", run.id), "events").await?;

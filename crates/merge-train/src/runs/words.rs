@@ -1,9 +1,10 @@
 //! What happened to a run, an event at a time, in words.
 
+mod fixer;
 mod train;
 
 use jiff::Timestamp;
-use merge_train_core::repo::{self, Recorded, TRAIN};
+use merge_train_core::repo::{self, FIXER, Recorded, TRAIN};
 use merge_train_core::run::{
     Created, Decision, Event, Gate, Initiator, Kind, Need, Run, RunState, RunStatus, Signal, Trigger, TriggerSource,
 };
@@ -33,7 +34,11 @@ pub struct Narrator {
 impl Narrator {
     /// What an event means, with the time; none where it means nothing to a person.
     pub fn tell(&mut self, run_type: &str, event: &Value) -> Option<String> {
-        let known = if run_type == TRAIN { self.of_train(event) } else { self.of_workflow(event) };
+        let known = match run_type {
+            TRAIN => self.of_train(event),
+            FIXER => of_fixer(event),
+            _ => self.of_workflow(event),
+        };
         let (at, told) = known.unwrap_or_else(|| unknown(event));
         Some(format!("{}  {}", at.map(moment).unwrap_or_default(), told?))
     }
@@ -65,6 +70,11 @@ impl Narrator {
         let is_news = run.kind == TRAIN && before != run.status;
         is_news.then(|| format!("{}  {before} → {}", moment(run.updated_at), run.status))
     }
+}
+
+fn of_fixer(event: &Value) -> Option<Told> {
+    let Recorded { ts, event, .. } = Recorded::deserialize(event).ok()?;
+    Some((Some(ts), fixer::words(&event)))
 }
 
 /// When, and what; none where it means nothing to a person.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use merge_train_core::repo::TRAIN;
+use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::run::{Run, RunState, RunStatus};
 use serde_json::Value;
 
@@ -28,6 +28,9 @@ fn ways(run: &Run, story: Option<&RunState>) -> Vec<(String, &'static str)> {
     let watch = (on("watch"), "to follow it");
     let cancel = (on("cancel"), "to end it");
     let is_train = run.kind == TRAIN;
+    if run.kind == FIXER {
+        return ways_of_fixer(run);
+    }
     match run.status {
         RunStatus::Completed => Vec::new(),
         RunStatus::Failed | RunStatus::Cancelled => vec![(anew(run, story), "to begin anew")],
@@ -47,6 +50,33 @@ fn ways(run: &Run, story: Option<&RunState>) -> Vec<(String, &'static str)> {
             let resume = resume.then(|| (on("resume"), "to try again at once"));
             resume.into_iter().chain([watch, cancel]).collect()
         }
+    }
+}
+
+fn ways_of_fixer(run: &Run) -> Vec<(String, &'static str)> {
+    let on = |verb: &str| format!("merge-train runs {verb} {}", run.id);
+    let pull = quoted(&subject(run));
+    let logs = (on("logs"), "to see what it printed");
+    match run.status {
+        RunStatus::AwaitingApproval => vec![
+            (on("approve"), "to have it pushed"),
+            (format!("{} --reason 'why not'", on("reject")), "to drop it"),
+            logs,
+        ],
+        RunStatus::Completed => vec![logs],
+        RunStatus::Failed | RunStatus::Cancelled => {
+            let anew = format!("merge-train ratchet off {pull} && merge-train ratchet on {pull}");
+            vec![
+                logs,
+                (format!("merge-train ratchet status {pull}"), "to see what is done about it"),
+                (anew, "to have fixers begin anew"),
+            ]
+        }
+        RunStatus::Pending | RunStatus::Running | RunStatus::WaitingExternal => vec![
+            (format!("{} --follow", on("logs")), "to see what it prints"),
+            (on("watch"), "to follow it"),
+            (on("cancel"), "to end it"),
+        ],
     }
 }
 

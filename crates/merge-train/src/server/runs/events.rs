@@ -12,7 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::TRAIN;
+use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::run::Run;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -164,17 +164,25 @@ fn shown(event: &StoredEvent) -> Happened {
 }
 
 async fn happened(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Problem> {
-    if run.kind == TRAIN {
-        return happened_to_train(app, run).await;
+    match run.kind.as_str() {
+        TRAIN => return happened_in_repo(app, run, is_about_train).await,
+        FIXER => return happened_in_repo(app, run, is_about_fixer).await,
+        _ => {}
     }
     Ok(app.store.load(&StreamId::Run(run.id.clone()), Since::Oldest).await?.events)
 }
 
-/// Of all that happened in a repository, what its log still has of this train.
-async fn happened_to_train(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Problem> {
+/// Of all that happened in a repository, what its log still has of this train or fixer.
+async fn happened_in_repo(
+    app: &App,
+    run: &Run,
+    is_about: fn(&Value, &Run, u64) -> bool,
+) -> Result<Vec<StoredEvent>, Problem> {
     let Ok(repo) = run.repo_id.parse::<RepoId>() else { return Ok(Vec::new()) };
     let stream = StreamId::Repo(repo);
-    let Ok(root) = run.pr_id.parse::<u64>() else { return Ok(Vec::new()) };
+    let Ok(pr) = run.pr_id.parse::<u64>() else { return Ok(Vec::new()) };
+    let is_meant =
+        |event: &StoredEvent| serde_json::from_str(&event.data).is_ok_and(|data: Value| is_about(&data, run, pr));
     let (mut found, mut before) = (Vec::new(), None);
     loop {
         let page = app.store.history(&stream, before, PAGE).await?;
@@ -182,7 +190,7 @@ async fn happened_to_train(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Pro
         let (first_seq, is_old) = (first.seq, first.ts < run.created_at);
         let is_in_time =
             |event: &StoredEvent| event.ts >= run.created_at && run.completed_at.is_none_or(|end| event.ts <= end);
-        found.extend(page.into_iter().rev().filter(is_in_time).filter(|event| is_about(event, root)));
+        found.extend(page.into_iter().rev().filter(is_in_time).filter(is_meant));
         if is_old {
             break;
         }
@@ -192,8 +200,14 @@ async fn happened_to_train(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Pro
     Ok(found)
 }
 
-fn is_about(event: &StoredEvent, root: u64) -> bool {
-    let Ok(data) = serde_json::from_str::<Value>(&event.data) else { return false };
+fn is_about_train(data: &Value, _: &Run, root: u64) -> bool {
     let names = ["train_root", "root_pr", "old_root"];
     names.iter().any(|name| data[*name].as_u64() == Some(root)) || data["record"]["original_root_pr"] == root
+}
+
+/// Those of a fix name the pull request; the first and the last say which of its fixers it is.
+fn is_about_fixer(data: &Value, run: &Run, pr: u64) -> bool {
+    let is_of_a_fix = data["type"].as_str().is_some_and(|kind| kind.starts_with("fix_"));
+    let sent_at = data["fix"]["at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+    is_of_a_fix && data["pr"] == pr && sent_at.is_none_or(|at| at == run.created_at)
 }

@@ -1,0 +1,87 @@
+//! What came of a fixer: what it was sent for, what it pushed or wants to push, and why.
+
+use std::fmt::Write;
+
+use merge_train_core::ratchet::Reason;
+use merge_train_core::repo::FIXER;
+use merge_train_core::run::Run;
+use serde::Deserialize;
+
+use crate::terminal::{BOLD, CYAN, DIM, GREEN, Ink, PLAIN, RED, harmless, line};
+
+/// How many of the files that it changes are named.
+const MOST_FILES: usize = 20;
+
+/// The result of the run that a fixer is.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Mended {
+    issue: String,
+    branch: String,
+    head_sha: String,
+    push: Option<Push>,
+    diff: Option<String>,
+    exit: Option<String>,
+    outcome: Option<Reason>,
+    pushed_sha: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Push {
+    to: String,
+    files: Vec<String>,
+}
+
+fn mended(run: &Run) -> Option<Mended> {
+    Mended::deserialize(run.result.as_ref()?).ok().filter(|_| run.kind == FIXER)
+}
+
+/// What there is to say, by its name.
+pub fn entries(run: &Run) -> Vec<(&'static str, String)> {
+    let Some(mended) = mended(run) else { return Vec::new() };
+    let issue = match mended.issue.as_str() {
+        "FIX_CI" => "mend what CI found",
+        "FIX_REVIEW" => "do what reviewers asked for",
+        _ => "mend it",
+    };
+    let mut entries = vec![("sent to", format!("{issue}, on {} at {}", line(&mended.branch), short(&mended.head_sha)))];
+    if let Some(Push { to, files }) = &mended.push {
+        let named: Vec<String> = files.iter().take(MOST_FILES).map(|file| line(file)).collect();
+        let more = files.len().saturating_sub(MOST_FILES);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let verb = if run.status.is_terminal() { "pushed" } else { "pushes" };
+        let verb = if mended.diff.is_some() { "would push" } else { verb };
+        entries.push((verb, format!("{}: {}{more}", short(to), named.join(", "))));
+    }
+    entries.extend(mended.exit.map(|exit| ("it ended", line(&exit))));
+    match (mended.outcome, mended.pushed_sha) {
+        (Some(outcome), Some(sha)) => entries.push(("came of it", format!("{}: {}", outcome.sentence(), short(&sha)))),
+        // What failed says so itself.
+        (Some(outcome), None) if run.error.is_none() => entries.push(("came of it", outcome.sentence().to_owned())),
+        _ => {}
+    }
+    entries
+}
+
+/// What a fixer wants to push that waits for approval, as a person reads it.
+pub fn diff(run: &Run, ink: Ink) -> String {
+    let Some(diff) = mended(run).and_then(|mended| mended.diff).filter(|_| !run.status.is_terminal()) else {
+        return String::new();
+    };
+    let mut text = format!("\n{}\n", ink.paint(BOLD, "What it wants to push:"));
+    for written in harmless(&diff).lines() {
+        let _ = writeln!(text, "  {}", ink.paint(colour(written), written));
+    }
+    text
+}
+
+fn colour(line: &str) -> &'static str {
+    let of_what_it_begins_with =
+        [("diff ", BOLD), ("+++ ", BOLD), ("--- ", BOLD), ("index ", DIM), ("@@", CYAN), ("+", GREEN), ("-", RED)];
+    of_what_it_begins_with.into_iter().find(|(begin, _)| line.starts_with(begin)).map_or(PLAIN, |(_, colour)| colour)
+}
+
+fn short(sha: &str) -> String {
+    line(sha).chars().take(12).collect()
+}
