@@ -25,3 +25,6 @@ pub use session::{Session, SessionId, has_vanished, is_working};
 pub use settings::{Approve, Settings};
 pub use status::{Column, OutcomeKind, Reason, Status, UPDATING};
 pub use workspace::{Deed, Facts, Heard, Tried, Workspace, Workspaces};
+
+#[cfg(test)]
+mod tests;

@@ -32,6 +32,9 @@ pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Op
         Reason::FixerGaveUp => "The fixer looked at this and pushed nothing: it needs a person. I look again when somebody pushes, \
              CI runs again, or a reviewer says something new."
             .to_owned(),
+        Reason::FixerFailed => "The fixer reported failure and pushed nothing: it needs a person, and its log may say why. I look \
+             again when somebody pushes, CI runs again, or a reviewer says something new."
+            .to_owned(),
         Reason::NoFixer => "This needs a fixer, and none is configured. An operator sets `command` in `[ratchet.fixer]`.".to_owned(),
         reason => format!(
             "{}: it needs a person. I look again when somebody pushes, CI runs again, or a reviewer says something new.",
@@ -68,8 +71,12 @@ pub fn approval(run: &RunId, push: &FixPush, path: &str) -> String {
 /// What the ratchet does about a pull request, for whoever asks.
 pub fn status(workspace: Option<&Workspace>, is_on: bool) -> String {
     let switch = if is_on { "on" } else { "off" };
-    let Some(workspace) = workspace.filter(|_| is_on) else {
+    if !is_on {
         return format!("**Ratchet**: {switch} for this pull request. `@merge-train ratchet on` turns it on.");
+    }
+    let Some(workspace) = workspace else {
+        let why = Reason::New.sentence();
+        return format!("**Ratchet**: {switch} for this pull request. `{}`: {why}.", Status::New.as_str());
     };
     let activity = workspace.activity.as_deref().map(|activity| format!(" {activity}.")).unwrap_or_default();
     let pushes = match workspace.attempts {

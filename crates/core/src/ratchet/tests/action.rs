@@ -1,0 +1,264 @@
+//! Every combination of what the decision depends on, against the specification's list of guards.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::facts::{MergeState, ReviewDecision};
+
+const TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+const GRACE: SignedDuration = SignedDuration::from_secs(60);
+const MOMENT: SignedDuration = SignedDuration::from_secs(1);
+
+/// One combination, in the words of the specification.
+#[derive(Debug, Clone)]
+struct Case {
+    ci: Ci,
+    merge: MergeState,
+    review: Option<ReviewDecision>,
+    comments: usize,
+    /// The run that the last fixer was sent for, and the one that there is now.
+    recorded_run: Option<&'static str>,
+    current_run: Option<&'static str>,
+    /// For how long a new run has been waited for, and for how long everything has been green.
+    stale_for: Option<SignedDuration>,
+    green_for: Option<SignedDuration>,
+}
+
+impl Case {
+    fn all() -> impl Iterator<Item = Self> {
+        let cis = [Ci::None, Ci::InProgress, Ci::Failed, Ci::Passed];
+        let merges = [
+            MergeState::Clean,
+            MergeState::Unstable,
+            MergeState::Blocked,
+            MergeState::Behind,
+            MergeState::Dirty,
+            MergeState::HasHooks,
+            MergeState::Draft,
+            MergeState::Unknown,
+        ];
+        let reviews = [
+            None,
+            Some(ReviewDecision::Approved),
+            Some(ReviewDecision::ChangesRequested),
+            Some(ReviewDecision::ReviewRequired),
+        ];
+        let runs = [(None, None), (None, Some("1")), (Some("1"), None), (Some("1"), Some("1")), (Some("1"), Some("2"))];
+        let stale = [None, Some(SignedDuration::ZERO), Some(TIMEOUT - MOMENT), Some(TIMEOUT)];
+        let green = [None, Some(SignedDuration::ZERO), Some(GRACE - MOMENT), Some(GRACE)];
+        let mut all = Vec::new();
+        for ci in cis {
+            for merge in merges {
+                for review in reviews {
+                    for comments in [0, 1] {
+                        for (recorded_run, current_run) in runs {
+                            for stale_for in stale {
+                                for green_for in green {
+                                    all.push(Self {
+                                        ci,
+                                        merge,
+                                        review,
+                                        comments,
+                                        recorded_run,
+                                        current_run,
+                                        stale_for,
+                                        green_for,
+                                    });
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        all.into_iter()
+    }
+
+    fn decided(&self) -> Action {
+        let points = (0..self.comments).map(|point| (format!("thread-{point}"), now())).collect();
+        let seen = Seen {
+            head: sha(1),
+            ci: self.ci,
+            run: self.current_run.map(str::to_owned),
+            merge_state: self.merge,
+            review: self.review,
+            points,
+            talk: String::new(),
+        };
+        let standing = Standing {
+            last_ci_run: self.recorded_run.map(str::to_owned),
+            stale_since: self.stale_for.map(ago),
+            stale_timeout: TIMEOUT,
+            green_since: self.green_for.map(ago),
+            grace: GRACE,
+        };
+        determine_fixup_action(&seen, &standing, now())
+    }
+
+    // The words that the guards are written in.
+
+    /// "Run ID unchanged since last dispatch": a fixer was sent, for a run, and no other run has begun since.
+    fn run_is_unchanged(&self) -> bool {
+        self.stale_for.is_some() && self.recorded_run.is_some() && self.current_run != Some("2")
+    }
+
+    fn has_waited_for_a_run(&self) -> SignedDuration {
+        self.stale_for.unwrap_or_default()
+    }
+
+    fn conflicts(&self) -> bool {
+        self.merge == MergeState::Dirty
+    }
+
+    fn ci_failed(&self) -> bool {
+        self.ci == Ci::Failed
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.merge == MergeState::Blocked
+    }
+
+    /// What the rules lack cannot be a review that they do not ask for, while no check has reported at all.
+    fn lacks_a_check(&self) -> bool {
+        let asks_for_review = [Some(ReviewDecision::ReviewRequired), Some(ReviewDecision::ChangesRequested)];
+        self.ci == Ci::None && !asks_for_review.contains(&self.review)
+    }
+
+    fn is_green(&self) -> bool {
+        let ci_is_content = [Ci::Passed, Ci::None].contains(&self.ci);
+        let github_is_content = ![MergeState::Unknown, MergeState::Blocked, MergeState::Dirty].contains(&self.merge);
+        ci_is_content && github_is_content && self.comments == 0
+    }
+
+    fn has_been_green(&self) -> SignedDuration {
+        self.green_for.unwrap_or_default()
+    }
+}
+
+/// A line of the specification: its guard, and what it leads to.
+struct Guard {
+    line: &'static str,
+    holds: fn(&Case) -> bool,
+    action: Action,
+}
+
+/// "Guard evaluation order". The first that holds decides.
+fn guards() -> Vec<Guard> {
+    let guard = |line, holds, action| Guard { line, holds, action };
+    vec![
+        guard(
+            "1. Stale CI run",
+            |case| case.run_is_unchanged() && case.has_waited_for_a_run() < TIMEOUT,
+            Action::Wait(Reason::StaleCi),
+        ),
+        guard(
+            "2. Stale CI timeout reached",
+            |case| case.run_is_unchanged() && case.has_waited_for_a_run() >= TIMEOUT,
+            Action::Pause(Status::PausedAttentionStaleCiTimeout, Reason::StaleCiTimeout),
+        ),
+        guard(
+            "3. Merge conflict only",
+            |case| case.conflicts() && !case.ci_failed() && case.comments == 0,
+            Action::Pause(Status::PausedWaitConflictOnly, Reason::ConflictOnly),
+        ),
+        guard("4. CI failed", Case::ci_failed, Action::Fix(Issue::FixCi, Reason::CiFailed)),
+        guard("5. Review comments", |case| case.comments > 0, Action::Fix(Issue::FixReview, Reason::ReviewComments)),
+        guard(
+            "6a. Merge blocked, and not on a human: no check has reported",
+            |case| case.is_blocked() && case.lacks_a_check(),
+            Action::Wait(Reason::CiExpected),
+        ),
+        guard(
+            "6. Merge blocked on human review",
+            Case::is_blocked,
+            Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview),
+        ),
+        guard(
+            "7a. All green, for a moment only: late comments may come",
+            |case| case.is_green() && case.has_been_green() < GRACE,
+            Action::Wait(Reason::Grace),
+        ),
+        guard("7. All green", Case::is_green, Action::Pause(Status::PausedDone, Reason::AllGreen)),
+        guard("8. No actionable change", |_| true, Action::Noop(Reason::NothingActionable)),
+    ]
+}
+
+#[test]
+fn unit_every_guard_combination_for_determine_fixup_action_is_decided_in_the_order_of_the_specification() {
+    let guards = guards();
+    let mut times = BTreeMap::<&str, usize>::new();
+    for case in Case::all() {
+        let Guard { line, action, .. } = guards.iter().find(|guard| (guard.holds)(&case)).expect("the last holds");
+        assert_eq!(case.decided(), *action, "by “{line}”: {case:?}");
+        *times.entry(line).or_default() += 1;
+    }
+    let never: Vec<_> = guards.iter().filter(|guard| !times.contains_key(guard.line)).map(|guard| guard.line).collect();
+    assert_eq!(never, [""; 0], "every line decides something");
+    assert_eq!(times.values().sum::<usize>(), 4 * 8 * 4 * 2 * 5 * 4 * 4);
+}
+
+fn green() -> Case {
+    Case {
+        ci: Ci::Passed,
+        merge: MergeState::Clean,
+        review: None,
+        comments: 0,
+        recorded_run: None,
+        current_run: Some("2"),
+        stale_for: None,
+        green_for: None,
+    }
+}
+
+#[test]
+fn unit_a_merge_conflict_only_waits_for_something_else_to_mend() {
+    let case = Case { merge: MergeState::Dirty, ..green() };
+    let pause = Action::Pause(Status::PausedWaitConflictOnly, Reason::ConflictOnly);
+    assert_eq!(case.decided(), pause);
+    assert_eq!(Case { ci: Ci::None, ..case }.decided(), pause, "whatever CI says, as long as it does not fail");
+}
+
+#[test]
+fn unit_a_conflict_beside_a_failure_is_mended_with_the_failure() {
+    let case = Case { merge: MergeState::Dirty, ci: Ci::Failed, ..green() };
+    assert_eq!(case.decided(), Action::Fix(Issue::FixCi, Reason::CiFailed));
+    let case = Case { merge: MergeState::Dirty, comments: 1, ..green() };
+    assert_eq!(case.decided(), Action::Fix(Issue::FixReview, Reason::ReviewComments));
+}
+
+#[test]
+fn unit_ci_failed_comes_before_review_comments() {
+    let case = Case { ci: Ci::Failed, comments: 1, ..green() };
+    assert_eq!(case.decided(), Action::Fix(Issue::FixCi, Reason::CiFailed));
+    assert_eq!(
+        Case { ci: Ci::Passed, ..case }.decided(),
+        Action::Fix(Issue::FixReview, Reason::ReviewComments),
+        "which are next"
+    );
+}
+
+#[test]
+fn unit_merge_blocked_waits_for_people_however_long_it_has_been_green() {
+    for green_for in [None, Some(GRACE)] {
+        let case =
+            Case { merge: MergeState::Blocked, review: Some(ReviewDecision::ReviewRequired), green_for, ..green() };
+        assert_eq!(case.decided(), Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview));
+    }
+}
+
+#[test]
+fn unit_all_green_is_done_after_the_grace_window_and_not_before() {
+    assert_eq!(green().decided(), Action::Wait(Reason::Grace));
+    let within = Case { green_for: Some(GRACE - MOMENT), ..green() };
+    assert_eq!(within.decided(), Action::Wait(Reason::Grace));
+    let over = Case { green_for: Some(GRACE), ..green() };
+    assert_eq!(over.decided(), Action::Pause(Status::PausedDone, Reason::AllGreen));
+}
+
+#[test]
+fn a_clock_that_was_set_back_neither_times_out_nor_ends_the_grace() {
+    let ahead = Some(SignedDuration::from_hours(-2));
+    let case = Case { recorded_run: Some("1"), current_run: Some("1"), stale_for: ahead, ci: Ci::Failed, ..green() };
+    assert_eq!(case.decided(), Action::Wait(Reason::StaleCi));
+    assert_eq!(Case { green_for: ahead, ..green() }.decided(), Action::Wait(Reason::Grace));
+}
