@@ -16,7 +16,7 @@ use url::Url;
 use crate::telemetry;
 use api::Api;
 use daemon::{Access, Daemon};
-use stack::{FIX, Stack};
+use stack::Stack;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -124,13 +124,6 @@ async fn perform(stage: &Stage, stack: &Stack) -> anyhow::Result<()> {
 fn guide(stage: &Stage, stack: &Stack) -> String {
     let Stage { api, daemon, config, log, program, .. } = stage;
     let (repo, bottom, red) = (&api.repo, stack.bottom(), &stack.red);
-    let (file, content) = FIX;
-    // Beside the configuration, so that it goes with it.
-    let clone = config.with_file_name(NAME);
-    let clone = clone.display();
-    let mut to_push = stage.web.clone();
-    // An address of http takes both.
-    let _ = (to_push.set_username(&api.login), to_push.set_password(Some(&api.token)));
     let lines = [
         format!("  Start:    comment `@merge-train start` on {}", stage.page(&format!("/pull/{bottom}"))),
         format!("            as {}, its author. The status comment there says how far the train is.", api.login),
@@ -138,16 +131,19 @@ fn guide(stage: &Stage, stack: &Stack) -> String {
         format!("  Plan:     {} plan --config {} '{repo}#{bottom}'", program.display(), config.display()),
         String::new(),
         format!(
-            "A required check of #{} is red: the train lands what is below it, says why not yet, and waits.",
+            "The test of #{} is red, and nobody needs to mend it: a fixer is sent, pushes, and the train goes on by itself.",
             red.pull
         ),
-        "Mend it, then or before the start, and the train goes on by itself:".to_owned(),
         String::new(),
         format!("  Red CI:   {}", stage.page(&format!("/pull/{}", red.pull))),
-        format!("  Mend it:  git clone -b {} {to_push}{repo}.git {clone}", red.branch),
-        format!("            printf '{}' > {clone}/{file}", content.replace('\n', "\\n")),
-        format!("            git -C {clone} commit -am 'Count in ships' && git -C {clone} push"),
-        String::new(),
+        format!(
+            "  Ratchet:  {} ratchet log '{repo}#{}' --server {} --key {}",
+            program.display(),
+            red.pull,
+            daemon.url,
+            daemon.key
+        ),
+        format!("  Fixers:   {} runs list --server {} --key {}", program.display(), daemon.url, daemon.key),
         format!("  Look:     {}", stage.page("")),
         format!("  REST:     curl -H 'Authorization: Bearer {}' {}", api.token, api.url("/pulls")),
         format!("  Log:      {}", log.display()),

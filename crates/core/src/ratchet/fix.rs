@@ -141,6 +141,8 @@ impl FixExit {
 /// How a fix ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
+    /// Not under its own name: whoever wanted it may give a reason, too, and both are parts of one event.
+    #[serde(rename = "outcome")]
     pub reason: Reason,
     /// What there is to say beyond the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]

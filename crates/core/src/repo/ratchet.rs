@@ -154,7 +154,8 @@ pub(super) fn concern(state: &RepoState, input: &Input, settings: &Settings, pla
         _ => {
             let is_on = |pr: &PrNumber| state.workspaces.contains_key(pr) || state.ratchet_is_on(*pr, settings);
             let spoken_of = talk::spoken_of(state, input);
-            spoken_of.is_some() || touched(state, &plan.events).iter().any(is_on)
+            let is_said = |event: &Event| matches!(event, Event::Ratchet(_));
+            spoken_of.is_some() || plan.events.iter().any(is_said) || touched(state, &plan.events).iter().any(is_on)
         }
     }
 }

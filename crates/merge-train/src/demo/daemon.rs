@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use aws_lc_rs::digest::{SHA256, digest};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::api;
+use super::stack::FIXER;
 
 const START_DEADLINE: Duration = Duration::from_secs(30);
 /// It has nothing to finish that anybody would miss.
@@ -45,7 +46,13 @@ impl Daemon {
     pub async fn start(folder: &Path, github: &Value) -> anyhow::Result<Self> {
         let key = new_key()?;
         let (config, log) = (folder.join("merge-train.toml"), folder.join("merge-train.log"));
-        fs::write(&config, configuration(github, &key)).context("no room for the demo's configuration")?;
+        // In a folder of its own: what is beside the daemon's things is sealed off from fixers.
+        let fixer = folder.join("fixer/fix.sh");
+        fs::create_dir(folder.join("fixer"))
+            .and_then(|()| fs::write(&fixer, FIXER))
+            .context("no room for the fixer")?;
+        let configured = configuration(github, &key, &fixer);
+        fs::write(&config, configured).context("no room for the demo's configuration")?;
         let errors = File::create(&log).context("no room for the daemon's log")?;
         let mut command = Command::new(std::env::current_exe().context("this program's file cannot be found")?);
         command.arg("serve").arg("--config").arg(&config).current_dir(folder).kill_on_drop(true);
@@ -91,7 +98,7 @@ impl Access {
 }
 
 /// What a daemon must know of this GitHub.
-fn configuration(github: &Value, key: &str) -> String {
+fn configuration(github: &Value, key: &str, fixer: &Path) -> String {
     let app = &github["app"];
     format!(
         "[github]\napi_url = {}\ngraphql_url = {}\ngit_url = {}\napp_id = {}\nprivate_key_path = {}\n\n\
@@ -99,6 +106,9 @@ fn configuration(github: &Value, key: &str) -> String {
          [state]\nstate_dir = \"state\"\n\n\
          [server]\nbind_address = \"127.0.0.1:0\"\nwebhook_secret = {}\n\n\
          [log]\nformat = \"text\"\n\n\
+         [runs]\nwork_dir = \"runs\"\n\n\
+         [ratchet]\nenabled = true\nheartbeat_secs = 5\ngrace_mins = 0.1\n\n\
+         [ratchet.fixer]\ncommand = [\"sh\", {}]\n\n\
          [[api_keys]]\nname = \"demo\"\ntenant = \"*\"\nrole = \"operator\"\nsha256 = \"{}\"\n",
         github["api_url"],
         github["graphql_url"],
@@ -106,6 +116,7 @@ fn configuration(github: &Value, key: &str) -> String {
         app["id"],
         app["private_key_path"],
         app["webhook_secret"],
+        json!(fixer),
         hex(digest(&SHA256, key.as_bytes()).as_ref())
     )
 }

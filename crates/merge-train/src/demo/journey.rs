@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use merge_train_core::ids::PrNumber;
+use merge_train_core::ratchet;
 use merge_train_core::repo::{Event, Recorded};
 use merge_train_core::train::CascadePhase;
 use serde::Deserialize;
@@ -23,8 +24,6 @@ const EVENTS: usize = 500;
 #[derive(PartialEq, Eq)]
 enum Course {
     UnderWay,
-    /// The train says that it waits because a check failed.
-    WaitsForFix,
     Completed,
 }
 
@@ -39,22 +38,12 @@ struct Witness {
     phase: Option<String>,
 }
 
-/// Starts the train with a comment, as a person would, mends what is red when the train says so, and sees everything land.
+/// Starts the train with a comment, as a person would, and sees everything land: what is red, a fixer mends.
 pub async fn land(api: &Api, daemon: &Access, stack: &Stack) -> anyhow::Result<()> {
     let mut witness = Witness { began: Instant::now(), seen: 0, current: PrNumber::new(stack.bottom()), phase: None };
     witness.tell(&format!("{} comments on #{}: @merge-train start", api.login, stack.bottom()));
     api.comment(stack.bottom(), "@merge-train start").await?;
-    let mut is_mended = false;
-    loop {
-        match witness.look(api, daemon).await? {
-            Course::Completed => break,
-            Course::WaitsForFix if !is_mended => {
-                witness.tell(&format!("{} pushes a fix to {}", api.login, stack.red.branch));
-                stack.red.mend(api).await?;
-                is_mended = true;
-            }
-            Course::UnderWay | Course::WaitsForFix => {}
-        }
+    while witness.look(api, daemon).await? == Course::UnderWay {
         ensure!(witness.began.elapsed() < DEADLINE, "the train has not arrived within {} s", DEADLINE.as_secs());
         tokio::time::sleep(BETWEEN_LOOKS).await;
     }
@@ -87,10 +76,8 @@ impl Witness {
                 }
                 Event::TrainWaiting { why, .. } => {
                     self.tell(&format!("#{} waits: {}", self.current, why.blocker));
-                    // What it says is what there is to see here, so that it is waited for and not CI itself.
-                    course = if why.blocker.contains("failed") { Course::WaitsForFix } else { Course::UnderWay };
                 }
-                Event::TrainResumed { .. } => course = Course::UnderWay,
+                Event::Ratchet(event) => self.mended(&event),
                 Event::TrainCompleted { .. } => {
                     self.tell("the train has arrived");
                     course = Course::Completed;
@@ -107,6 +94,18 @@ impl Witness {
             }
         }
         Ok(course)
+    }
+
+    /// Tells of fixers.
+    fn mended(&self, event: &ratchet::Event) {
+        match event {
+            ratchet::Event::FixDispatched { pr, .. } => self.tell(&format!("CI failed on #{pr}: a fixer is sent")),
+            ratchet::Event::FixSettled { pr, settled, .. } => match &settled.pushed {
+                Some(head) => self.tell(&format!("the fixer pushed {} to #{pr}", short(head.as_str()))),
+                None => self.tell(&format!("the fixer of #{pr} did not push: {}", settled.sentence())),
+            },
+            _ => {}
+        }
     }
 
     /// Tells of a phase once, however often its progress is recorded.

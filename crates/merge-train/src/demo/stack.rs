@@ -42,25 +42,34 @@ const STACK: &[Layer] = &[
     Layer {
         branch: "fog-signal",
         title: "Sound the horn in fog",
-        body: "Builds on #1.\n\n- [x] short blast\n- [ ] long blast",
+        body: "Builds on #1. The test is right, the script is not: a red check for a fixer to mend.",
         files: &[
-            ("horn.sh", "#!/bin/sh\n[ \"$1\" = fog ] && echo TOOT\n"),
-            ("tests/horn.sh", "test \"$(sh horn.sh fog)\" = TOOT\n"),
+            ("horn.sh", "#!/bin/sh\n[ \"$1\" = fog ] && echo 'TOOT'\n"),
+            (
+                "tests/horn.sh",
+                "test \"$(sh horn.sh fog)\" = 'TOOT TOOT' || { echo 'error: in fog the horn sounds twice'; exit 1; }\n",
+            ),
         ],
     },
     Layer {
         branch: "count-ships",
         title: "Count the ships",
-        body: "Builds on #2. The test is right, the script is not: a red check for someone to mend.",
+        body: "Builds on #2.\n\n- [x] count them\n- [ ] greet them",
         files: &[
-            ("count.sh", "#!/bin/sh\necho $#\n"),
+            ("count.sh", "#!/bin/sh\necho \"$# ships\"\n"),
             ("tests/count.sh", "test \"$(sh count.sh Anna Berta)\" = '2 ships'\n"),
         ],
     },
 ];
 
-/// What makes the red check green: a file, and what it should say.
-pub const FIX: (&str, &str) = ("count.sh", "#!/bin/sh\necho \"$# ships\"\n");
+/// The demo's fixer. A coding agent would read what it is told, on standard input; this one knows the one bug that there is.
+pub const FIXER: &str = "#!/bin/sh -e\n\
+    grep '^error' || true  # what CI said\n\
+    sleep 3                # as if it had to think\n\
+    sed -i \"s/'TOOT'/'TOOT TOOT'/\" horn.sh\n\
+    sh tests/horn.sh\n\
+    git commit -qam 'Sound the horn twice in fog'\n\
+    git push -q\n";
 
 /// The stack as it stands in the repository.
 pub struct Stack {
@@ -70,10 +79,9 @@ pub struct Stack {
     pub default_branch: String,
 }
 
-/// The pull request whose check fails.
+/// The pull request whose own change fails its check; what stands on it has the same in it.
 pub struct Red {
     pub pull: u64,
-    pub branch: String,
 }
 
 impl Stack {
@@ -96,7 +104,7 @@ impl Stack {
         reviewer.in_repo("POST", &format!("/pulls/{}/reviews", pulls[0]), review).await?;
         let deadline = Instant::now() + READY_DEADLINE;
         let red = find_red(api, &pulls, deadline).await?;
-        let question = format!("What should it print, `2` or `2 ships`? The test in #{} says the latter.", red.pull);
+        let question = format!("Once or twice? The test in #{} says twice.", red.pull);
         reviewer.comment(red.pull, &question).await?;
         for comment in declarations {
             acknowledged(api, comment, deadline).await?;
@@ -106,18 +114,6 @@ impl Stack {
 
     pub fn bottom(&self) -> u64 {
         self.pulls[0]
-    }
-}
-
-impl Red {
-    /// Mends it, as its author would.
-    pub async fn mend(&self, api: &Api) -> anyhow::Result<()> {
-        let (path, content) = FIX;
-        let old = api.in_repo("GET", &format!("/contents/{path}?ref={}", self.branch), Value::Null).await?;
-        let fix = json!({ "message": "Count in ships", "content": STANDARD.encode(content), "branch": self.branch,
-            "sha": old["sha"] });
-        api.in_repo("PUT", &format!("/contents/{path}"), fix).await?;
-        Ok(())
     }
 }
 
@@ -175,8 +171,7 @@ async fn find_red(api: &Api, pulls: &[u64], deadline: Instant) -> anyhow::Result
             let runs = answer["check_runs"].as_array().context("a list of check runs")?;
             if runs.len() == CHECKS.len() && runs.iter().all(|run| run["status"] == "completed") {
                 if runs.iter().any(|run| run["conclusion"] == "failure") {
-                    let branch = pull["head"]["ref"].as_str().context("a head is on a branch")?.to_owned();
-                    red = Some(Red { pull: number, branch });
+                    red = red.or(Some(Red { pull: number }));
                 }
                 break;
             }

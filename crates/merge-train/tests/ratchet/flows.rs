@@ -74,13 +74,16 @@ async fn integration_4_a_fixer_that_declines_what_a_reviewer_wants_pauses() {
 
 #[tokio::test]
 async fn integration_7_and_9_a_late_review_comment_wakes_it_and_what_the_last_fixer_left_is_gone_by_then() {
-    let script = format!("ls -d \"$HOME/..\"/../../fixer-*/own > \"$SHOP/seen-$(wc -l < \"$SHOP/begun\")\" 2>&1 || true\n\
-        if grep -q bad value-*.txt; then\n{MENDS}\nelse\necho better >> value-one.txt\ngit commit -qam Better\ngit push -q\nfi\n");
+    let script = format!(
+        "ls -d \"$HOME/..\"/../../fixer-*/own > \"$SHOP/seen-$(wc -l < \"$SHOP/begun\")\" 2>&1 || true\n\
+        if grep -q bad value-*.txt; then\n{MENDS}\nelse\necho better >> value-one.txt\ngit commit -qam Better\ngit push -q\nfi\n"
+    );
     let shop = Shop::wish().fixer(&script).open().await;
     let pr = shop.pull("one", "main", "bad").await;
     shop.becomes(pr, "PAUSED_DONE").await;
     let runs = shop.folder().parent().expect("a folder").join("runs");
-    let left = || std::fs::read_dir(&runs).expect("runs").flatten().filter(|run| run.path().join("own").exists()).count();
+    let left =
+        || std::fs::read_dir(&runs).expect("runs").flatten().filter(|run| run.path().join("own").exists()).count();
     eventually("the checkout is gone", || async { (left() == 0).then_some(()) }).await;
     shop.reviews(pr, "value-one.txt", "Could it be better?").await;
     eventually("a fixer comes", || async { (shop.begun() == 2).then_some(()) }).await;
@@ -117,8 +120,144 @@ async fn integration_14_an_edited_comment_is_news_though_no_comment_is_new() {
     shop.becomes(pr, "PAUSED_DONE").await;
     // GitHub's times have whole seconds.
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
-    shop.as_reviewer(Method::PATCH, &format!("/pulls/comments/{comment}"), json!({ "body": "Much better, please." })).await;
+    shop.as_reviewer(Method::PATCH, &format!("/pulls/comments/{comment}"), json!({ "body": "Much better, please." }))
+        .await;
     eventually("a fixer comes again", || async { (shop.begun() == 2).then_some(()) }).await;
     shop.becomes(pr, "PAUSED_DONE").await;
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_5_while_somebody_works_it_defers_and_misses_nothing() {
+    let shop = Shop::wish().open().await;
+    let pr = shop.pull("one", "main", "good").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    let session = shop.session(pr).await;
+    shop.becomes(pr, "PAUSED_USER_WORKING").await;
+    shop.write("one", "value-one.txt", "bad\n").await;
+    let path = format!("/sessions/{session}/heartbeat");
+    // CI fails meanwhile, and is seen to have failed.
+    eventually("CI has failed, and the daemon knows", || async {
+        shop.ask(Method::POST, pr, &path, json!({ "state": "working" })).await;
+        let known = shop.daemon().state(REPO).await["prs"][pr.to_string()]["ci"]["checks"]["test"]["verdict"].clone();
+        (known == "failed").then_some(())
+    })
+    .await;
+    let deferred = shop.workspace(pr).await;
+    assert_eq!(deferred["status"], "PAUSED_USER_WORKING");
+    assert_eq!(deferred["consumed"]["ci"], "passed", "what is new is still new");
+    assert_eq!(shop.begun(), 0);
+    shop.ask(Method::POST, pr, &format!("/sessions/{session}/end"), json!({ "exitCode": 0 })).await;
+    eventually("the failure is acted on", || async { (shop.begun() == 1).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_6_turned_off_in_the_middle_the_fixer_ends_and_no_other_comes() {
+    let shop = Shop::wish().fixer(&format!("{WAITS}{PUSHES_IN_VAIN}")).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    eventually("a fixer begins", || async { (shop.begun() == 1).then_some(()) }).await;
+    shop.toggle(pr, false).await;
+    assert_eq!(shop.workspace(pr).await["status"], "FIXING_CI", "what is under way comes to its end");
+    shop.go();
+    let off = shop.becomes(pr, "PAUSED_DISABLED").await;
+    assert!(off["fix"].is_null());
+    assert_eq!(off["attempts"], 1, "its push counts");
+    let runs = shop.folder().parent().expect("a folder").join("runs");
+    let left =
+        || std::fs::read_dir(&runs).expect("runs").flatten().filter(|run| run.path().join("own").exists()).count();
+    eventually("the checkout is gone", || async { (left() == 0).then_some(()) }).await;
+    shop.toggle(pr, true).await;
+    eventually("it goes on", || async { (shop.begun() == 2).then_some(()) }).await;
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_10_a_workspace_that_waits_is_picked_up_by_a_push_and_by_a_comment() {
+    let shop = Shop::wish().fixer("echo no\n").open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+    shop.write("one", "value-one.txt", "still bad\n").await;
+    eventually("the push is picked up", || async { (shop.begun() == 2).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+    shop.write("one", "value-one.txt", "good\n").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    shop.reviews(pr, "value-one.txt", "Hm.").await;
+    eventually("the comment is picked up", || async { (shop.begun() == 3).then_some(()) }).await;
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_11_ci_in_progress_is_no_reason_to_act_and_its_end_is_not_missed() {
+    let shop = Shop::wish().open().await;
+    let slow = json!({ "name": "CI", "checks": [{ "name": "test", "command": "sleep 3; sh check.sh" }] });
+    shop.world.control(Method::PUT, &format!("/repos/{REPO}/ci"), slow).await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let waiting = shop.becomes(pr, "WAITING_FOR_CI").await;
+    assert_eq!(
+        (waiting["reason"].as_str(), waiting["activity"].as_str()),
+        (Some("CI_IN_PROGRESS"), Some("Waiting for CI to finish"))
+    );
+    assert_eq!(shop.begun(), 0);
+    eventually("its end is acted on", || async { (shop.begun() == 1).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_12_a_merge_that_makes_others_conflict_sends_no_fixers() {
+    let shop = Shop::wish().open().await;
+    let mut others = Vec::new();
+    for number in 1..=4 {
+        let pr = shop.pull(&format!("other-{number}"), "main", "good").await;
+        shop.write(&format!("other-{number}"), "shared.txt", &format!("by {number}\n")).await;
+        others.push(pr);
+    }
+    for pr in &others {
+        shop.becomes(*pr, "PAUSED_DONE").await;
+    }
+    let first = others.remove(0);
+    let merge = json!({ "merge_method": "squash" });
+    shop.world.call(Method::PUT, &format!("/repos/{REPO}/pulls/{first}/merge"), merge).await;
+    for pr in &others {
+        let conflicting = shop.becomes(*pr, "PAUSED_WAIT_CONFLICT_ONLY").await;
+        assert_eq!(conflicting["activity"], "Waiting for non-conflict trigger to update branch");
+        let decisions = shop.decisions(*pr).await;
+        assert!(
+            decisions.iter().any(|it| is(it, "PAUSE", "PAUSED_WAIT_CONFLICT_ONLY", "CONFLICT_ONLY")),
+            "{decisions:?}"
+        );
+    }
+    assert_eq!(shop.begun(), 0);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_13_conflict_and_red_ci_are_one_run_that_brings_the_branch_up_to_date_as_well() {
+    let script = "cat > \"$SHOP/prompt\"\ngit fetch -q origin\ngit merge -q -X ours origin/main || true\ngit checkout -q --ours shared.txt || true\n\
+        git add -A; git commit -qm 'Merge main' || true\nsed -i s/bad/good/ value-*.txt\ngit commit -qam 'Make it good'\ngit push -q\n";
+    let shop = Shop::wish().fixer(script).open().await;
+    shop.write("main", "shared.txt", "in the beginning\n").await;
+    let pr = shop.pull("one", "main", "good").await;
+    shop.write("one", "shared.txt", "by one\n").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    shop.write("main", "shared.txt", "by another\n").await;
+    shop.becomes(pr, "PAUSED_WAIT_CONFLICT_ONLY").await;
+    shop.write("one", "value-one.txt", "bad\n").await;
+    eventually("one fixer comes", || async { (shop.begun() == 1).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    assert_eq!(shop.begun(), 1);
+    let prompt = std::fs::read_to_string(shop.folder().join("prompt")).expect("it was told something");
+    assert!(prompt.contains("git merge origin/main"), "{prompt}");
+    let state = shop.daemon().state(REPO).await;
+    let activities: Vec<String> = state["recent_events"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|event| event["type"] == "ratchet_moved" && event["action"] == "FIX_CI")
+        .map(|event| event["activity"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(activities, ["Updating branch from main", "Fixing build failures"]);
     shop.close().await;
 }

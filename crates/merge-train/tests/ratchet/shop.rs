@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 pub use crate::serve::support::{Daemon, KEY, REPO, World, eventually};
 
 /// What CI runs: every value must be good.
-const CHECK: &str = "for f in value-*.txt; do grep -q good $f || { echo \"error: $f says $(cat $f)\"; exit 1; }; done\n";
+const CHECK: &str =
+    "for f in value-*.txt; do grep -q good $f || { echo \"error: $f says $(cat $f)\"; exit 1; }; done\n";
 
 /// Mends what is bad, commits and pushes, as any coding agent would.
 pub const MENDS: &str = "sed -i s/bad/good/ value-*.txt\ngit commit -qam 'Make it good'\ngit push -q\n";
 /// Pushes something that does not help.
-pub const PUSHES_IN_VAIN: &str = "date +%N > try-$(ls try-* 2>/dev/null | wc -l)\ngit add .\ngit commit -qm Try\ngit push -q\n";
+pub const PUSHES_IN_VAIN: &str =
+    "date +%N > try-$(ls try-* 2>/dev/null | wc -l)\ngit add .\ngit commit -qm Try\ngit push -q\n";
 
 /// Waits until the test lets it go on.
 pub const WAITS: &str = "while [ ! -e \"$SHOP/go\" ]; do sleep 0.05; done\n";
@@ -39,10 +41,11 @@ impl Wish {
     pub fn ratchet(mut self, settings: &str) -> Self {
         for line in settings.lines() {
             let key = line.split('=').next().unwrap_or_default().trim().to_owned();
-            self.ratchet = self.ratchet.lines().filter(|old| !old.starts_with(&key)).fold(String::new(), |mut all, old| {
-                let _ = writeln!(all, "{old}");
-                all
-            });
+            self.ratchet =
+                self.ratchet.lines().filter(|old| !old.starts_with(&key)).fold(String::new(), |mut all, old| {
+                    let _ = writeln!(all, "{old}");
+                    all
+                });
             let _ = writeln!(self.ratchet, "{line}");
         }
         self
@@ -215,6 +218,57 @@ impl Shop {
         let mut runs = found["runs"].as_array().or_else(|| found["items"].as_array()).cloned().unwrap_or_default();
         runs.reverse();
         runs
+    }
+
+    /// What the API answers to a request about a workspace; a refusal fails the test.
+    pub async fn ask(&self, method: Method, pr: u64, path: &str, body: Value) -> Value {
+        let url = format!("{}/api/v1/workspaces/{REPO}/{pr}{path}", self.daemon().url);
+        let mut request = self.daemon().http.request(method.clone(), url).bearer_auth(KEY);
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        let response = request.send().await.expect("an answer");
+        let status = response.status();
+        let text = response.text().await.expect("text");
+        assert!(status.is_success(), "{method} {path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Somebody is at work; the name of the session.
+    pub async fn session(&self, pr: u64) -> String {
+        let made = self.ask(Method::POST, pr, "/sessions", json!({})).await;
+        made["id"].as_str().expect("an id").to_owned()
+    }
+
+    pub async fn toggle(&self, pr: u64, enabled: bool) {
+        self.ask(Method::PUT, pr, "/ratchet", json!({ "enabled": enabled })).await;
+    }
+
+    /// What the bot said on a pull request.
+    pub async fn said(&self, pr: u64) -> Vec<String> {
+        let path = format!("/repos/{REPO}/issues/{pr}/comments?per_page=100");
+        let comments = self.world.call(Method::GET, &path, Value::Null).await;
+        let bots = comments.as_array().expect("a list").iter().filter(|comment| comment["user"]["type"] == "Bot");
+        bots.map(|comment| comment["body"].as_str().expect("text").to_owned()).collect()
+    }
+
+    /// Kills the daemon without a warning, and starts another.
+    pub async fn crash(&mut self) {
+        self.daemon.take().expect("it runs").kill().await;
+        self.restart().await;
+    }
+
+    pub async fn restart(&mut self) {
+        let daemon = self.world.setup.start().await;
+        self.world.aim_at(&daemon).await;
+        self.daemon = Some(daemon);
+    }
+
+    /// The processes whose command line has this in it.
+    pub fn processes(&self, words: &str) -> usize {
+        let all = std::fs::read_dir("/proc").expect("Linux").flatten();
+        let lines = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
+        lines.filter(|line| line.replace('\0', " ").contains(words)).count()
     }
 
     pub async fn close(mut self) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{DAY, fixes};
+use super::{DAY, fixes, talk};
 use crate::ids::PrNumber;
 use crate::ratchet::{
     Action, Change, Ci, Deed, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status, Tried,
@@ -58,7 +58,10 @@ pub(super) fn at(draft: &mut Draft<'_>, pr: PrNumber, input: &Input) {
     if !is_fresh {
         return;
     }
-    let Some(seen) = known.and_then(|known| seen(workspace, known)) else { return };
+    let Some(seen) = known.and_then(|known| seen(workspace, known)) else {
+        // Nobody has read yet what was said about it.
+        return talk::want(draft, [pr]);
+    };
     let markers = Markers { seen, enabled: asked.is_enabled };
     let changes = Markers::changes(workspace.consumed.as_ref(), &markers);
     if changes.is_empty() && !workspace.forced {

@@ -8,7 +8,7 @@ use crate::ratchet::Event;
 use crate::repo::draft::Draft;
 use crate::repo::event::{Event as RepoEvent, ReadKind};
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Effect, Failure, Input, reads};
+use crate::repo::{Effect, Failure, Input, outbox, reads};
 
 /// How many are read at once; the rest when these are there.
 const AT_ONCE: usize = 100;
@@ -17,7 +17,9 @@ const AT_ONCE: usize = 100;
 pub(super) fn spoken_of(state: &RepoState, input: &Input) -> Option<PrNumber> {
     let Input::Delivery { delivery: Delivery { happening, .. }, .. } = input else { return None };
     let pr = match happening {
-        Happening::Comment(_, comment) if state.bot == Some(comment.author) => return None,
+        Happening::Comment(_, comment) if outbox::is_marked(&comment.body) && state.bot == Some(comment.author) => {
+            return None;
+        }
         Happening::Comment(_, comment) => comment.pr,
         Happening::Review { pull, .. } => pull.number,
         Happening::ReviewTalk { pr } => *pr,

@@ -147,7 +147,8 @@ impl Errand<'_> {
             }
             let base = heads.of(&base).ok().cloned();
             let base = base.as_ref().map(|base| (&case.base, base));
-            let made = repository.make_gateway(&place.own(), (&case.branch, &head), base, &kept(case.pr), self.cancel).await;
+            let made =
+                repository.make_gateway(&place.own(), (&case.branch, &head), base, &kept(case.pr), self.cancel).await;
             made.map_err(of_gateway)
         };
         let gateway = made.await;
