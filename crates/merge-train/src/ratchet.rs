@@ -103,7 +103,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Command::Status { scope, attention, all } => {
             let repo = scope.as_ref().map(|scope| &scope.repo);
-            let which = Which { repo, only_attention: *attention, with_archived: *all };
+            let subset = if *attention { Subset::NeedsSomebody } else { Subset::All };
+            let which = Which { repo, subset, with_archived: *all };
             overview(&daemon, which, args.json).await
         }
         Command::Log { target, limit } => log(&daemon, target, usize::try_from(*limit)?, args.json).await,
@@ -167,15 +168,25 @@ async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> a
 #[derive(Clone, Copy)]
 pub struct Which<'a> {
     pub repo: Option<&'a RepoId>,
-    pub only_attention: bool,
+    pub subset: Subset,
     pub with_archived: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subset {
+    All,
+    NeedsSomebody,
+    /// By a fixer, or by a person.
+    WorkedOn,
 }
 
 impl Which<'_> {
     pub async fn ask(self, daemon: &Daemon) -> Result<Vec<Value>, Error> {
         let mut query: Vec<(&str, String)> = self.repo.iter().map(|repo| ("repo", repo.to_string())).collect();
-        if self.only_attention {
-            query.push(("attention", "true".to_owned()));
+        match self.subset {
+            Subset::All => {}
+            Subset::NeedsSomebody => query.push(("attention", "true".to_owned())),
+            Subset::WorkedOn => query.push(("column", "WORKING".to_owned())),
         }
         let Beginning { mut items, .. } = daemon.beginning::<Value>(WORKSPACES, &query, None).await?;
         items.retain(|it| self.with_archived || it["archivedAt"].is_null());
@@ -210,10 +221,10 @@ async fn overview(daemon: &Daemon, which: Which<'_>, as_json: bool) -> anyhow::R
 
 impl Which<'_> {
     fn nothing(self) -> String {
-        match (self.repo, self.only_attention) {
-            (_, true) => "No pull request needs a person.".to_owned(),
-            (Some(repo), false) => format!("The ratchet looks after no pull request of {repo}."),
-            (None, false) => {
+        match (self.repo, self.subset) {
+            (_, Subset::NeedsSomebody) => "No pull request needs a person.".to_owned(),
+            (Some(repo), _) => format!("The ratchet looks after no pull request of {repo}."),
+            (None, _) => {
                 "The ratchet looks after no pull request. To turn it on: merge-train ratchet on OWNER/REPO#N".to_owned()
             }
         }

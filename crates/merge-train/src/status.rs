@@ -13,7 +13,7 @@ use merge_train_core::repo::Progress;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ratchet::{self, Which};
+use crate::ratchet::{self, Subset, Which};
 use crate::remote::{Access, Daemon};
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
@@ -65,12 +65,11 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The workspaces that somebody is at work on, or that need somebody.
 async fn stirring(daemon: &Daemon, repo: Option<&RepoId>) -> anyhow::Result<Vec<Value>> {
-    let which = Which { repo, only_attention: false, with_archived: false };
-    let mut stirring = Vec::new();
-    for shown in which.ask(daemon).await? {
-        let workspace = ratchet::table::Workspace::read(&shown)?;
-        if workspace.needs_attention() || workspace.is_worked_on() {
-            stirring.push(shown);
+    let which = |subset| Which { repo, subset, with_archived: false };
+    let mut stirring = which(Subset::NeedsSomebody).ask(daemon).await?;
+    for worked_on in which(Subset::WorkedOn).ask(daemon).await? {
+        if !stirring.iter().any(|known| known["id"] == worked_on["id"]) {
+            stirring.push(worked_on);
         }
     }
     Ok(stirring)

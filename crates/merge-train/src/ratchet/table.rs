@@ -29,7 +29,6 @@ pub struct Workspace {
     current_activity: Option<String>,
     updated_at: Option<Timestamp>,
     outcome_kind: Option<String>,
-    kanban_column: String,
     counters: Counters,
     active_session_id: Option<String>,
     stale_ci_since: Option<Timestamp>,
@@ -52,13 +51,8 @@ impl Workspace {
     }
 
     /// Whether a person has to do something about it.
-    pub fn needs_attention(&self) -> bool {
+    fn needs_attention(&self) -> bool {
         self.outcome_kind.as_deref() == Some("ATTENTION")
-    }
-
-    /// Whether somebody is at work on it: a fixer, or a person.
-    pub fn is_worked_on(&self) -> bool {
-        self.kanban_column == "WORKING"
     }
 
     fn colour(&self) -> &'static str {
@@ -225,6 +219,7 @@ pub fn timeline(transitions: &[Transition], ink: Ink) -> String {
 
 #[cfg(test)]
 mod tests {
+    use merge_train_core::ratchet::Status;
     use serde_json::json;
 
     use super::*;
@@ -253,6 +248,15 @@ mod tests {
             "currentActivity": "Waiting for approval of a fixer's push", "kanbanColumn": "WAITING",
             "counters": { "consecutiveAttempts": 0, "maxAttempts": 3 },
         })
+    }
+
+    #[test]
+    fn the_guide_explains_every_state() {
+        let guide = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ratchet.md"));
+        for status in Status::ALL {
+            let row = format!("\n| `{}` | ", status.as_str());
+            assert!(guide.contains(&row), "docs/ratchet.md does not explain {}", status.as_str());
+        }
     }
 
     #[test]

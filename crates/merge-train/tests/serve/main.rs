@@ -25,3 +25,4 @@ mod surface;
 mod trains_api;
 mod upgrade;
 mod upkeep;
+mod workspaces;

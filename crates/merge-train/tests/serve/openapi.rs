@@ -14,6 +14,9 @@ use crate::trains_api::yard::Yard;
 const SLACK: &str = "[slack]\nsigning_secret = \"a secret of Slack\"\n\
                      [[slack_workspaces]]\nteam_id = \"T1\"\ntenant = \"octocat\"\n";
 
+/// Somebody at work on the root of the stack.
+const SESSION: &str = "alice";
+
 async fn document(daemon: &Daemon) -> Value {
     let response = http().get(format!("{}/api/openapi.json", daemon.url)).send().await.expect("an answer");
     assert_eq!(response.status(), 200);
@@ -132,6 +135,9 @@ async fn bring_about(yard: &Yard) -> Vec<String> {
         becomes(daemon, &id, state).await;
         runs.push(id);
     }
+    let sessions = format!("/workspaces/{REPO}/{}/sessions", yard.root());
+    let (status, session) = post(daemon, &sessions, json!({ "id": SESSION })).await;
+    assert_eq!(status, 201, "{session}");
     runs
 }
 
@@ -143,6 +149,8 @@ fn narrowed(mut document: Value, yard: &Yard, runs: &[String]) -> Value {
         "repo" => Some(json!([repo])),
         "pr" => Some(json!(yard.stack)),
         "id" => Some(json!(runs)),
+        "name" => Some(json!(["tell-1.log"])),
+        "session" => Some(json!([SESSION])),
         _ => None,
     };
     let items = document["paths"].as_object_mut().expect("paths").values_mut();

@@ -24,7 +24,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::known;
 use crate::config::Role;
 use crate::server::App;
-use crate::server::address::{Named, OneRun};
+use crate::server::address::{LARGEST_NUMBER, Named, OneRun};
 use crate::server::openapi::ReadingOne;
 use crate::server::problem::Problem;
 
@@ -130,12 +130,18 @@ pub async fn show(
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
     let Query(Part { from, follow }) =
         part.map_err(|error| Problem::bad_request(format!("{}; a log takes `from` and `follow`", error.body_text())))?;
+    let from = from.unwrap_or(0);
+    if from > LARGEST_NUMBER {
+        return Err(Problem::bad_request(format!("from is {from}; it must be a whole number, 0–{LARGEST_NUMBER}")));
+    }
     let folder = folder(&app, &run.id);
     // Only what was listed is opened: a name is never made a path of.
     let logs = found(&folder).await.map_err(|error| unreadable(&error))?;
     let log = logs.into_iter().find(|log| log.name == name.name).ok_or_else(|| nothing(&run))?;
     let mut file = File::open(folder.join(&log.name)).await.map_err(|error| unreadable(&error))?;
-    file.seek(SeekFrom::Start(from.unwrap_or(0))).await.map_err(|error| unreadable(&error))?;
+    // Where nothing is yet, it goes on at the end.
+    let length = file.metadata().await.map_err(|error| unreadable(&error))?.len();
+    file.seek(SeekFrom::Start(from.min(length))).await.map_err(|error| unreadable(&error))?;
     let reading = Reading { app, run, file, follows: follow.unwrap_or(false), is_over: false };
     let pieces = stream::unfold(reading, |mut reading| async move {
         let piece = reading.next().await?;

@@ -15,7 +15,7 @@ use merge_train_core::inbox::Key;
 use merge_train_core::repo::Request;
 use serde::{Deserialize, Deserializer, Serialize};
 use store::rows::{self, SessionKind, SessionStatus};
-use utoipa::{IntoParams, IntoResponses, ToSchema};
+use utoipa::{IntoParams, ToSchema};
 
 use super::asking::{Asking, Denied};
 use super::{Newest, row};
@@ -147,42 +147,6 @@ pub struct EndedSession {
     id: String,
 }
 
-/// What is told of a session that somebody wants to open.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "it is described here and made by `open`")]
-pub enum Opened {
-    /// It is open.
-    #[response(status = 201, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    Done(OpenedSession),
-    /// It was taken in, and will be open in a while.
-    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    UnderWay(OpenedSession),
-}
-
-/// What is told of a sign of life.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "it is described here and made by `heartbeat`")]
-pub enum Heard {
-    /// It was heard.
-    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    Done(LiveSession),
-    /// It was taken in.
-    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    UnderWay(LiveSession),
-}
-
-/// What is told of an end.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "it is described here and made by `end_one`")]
-pub enum Ended {
-    /// It is over.
-    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    Done(EndedSession),
-    /// It was taken in, and will be over in a while.
-    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    UnderWay(EndedSession),
-}
-
 /// Opens a session in the workspace of a pull request
 ///
 /// As long as it gives signs of life and is not idle, no fixer is sent there. What happens meanwhile is dealt with afterwards.
@@ -193,7 +157,21 @@ pub enum Ended {
     tag = "workspaces",
     params(Repository, Number, Identity),
     request_body = Option<NewSession>,
-    responses(Opened, Ordering)
+    responses(
+        (
+            status = 201,
+            description = "It is open.",
+            body = OpenedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and will be open in a while.",
+            body = OpenedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
 )]
 pub async fn open(
     State(app): State<Arc<App>>,
@@ -243,7 +221,21 @@ fn heartbeat_secs(app: &App) -> u64 {
     tag = "workspaces",
     params(Repository, Number, Name, Identity),
     request_body = Option<SignOfLife>,
-    responses(Heard, Ordering)
+    responses(
+        (
+            status = 200,
+            description = "It was heard.",
+            body = LiveSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in.",
+            body = LiveSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
 )]
 pub async fn heartbeat(
     State(app): State<Arc<App>>,
@@ -272,7 +264,21 @@ pub async fn heartbeat(
     tag = "workspaces",
     params(Repository, Number, Name, Identity),
     request_body = Option<SessionEnd>,
-    responses(Ended, Ordering)
+    responses(
+        (
+            status = 200,
+            description = "It is over.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and will be over in a while.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
 )]
 pub async fn end(
     State(app): State<Arc<App>>,
@@ -294,7 +300,21 @@ pub async fn end(
     operation_id = "delete_session",
     tag = "workspaces",
     params(Repository, Number, Name, Identity),
-    responses(Ended, Ordering)
+    responses(
+        (
+            status = 200,
+            description = "It is over.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and will be over in a while.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
