@@ -91,7 +91,7 @@ pub enum Input {
     /// The answer to `Effect::Forward`.
     Forwarded { pr: PrNumber, at: Timestamp, result: Result<Forwarded, Failure> },
     /// The answer to `Effect::ClearFixer`.
-    FixerCleared { pr: PrNumber },
+    FixerCleared { pr: PrNumber, at: Timestamp, result: Result<(), Failure> },
     /// The time that `next_wake` asked for has come.
     Tick,
     /// Time to forget what is not needed any more.
@@ -358,7 +358,7 @@ impl Effect {
             Self::Diagnose { pr, head, issue, .. } => Input::Diagnosed { pr, head, issue, result: Err(failure) },
             Self::Fix { pr, at, .. } => Input::Fixed { pr, at, result: Err(failure) },
             Self::Forward { pr, at, .. } => Input::Forwarded { pr, at, result: Err(failure) },
-            Self::ClearFixer { pr, .. } => Input::FixerCleared { pr },
+            Self::ClearFixer { pr, at, .. } => Input::FixerCleared { pr, at, result: Err(failure) },
         }
     }
 

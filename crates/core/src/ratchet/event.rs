@@ -122,6 +122,11 @@ pub enum Event {
         #[serde(flatten)]
         settled: Settled,
     },
+    /// What a fixer that has ended left behind is gone.
+    FixCleared {
+        pr: PrNumber,
+        at: Timestamp,
+    },
 
     // ── Sessions of people ──
     SessionOpened {
@@ -171,6 +176,7 @@ impl Event {
             | Self::FixPushDoubted { pr }
             | Self::FixPushMissed { pr }
             | Self::FixSettled { pr, .. }
+            | Self::FixCleared { pr, .. }
             | Self::SessionOpened { pr, .. }
             | Self::SessionSeen { pr, .. }
             | Self::SessionEnded { pr, .. } => Some(*pr),

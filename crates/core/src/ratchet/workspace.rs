@@ -93,6 +93,9 @@ pub struct Workspace {
     pub last_signature: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<Fix>,
+    /// Fixers that have ended, and whose checkouts are to be removed: when each was sent, and for which head.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub left: BTreeMap<Timestamp, Sha>,
     /// How often in a row GitHub could not be asked what is wrong, and when it is asked again.
     pub failures: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -286,7 +289,13 @@ impl Workspace {
                 self.stale_since = Some(ts);
                 self.fix = Some(fix.as_ref().clone());
             }
-            Event::FixSettled { settled, .. } => self.settled(settled, ts),
+            Event::FixSettled { fix, settled, .. } => {
+                self.left.insert(fix.at, fix.head.clone());
+                self.settled(settled, ts);
+            }
+            Event::FixCleared { at, .. } => {
+                self.left.remove(at);
+            }
             _ => {
                 let Some(fix) = &mut self.fix else { return };
                 match event {

@@ -148,6 +148,7 @@ pub(super) fn concern(state: &RepoState, input: &Input, settings: &Settings, pla
         | Input::Diagnosed { .. }
         | Input::FixStarted { .. }
         | Input::Fixed { .. }
+        | Input::FixerCleared { .. }
         | Input::Forwarded { .. } => true,
         Input::Asked { request, .. } if is_asked(request) => true,
         Input::Resume | Input::Tick => !state.workspaces.is_empty() || settings.ratchet.enabled,
@@ -166,11 +167,15 @@ pub(super) fn react(draft: &mut Draft<'_>, input: &Input) {
         Input::Resume => {
             talk::want_all(draft);
             fixes::doubt(draft);
+            fixes::clear(draft);
         }
         Input::TalkRead { prs, requested_at, result } => talk::read(draft, prs, *requested_at, result),
         Input::FixStarted { pr, at } => fixes::started(draft, *pr, *at),
         Input::Fixed { pr, at, result } => fixes::ended(draft, *pr, *at, result),
         Input::Forwarded { pr, at, result } => fixes::forwarded(draft, *pr, *at, result),
+        Input::FixerCleared { pr, at, result: Ok(()) } => {
+            draft.record(ratchet::Event::FixCleared { pr: *pr, at: *at }.into());
+        }
         Input::Tick => sessions::expire(draft),
         _ => {}
     }

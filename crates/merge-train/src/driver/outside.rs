@@ -187,8 +187,7 @@ impl Errand<'_> {
                 Input::Forwarded { pr, at, result: self.forward(pr, at, &branch, &push, doubted).await }
             }
             Effect::ClearFixer { pr, at, head } => {
-                self.clear_fixer(pr, at, &head).await;
-                Input::FixerCleared { pr }
+                Input::FixerCleared { pr, at, result: self.clear_fixer(pr, at, &head).await }
             }
         }
     }
@@ -248,6 +247,7 @@ fn failure_of(input: &Input) -> Option<&Failure> {
         | Input::Diagnosed { result: Err(failure), .. }
         | Input::Fixed { result: Err(failure), .. }
         | Input::Forwarded { result: Err(failure), .. }
+        | Input::FixerCleared { result: Err(failure), .. }
         | Input::BranchDeleted { result: Err(failure), .. } => Some(failure),
         _ => None,
     }

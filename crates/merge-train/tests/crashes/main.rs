@@ -14,6 +14,7 @@ mod life;
 mod matrix;
 mod person;
 mod place;
+mod ratchet;
 mod released;
 mod runs;
 mod scenario;
@@ -22,5 +23,8 @@ mod serve {
     #[allow(dead_code, unused_imports, reason = "the other suite needs more of it")]
     pub mod support;
 }
+#[allow(dead_code, unused_imports, reason = "the other suite needs more of it")]
+#[path = "../ratchet/shop.rs"]
+mod shop;
 mod table;
 mod verify;

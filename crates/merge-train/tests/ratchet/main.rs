@@ -2,6 +2,7 @@
 
 mod approvals;
 mod flows;
+mod hostile;
 mod people;
 mod scale;
 mod shop;

@@ -26,7 +26,6 @@ const FOLDER: &str = "shop";
 pub struct Wish {
     ratchet: String,
     fixer: String,
-    more: String,
     script: String,
 }
 
@@ -57,13 +56,14 @@ impl Wish {
         self
     }
 
-    /// More sections.
-    pub fn more(mut self, sections: &str) -> Self {
-        self.more.push_str(sections);
-        self
+    pub async fn open(self) -> Shop {
+        let mut shop = self.prepare().await;
+        shop.restart().await;
+        shop
     }
 
-    pub async fn open(self) -> Shop {
+    /// Without a daemon.
+    pub async fn prepare(self) -> Shop {
         let mut world = World::without_daemon().await;
         let dir = world.dir.path().to_owned();
         let shop = dir.join(FOLDER);
@@ -72,11 +72,10 @@ impl Wish {
         std::fs::write(dir.join("fixer.sh"), script).expect("written");
         let fixer = dir.join("fixer.sh");
         let config = format!(
-            "[ratchet]\n{}[ratchet.fixer]\ncommand = [\"sh\", \"-e\", \"{}\"]\n{}[runs]\nwork_dir = \"runs\"\n{}",
+            "[ratchet]\n{}[ratchet.fixer]\ncommand = [\"sh\", \"-e\", \"{}\"]\n{}[runs]\nwork_dir = \"runs\"\n",
             self.ratchet,
             fixer.display(),
             self.fixer,
-            self.more
         );
         world.setup = world.setup.clone().more(&config);
         let settings = json!({ "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
@@ -85,13 +84,11 @@ impl Wish {
         world.write("main", "value-main.txt", "good\n").await;
         let ci = json!({ "name": "CI", "checks": [{ "name": "test", "command": "sh check.sh" }] });
         world.control(Method::PUT, &format!("/repos/{REPO}/ci"), ci).await;
-        let daemon = world.setup.start().await;
-        world.aim_at(&daemon).await;
         let reviewer = world.control(Method::POST, "/users", json!({ "login": "reviewer" })).await;
         let reviewer = reviewer["token"].as_str().expect("a token").to_owned();
         let path = format!("/repos/{REPO}/collaborators/reviewer");
         world.call(Method::PUT, &path, json!({ "permission": "push" })).await;
-        Shop { world, daemon: Some(daemon), reviewer }
+        Shop { world, daemon: None, reviewer }
     }
 }
 
@@ -104,8 +101,8 @@ pub struct Shop {
 impl Shop {
     pub fn wish() -> Wish {
         let ratchet = "enabled = true\nheartbeat_secs = 1\ngrace_mins = 0.02\nstale_ci_timeout_mins = 1\nsession_timeout_secs = 5\n";
-        let (ratchet, fixer, more) = (ratchet.to_owned(), String::new(), String::new());
-        Wish { ratchet, fixer, more, script: MENDS.to_owned() }
+        let (ratchet, fixer) = (ratchet.to_owned(), String::new());
+        Wish { ratchet, fixer, script: MENDS.to_owned() }
     }
 
     pub fn daemon(&self) -> &Daemon {
@@ -198,8 +195,15 @@ impl Shop {
             }
         };
         let waited = tokio::time::timeout(crate::serve::support::PATIENCE, look).await;
-        assert!(waited.is_ok(), "#{pr} is not {state}: {last:#}\n{}", self.daemon().log());
+        assert!(waited.is_ok(), "#{pr} is not {state}: {last:#}\n{}\n{}", self.daemon().log(), self.printed());
         last
+    }
+
+    /// What fixers printed.
+    pub fn printed(&self) -> String {
+        let runs = std::fs::read_dir(self.world.dir.path().join("runs")).into_iter().flatten().flatten();
+        let logs = runs.map(|run| run.path().join("logs/fix-1.log"));
+        logs.filter_map(|log| std::fs::read_to_string(log).ok()).collect()
     }
 
     /// Every decision about a pull request, oldest first: what was done, where that left it, and why.

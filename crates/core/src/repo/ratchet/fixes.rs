@@ -49,6 +49,15 @@ pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
     }
 }
 
+/// Removes what fixers that have ended left behind.
+pub(super) fn clear(draft: &mut Draft<'_>) {
+    let workspaces = draft.state.workspaces.iter();
+    let left = workspaces.flat_map(|(pr, it)| it.left.iter().map(|(at, head)| (*pr, *at, head.clone())));
+    for (pr, at, head) in left.collect::<Vec<_>>() {
+        draft.effect(Effect::ClearFixer { pr, at, head });
+    }
+}
+
 /// The process that began these may have ended in the middle of them.
 pub(super) fn doubt(draft: &mut Draft<'_>) {
     let workspaces = draft.state.workspaces.iter();

@@ -75,11 +75,11 @@ impl Errand<'_> {
         let place = fixers.place(&run);
         let repository = self.github.clones.open(self.name).await.map_err(of_git)?;
         if let Some(exit) = place.ended().await {
-            return self.collect(case, &repository, &place, exit).await;
+            return self.collect(case, at, &repository, &place, exit).await;
         }
         // The process that ran it ended with the daemon. What it had pushed by then counts.
         if repository.open_gateway(&place.own(), &case.branch).is_ok() {
-            let end = self.collect(case, &repository, &place, FixExit::Stopped).await?;
+            let end = self.collect(case, at, &repository, &place, FixExit::Stopped).await?;
             if end.push.is_some() {
                 return Ok(end);
             }
@@ -91,7 +91,7 @@ impl Errand<'_> {
             Some(told) => told,
             None => self.told(case).await?.0,
         };
-        let gateway = self.checkout(case, &repository, &place).await?;
+        let gateway = self.checkout(case, at, &repository, &place).await?;
         let started = Input::FixStarted { pr: case.pr, at };
         let _ = reports.send(started);
         failpoint::reach("fixer.start");
@@ -105,7 +105,7 @@ impl Errand<'_> {
         let exit = fixers.run(start, self.cancel.clone()).await;
         failpoint::reach("fixer.end");
         let exit = exit.map_err(|error| transient(format!("the fixer's folder could not be written: {error}")))?;
-        self.collect(case, &repository, &place, exit).await
+        self.collect(case, at, &repository, &place, exit).await
     }
 
     /// What it may want to know of what it works on.
@@ -128,6 +128,7 @@ impl Errand<'_> {
     async fn checkout(
         &self,
         case: &Case,
+        at: Timestamp,
         repository: &std::sync::Arc<Repository>,
         place: &Place,
     ) -> Result<Gateway, Failure> {
@@ -147,8 +148,9 @@ impl Errand<'_> {
             }
             let base = heads.of(&base).ok().cloned();
             let base = base.as_ref().map(|base| (&case.base, base));
-            let made =
-                repository.make_gateway(&place.own(), (&case.branch, &head), base, &kept(case.pr), self.cancel).await;
+            let made = repository
+                .make_gateway(&place.own(), (&case.branch, &head), base, &kept(case.pr, at), self.cancel)
+                .await;
             made.map_err(of_gateway)
         };
         let gateway = made.await;
@@ -162,6 +164,7 @@ impl Errand<'_> {
     async fn collect(
         &self,
         case: &Case,
+        at: Timestamp,
         repository: &std::sync::Arc<Repository>,
         place: &Place,
         exit: FixExit,
@@ -172,7 +175,7 @@ impl Errand<'_> {
             Err(_) => return Ok(nothing(exit, None)),
         };
         let from = oid(&case.head)?;
-        let taken = gateway.take(&repository.clone_dir(), &from, &kept_as(case.pr)).await;
+        let taken = gateway.take(&repository.clone_dir(), &from, &kept_as(case.pr, at)).await;
         let to = match taken {
             Ok(Taken::Unchanged) => return Ok(nothing(exit, None)),
             Ok(Taken::Advanced(to)) => to,
@@ -238,32 +241,27 @@ impl Errand<'_> {
         }
         let place = self.fixers()?.place(&fixer_run_id(pr, at, &Sha::from(from)));
         let gateway = repository.open_gateway(&place.own(), branch).map_err(of_gateway)?;
-        match gateway.take(&repository.clone_dir(), from, &kept_as(pr)).await.map_err(of_gateway)? {
+        match gateway.take(&repository.clone_dir(), from, &kept_as(pr, at)).await.map_err(of_gateway)? {
             Taken::Advanced(found) if found == *to => Ok(()),
             _ => Err(permanent(format!("{to}, which a fixer wanted to push, is nowhere any more"))),
         }
     }
 
-    pub(super) async fn clear_fixer(&self, pr: PrNumber, at: Timestamp, head: &Sha) {
-        let Ok(fixers) = self.fixers() else { return };
+    pub(super) async fn clear_fixer(&self, pr: PrNumber, at: Timestamp, head: &Sha) -> Result<(), Failure> {
         let run = fixer_run_id(pr, at, head);
-        if let Err(error) = fixers.place(&run).clear().await {
-            tracing::warn!(repo = %self.name, pull = %pr, %run, %error, "what a fixer left could not be removed");
-        }
-        let forgotten = async { self.github.clones.open(self.name).await?.forget_gateway(&kept(pr)).await };
-        if let Err(error) = forgotten.await {
-            tracing::warn!(repo = %self.name, pull = %pr, %error, "what was kept for a fixer could not be forgotten");
-        }
+        let failed = |error| transient(format!("what {run} left could not be removed: {error}"));
+        self.fixers()?.place(&run).clear().await.map_err(failed)?;
+        self.github.clones.open(self.name).await.map_err(of_git)?.forget_gateway(&kept(pr, at)).await.map_err(of_git)
     }
 }
 
 /// The refs of the clone under which all is kept that a fixer was given, and that was taken from it.
-fn kept(pr: PrNumber) -> String {
-    format!("refs/merge-train/fixers/{pr}")
+fn kept(pr: PrNumber, at: Timestamp) -> String {
+    format!("refs/merge-train/fixers/{pr}-{}", at.as_millisecond())
 }
 
-fn kept_as(pr: PrNumber) -> String {
-    format!("{}/taken", kept(pr))
+fn kept_as(pr: PrNumber, at: Timestamp) -> String {
+    format!("{}/taken", kept(pr, at))
 }
 
 fn of_gateway(error: gateway::Error) -> Failure {
