@@ -1,5 +1,5 @@
 //! Commands: those of workflow steps, which read JSON and write JSON ([`run`]), and fixers, which read a prompt, work in a
-//! folder of their own, and are not trusted ([`watch`]). None leaves anything running.
+//! folder of their own, and are not trusted ([`errand::watch`]). None leaves anything running.
 //!
 //! ```text
 //! daemon ──orders──► guard ──starts──► command ──► whatever it starts
@@ -11,8 +11,9 @@
 //! [`INHERITED`] for a step, and for a fixer `PATH`, `LANG` and what its configuration lists.
 //!
 //! **Invariant:** a fixer touches neither the daemon's files nor the daemon's processes, where the kernel has Landlock.
+//! Where it has not, its log and the daemon's say so.
 //!
-//! **Invariant:** when [`run`] or [`watch`] returns, nothing that the command started runs any more, or the log says that it could not be
+//! **Invariant:** when [`run`] or [`errand::watch`] returns, nothing that the command started runs any more, or the log says that it could not be
 //! ended. When the daemon dies, however it does, the guard ends all of it at once.
 //!
 //! **Invariant:** what is kept of a command's output is bounded, however much it prints.
@@ -20,9 +21,7 @@
 mod answer;
 mod attend;
 mod disk;
-#[allow(dead_code, reason = "nothing dispatches fixers yet")]
-mod errand;
-#[allow(dead_code, reason = "nothing dispatches fixers yet")]
+pub mod errand;
 mod exit;
 mod failure;
 pub mod guard;
@@ -40,9 +39,6 @@ use merge_train_core::run::{Output, Program};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-#[allow(unused_imports, reason = "nothing dispatches fixers yet")]
-pub use errand::{Errand, Watched, watch, watch_guarded_by};
-#[allow(unused_imports, reason = "nothing dispatches fixers yet")]
 pub use exit::Exit;
 
 use attend::{Job, Over};

@@ -20,7 +20,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{self, Errand, Exit, Limits};
+use crate::agent::errand::{Errand, watch};
+use crate::agent::{Exit, Limits};
 use crate::config::Config;
 
 /// Between asking a fixer to end and ending it.
@@ -198,7 +199,7 @@ impl Fixers {
             sealed: &self.sealed,
             limits: self.limits,
         };
-        let watched = agent::watch(errand, stop).await;
+        let watched = watch(errand, stop).await;
         let mut told = watched.exit.tell(&program, &self.limits);
         if !watched.tail.is_empty() {
             told = format!("{told}\nThe end of its log:\n{}", watched.tail);

@@ -37,7 +37,7 @@ pub struct Errand<'a> {
     /// The variables of the daemon that it inherits besides `PATH` and `LANG`; never `HOME` and `TMPDIR`.
     pub inherited: &'a [String],
     /// Files and folders of the daemon that it may neither read, list nor write; but for `own`, if that is in one of them.
-    /// A folder above one of these takes nothing new from it, and is not listed for it.
+    /// Where the daemon may not mount, a folder above one of these takes nothing new from it, and is not listed for it.
     pub sealed: &'a [PathBuf],
     pub limits: Limits,
 }

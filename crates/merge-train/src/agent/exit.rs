@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use merge_train_core::run::Program;
 
+use super::Limits;
 use super::attend::Over;
+use super::errand::Errand;
 use super::guarded::Ended;
 use super::order::Excess;
 use super::words::{Author, count_of, is_about_a_long_file, killed, name, refused, size, size_of};
-use super::{Errand, Limits};
 
 const FIXER: Author = Author { who: "The fixer", place: "[ratchet.fixer]" };
 
@@ -59,12 +60,13 @@ impl Exit {
                 size_of(limits.memory_bytes)
             ),
             Self::OverProcesses => format!(
-                "{name} was more processes than {} at once and was ended with all of them; let it start fewer.",
+                "{name} was more processes than {} at once and was ended with all of them; let it start fewer, or \
+                 raise max_processes in [ratchet.fixer].",
                 count_of(limits.processes)
             ),
             Self::OverDisk => format!(
                 "{name} filled its folder with more than {}, or wrote a file as long as that, and was ended; let it remove \
-                 what it does not need.",
+                 what it does not need, or raise max_disk_mb in [ratchet.fixer].",
                 size(limits.disk_bytes)
             ),
             Self::NotStarted { why } => why.clone(),

@@ -5,6 +5,8 @@
 
 mod bounds;
 #[cfg(target_os = "linux")]
+mod cover;
+#[cfg(target_os = "linux")]
 mod places;
 #[cfg(target_os = "linux")]
 mod privileges;

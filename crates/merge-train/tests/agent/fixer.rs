@@ -7,7 +7,8 @@ use merge_train_core::run::Program;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::program::agent::{Errand, Limits, Watched, watch_guarded_by};
+use crate::program::agent::Limits;
+use crate::program::agent::errand::{Errand, Watched, watch_guarded_by};
 use crate::world::{PATIENCE, until};
 
 pub struct Fixer {
@@ -35,8 +36,13 @@ impl Fixer {
     }
 
     pub fn with_command(command: &[&str]) -> Self {
-        // Not below /tmp: a folder with something sealed in it takes nothing new.
-        let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        // Not below /tmp: where rules seal it off, a folder with something sealed in it takes nothing new.
+        Self::below(env!("CARGO_TARGET_TMPDIR"), command)
+    }
+
+    /// One whose folder, and the daemon's, are in another.
+    pub fn below(folder: impl AsRef<Path>, command: &[&str]) -> Self {
+        let root = tempfile::tempdir_in(folder).expect("a folder");
         let state = root.path().join("state");
         for folder in ["keys", "fixers/6", "fixers/7/checkout", "fixers/7/home", "fixers/7/tmp"] {
             std::fs::create_dir_all(state.join(folder)).expect("it is made");

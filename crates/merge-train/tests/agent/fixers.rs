@@ -154,7 +154,8 @@ async fn who_starts_too_many_processes_is_ended_with_all_of_them() {
         fixer.limits.processes = Some(50);
         let watched = fixer.watch().await;
         assert_eq!(watched.exit, Exit::OverProcesses, "{how}");
-        let says = "[merge-train: `python3` was more processes than 50 at once and was ended with all of them; ";
+        let says = "[merge-train: `python3` was more processes than 50 at once and was ended with all of them; let it start \
+                    fewer, or raise max_processes in [ratchet.fixer].]";
         assert!(fixer.logged().contains(says), "{how}: {}", fixer.logged());
         let sleepers = fixer.numbers_in("sleepers", 20).await;
         assert!(!sleepers.into_iter().any(lives), "{how}");
@@ -268,6 +269,7 @@ async fn who_fills_any_folder_of_its_own_is_ended() {
         assert_eq!(fixer.watch().await.exit, Exit::OverDisk, "{how}");
         let says = "[merge-train: `/bin/sh` filled its folder with more than 2 MiB, ";
         assert!(fixer.logged().contains(says), "{how}: {}", fixer.logged());
+        assert!(fixer.logged().contains("raise max_disk_mb in [ratchet.fixer]."), "{how}: {}", fixer.logged());
     }
     let mut fixer = Fixer::with_script("exec head -c 3000000 /dev/zero >long");
     fixer.limits.disk_bytes = 1 << 20;

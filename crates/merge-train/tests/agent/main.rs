@@ -13,5 +13,8 @@ mod output;
 mod program {
     pub mod agent;
 }
+#[cfg(target_os = "linux")]
 mod sealed;
+#[cfg(target_os = "linux")]
+mod ways;
 mod world;

@@ -18,15 +18,37 @@ pub enum Kind {
     File,
 }
 
-/// Calls `allow` with every place that may be touched: it, and all in it.
-pub fn open(seal: &Seal, mut allow: impl FnMut(OwnedFd, Kind) -> io::Result<()>) -> io::Result<()> {
-    let sealed: Vec<PathBuf> = seal.sealed.iter().map(|path| real(Path::new(path))).collect::<io::Result<_>>()?;
-    around(Path::new("/"), &sealed, &mut allow)?;
-    let own = fs::canonicalize(&seal.own).map_err(|error| in_words(Path::new(&seal.own), &error))?;
-    open_one(&own).map_or(Ok(()), |(place, kind)| allow(place, kind))
+/// What a command may not touch, and what of that it may. All of it where it really is, without links.
+#[derive(Debug)]
+pub struct Places {
+    /// None is in another, and none in `own`: that is open with all in it.
+    pub sealed: Vec<PathBuf>,
+    pub own: PathBuf,
 }
 
-/// Where something really is, without links: for what is not there yet, or out of reach, where it would be.
+impl Places {
+    pub fn of(seal: &Seal) -> io::Result<Self> {
+        let own = fs::canonicalize(&seal.own).map_err(|error| in_words(Path::new(&seal.own), &error))?;
+        let mut found: Vec<PathBuf> =
+            seal.sealed.iter().map(|path| real(Path::new(path))).collect::<io::Result<_>>()?;
+        found.sort();
+        let mut sealed: Vec<PathBuf> = Vec::new();
+        for place in found {
+            if !place.starts_with(&own) && !sealed.iter().any(|around| place.starts_with(around)) {
+                sealed.push(place);
+            }
+        }
+        Ok(Self { sealed, own })
+    }
+
+    /// Calls `allow` with every place that may be touched: it, and all in it.
+    pub fn open(&self, mut allow: impl FnMut(OwnedFd, Kind) -> io::Result<()>) -> io::Result<()> {
+        around(Path::new("/"), &self.sealed, &mut allow)?;
+        open_one(&self.own).map_or(Ok(()), |(place, kind)| allow(place, kind))
+    }
+}
+
+/// Where something really is: for what is not there yet, or out of reach, where it would be.
 fn real(path: &Path) -> io::Result<PathBuf> {
     let error = match fs::canonicalize(path) {
         Ok(real) => return Ok(real),

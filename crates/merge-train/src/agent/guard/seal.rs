@@ -1,4 +1,4 @@
-//! Sealing a command off from the daemon, with Landlock.
+//! Sealing a command off from the daemon: its files with mounts or with Landlock, its processes with Landlock.
 //!
 //! A thread of the guard seals itself off and starts the command: what a thread starts is sealed off as it is, and the rest of
 //! the guard is not. So the guard can look at the command and end it, and the command can do neither to the guard, nor to
@@ -88,18 +88,22 @@ mod landlock {
     use rustix::io::Errno;
     use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process};
 
-    use super::super::{places, privileges};
+    use super::super::places::{Kind, Places};
+    use super::super::{cover, privileges};
     use super::{Seal, Sealed};
 
     pub fn restrict_this_thread(seal: &Seal) -> io::Result<Sealed> {
-        // The kernel lets a superuser read of any process what Landlock would not.
+        let places = Places::of(seal).and_then(cover::cover).map_err(cannot)?;
+        // The kernel lets a superuser read of any process what Landlock would not; and what is covered could be uncovered.
         privileges::give_up().map_err(cannot)?;
         // Without the second version a file could not be moved from one folder to another, and git could not push.
         let needed = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_all(ABI::V2));
         let Ok(needed) = needed else {
-            return Ok(Sealed::Not("this kernel has no Landlock, or an old one, or it is switched off".to_owned()));
+            let why = "this kernel has no Landlock, or an old one, or it is switched off";
+            let but = if places.sealed.is_empty() { "; only the daemon's files are hidden from it" } else { "" };
+            return Ok(Sealed::Not(format!("{why}{but}")));
         };
         let bounds_signals =
             Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal).is_ok();
@@ -110,14 +114,15 @@ mod landlock {
             .and_then(|rules| rules.scope(Scope::Signal))
             .and_then(Ruleset::create)
             .map_err(cannot)?;
-        places::open(seal, |place, kind| {
+        // What is covered needs no rules. All the same there are some: without any the kernel would let it mount.
+        let allow = |place, kind| {
             let access = match kind {
-                places::Kind::Folder => all,
-                places::Kind::File => all & AccessFs::from_file(ABI::V9),
+                Kind::Folder => all,
+                Kind::File => all & AccessFs::from_file(ABI::V9),
             };
             (&mut rules).add_rule(PathBeneath::new(place, access)).map_err(io::Error::other).map(drop)
-        })
-        .map_err(cannot)?;
+        };
+        places.open(allow).map_err(cannot)?;
         let daemon = getppid();
         let could_signal_it = daemon.is_some_and(|daemon| test_kill_process(daemon).is_ok());
         if rules.restrict_self().map_err(cannot)?.ruleset == RulesetStatus::NotEnforced {

@@ -170,10 +170,7 @@ impl Errand<'_> {
         exit: FixExit,
     ) -> Result<FixEnd, Failure> {
         let nothing = |exit, refused| FixEnd { exit, push: None, refused, diff: None };
-        let gateway = match repository.open_gateway(&place.own(), &case.branch) {
-            Ok(gateway) => gateway,
-            Err(_) => return Ok(nothing(exit, None)),
-        };
+        let Ok(gateway) = repository.open_gateway(&place.own(), &case.branch) else { return Ok(nothing(exit, None)) };
         let from = oid(&case.head)?;
         let taken = gateway.take(&repository.clone_dir(), &from, &kept_as(case.pr, at)).await;
         let to = match taken {
