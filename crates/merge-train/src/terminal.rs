@@ -139,6 +139,13 @@ pub fn harmless(text: &str) -> String {
     shown
 }
 
+/// What others wrote, for somebody who has to judge it: what a terminal would obey, reorder or hide is shown by its number.
+pub fn spelled_out(text: &str) -> String {
+    let is_shown = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_reordering(c) || is_hidden(c));
+    let shown = |c: char| if is_shown(c) { c.to_string() } else { c.escape_unicode().to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// Passes over what a terminal would take for an order after an escape character.
 fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     let ends: fn(char) -> bool = match rest.peek() {
@@ -159,9 +166,28 @@ fn is_reordering(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Whether nothing is seen of it.
+fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_has_to_judge_it_sees_what_would_be_hidden() {
+        for (text, expected) in [
+            ("one\ttwo\n", "one\ttwo\n"),
+            ("\u{1b}[8mgone", "\\u{1b}[8mgone"),
+            ("a\rb", "a\\u{d}b"),
+            ("if (x) /*\u{202e} */", "if (x) /*\\u{202e} */"),
+            ("na\u{200b}me", "na\\u{200b}me"),
+            ("grün 漢字", "grün 漢字"),
+        ] {
+            assert_eq!(spelled_out(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn what_a_terminal_would_obey_is_taken_out() {

@@ -7,7 +7,7 @@ use merge_train_core::repo::FIXER;
 use merge_train_core::run::Run;
 use serde::Deserialize;
 
-use crate::terminal::{BOLD, CYAN, DIM, GREEN, Ink, PLAIN, RED, harmless, line};
+use crate::terminal::{BOLD, CYAN, DIM, GREEN, Ink, PLAIN, RED, line, spelled_out};
 
 /// How many of the files that it changes are named.
 const MOST_FILES: usize = 20;
@@ -70,7 +70,7 @@ pub fn diff(run: &Run, ink: Ink) -> String {
         return String::new();
     };
     let mut text = format!("\n{}\n", ink.paint(BOLD, "What it wants to push:"));
-    for written in harmless(&diff).lines() {
+    for written in spelled_out(&diff).split_terminator('\n') {
         let _ = writeln!(text, "  {}", ink.paint(colour(written), written));
     }
     text

@@ -96,3 +96,43 @@ fn what_is_long_is_cut_and_says_where_the_rest_is() {
     let result = told.lines().find(|line| line.contains("result")).expect("a result");
     assert!(result.ends_with("éé … (all of it: --json)") && result.chars().count() < 450, "{result}");
 }
+
+fn fixer(status: &str, result: Value, more: &Value) -> Whole {
+    let mut whole = json!({ "id": "fixer-1", "type": "fixer", "currentStep": "fix", "result": result });
+    whole.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    Whole { run: train(status, whole), steps: Vec::new(), story: None }
+}
+
+fn sent() -> Value {
+    json!({ "issue": "FIX_CI", "branch": "feature", "headSha": "0123456789abcdef0123", "ciRunId": "1:1" })
+}
+
+#[test]
+fn a_fixer_that_is_held_shows_what_it_wants_to_push_and_nothing_that_a_terminal_obeys() {
+    let mut result = sent();
+    result["push"] =
+        json!({ "from": "0123456789abcdef0123", "to": "fedcba98765432100000", "files": ["a.txt", "b\n.txt"] });
+    result["diff"] =
+        json!("diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-bad\n+\u{1b}]0;x\u{7}good\n");
+    let approval = json!({ "action": "push", "reason": "it changes a.txt" });
+    let context =
+        json!({ "currentStep": "approve", "lastTransition": { "initiator": "policy", "approval": approval } });
+    let whole = fixer("awaiting_approval", result, &context);
+    told("show_fixer_held", &whole);
+    let coloured = text(&whole, Ink::Coloured, now());
+    assert!(coloured.contains("\u{1b}[31m-bad\u{1b}[0m\n  \u{1b}[32m+\\u{1b}]0;x\\u{7}good\u{1b}[0m\n"), "{coloured}");
+}
+
+#[test]
+fn a_fixer_that_has_ended_says_what_came_of_it() {
+    let mut pushed = sent();
+    pushed["outcome"] = json!("FIXER_PUSHED");
+    pushed["pushed"] = json!(true);
+    pushed["pushedSha"] = json!("fedcba98765432100000");
+    told("show_fixer_pushed", &fixer("completed", pushed, &json!({ "durationMs": 60_000 })));
+    let mut died = sent();
+    died["exit"] = json!("it was killed\nThe end of its log:\noh no");
+    died["outcome"] = json!("FIXER_DIED");
+    let error = json!({ "error": "The fixer died before it could push: it was killed" });
+    told("show_fixer_died", &fixer("failed", died, &error));
+}

@@ -32,7 +32,7 @@ async fn a_fixer_whose_push_is_held_shows_what_it_wants_to_push_and_how_to_decid
         "would push ".to_owned(),
         "What it wants to push:\n".to_owned(),
         "  -bad\n  +good\n".to_owned(),
-        "  +evil\n".to_owned(),
+        "  +\\u{1b}[31mevil\n".to_owned(),
         format!("merge-train runs approve {id}"),
         "to have it pushed".to_owned(),
     ] {
