@@ -19,7 +19,7 @@ pub use action::{Action, Standing, determine_fixup_action};
 pub use brief::Issue;
 pub use eligibility::{Bar, Eligibility, bar};
 pub use event::Event;
-pub use fix::{DidPush, Fix, FixEnd, FixExit, FixPush, Phase, Settled, run_id as fixer_run_id};
+pub use fix::{Approved, DidPush, Fix, FixEnd, FixExit, FixPush, Phase, Settled, run_id as fixer_run_id};
 pub use markers::{Change, Ci, Glimpse, Markers, Seen};
 pub use session::{Session, SessionId, has_vanished, is_working};
 pub use settings::{Approve, Settings};

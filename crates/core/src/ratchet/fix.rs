@@ -47,6 +47,16 @@ pub struct Fix {
     /// How its process ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<FixExit>,
+    /// Who approved its push, where that was held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Approved>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approved {
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub behest: Behest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

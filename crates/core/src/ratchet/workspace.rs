@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::action::Standing;
 use super::brief::Issue;
 use super::event::Event;
-use super::fix::{Fix, Phase, Settled};
+use super::fix::{Approved, Fix, Phase, Settled};
 use super::markers::{Ci, Markers, Seen};
 use super::session::{Session, SessionId, is_working};
 use super::settings::Settings;
@@ -125,10 +125,12 @@ pub struct Tried {
 }
 
 impl Tried {
-    pub fn of(issue: Issue, seen: &Seen) -> Self {
-        let run = seen.run.clone().filter(|_| issue == Issue::FixCi);
-        let points = if issue == Issue::FixReview { seen.points.clone() } else { BTreeMap::new() };
-        Self { issue, head: seen.head.clone(), run, points }
+    /// Whether there is nothing else to mend than then: CI has not run again, if that is what fails, and no reviewer has said
+    /// anything new.
+    pub fn covers(&self, issue: Issue, seen: &Seen) -> bool {
+        let is_same_run = issue == Issue::FixReview || self.run == seen.run;
+        let is_known = |(point, said_at): (&String, &Timestamp)| self.points.get(point) == Some(said_at);
+        (self.issue, &self.head) == (issue, &seen.head) && is_same_run && seen.points.iter().all(is_known)
     }
 }
 
@@ -203,7 +205,8 @@ impl Workspace {
     pub fn apply(&mut self, event: &Event, ts: Timestamp) {
         match event {
             Event::RatchetToggled { on, .. } => {
-                if *on && self.toggle != Some(true) {
+                // Whoever says so again wants another try, as they are told to when fixers get nowhere.
+                if *on {
                     self.begin_anew();
                     self.forced = true;
                 }
@@ -272,9 +275,11 @@ impl Workspace {
         if ends_staleness(action, reason) {
             self.stale_since = None;
         }
-        if status == Status::PausedDone {
+        if status == Status::PausedDone || reason == Reason::Disabled {
             self.begin_anew();
         }
+        // It is looked at once more when that is over, also where nothing else is new then.
+        self.forced |= keeps_out(reason);
         if let Some(markers) = consumed {
             self.consumed = Some(markers.clone());
             self.forced = false;
@@ -314,8 +319,11 @@ impl Workspace {
                         fix.exit = Some(exit.clone());
                         fix.phase = Phase::Held { push: push.clone(), path: path.clone(), diff: diff.clone() };
                     }
-                    Event::FixPushIntended { exit, push, .. } => {
+                    Event::FixPushIntended { exit, push, behest, .. } => {
                         fix.exit = Some(exit.clone());
+                        if matches!(fix.phase, Phase::Held { .. }) {
+                            fix.approved = Some(Approved { at: ts, behest: behest.clone() });
+                        }
                         (fix.failures, fix.retry_at) = (0, None);
                         fix.phase = Phase::Pushing { push: push.clone(), doubted: false };
                     }
@@ -337,7 +345,9 @@ impl Workspace {
                 self.attempts += 1;
                 self.last_push_at = Some(ts);
                 self.last_signature = fix.signature;
-                self.handled.extend(fix.points);
+                if fix.issue == Issue::FixReview {
+                    self.handled.extend(fix.points);
+                }
                 // From here on CI may be expected to start.
                 self.stale_since = Some(ts);
             }
@@ -351,12 +361,24 @@ impl Workspace {
             Reason::Outpaced | Reason::PrNotOpen => self.stale_since = None,
             _ => {
                 self.stale_since = None;
-                let points = if fix.issue == Issue::FixReview { fix.points } else { BTreeMap::new() };
-                let run = fix.run.filter(|_| fix.issue == Issue::FixCi);
-                self.tried = Some(Tried { issue: fix.issue, head: fix.head, run, points });
+                self.tried = Some(Tried { issue: fix.issue, head: fix.head, run: fix.run, points: fix.points });
             }
         }
     }
+}
+
+/// Whether a workspace is left alone for something that is not about what there is to mend.
+fn keeps_out(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::UserWorking
+            | Reason::NoPr
+            | Reason::PrNotOpen
+            | Reason::Disabled
+            | Reason::CiInProgress
+            | Reason::TrainAtWork
+            | Reason::DailyBudget
+    )
 }
 
 /// Whether CI need not be waited for any more that was expected to start again.

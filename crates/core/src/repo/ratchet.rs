@@ -182,6 +182,8 @@ pub(super) fn react(draft: &mut Draft<'_>, input: &Input) {
     if let Some(pr) = talk::spoken_of(&draft.state, input) {
         talk::want(draft, [pr]);
     }
+    // Before the trains, which may have waited for them.
+    fixes::end_outdated(draft);
 }
 
 /// Carries out what somebody asked for through the API; none where it is not about workspaces.
@@ -289,7 +291,7 @@ pub(super) fn wakes(state: &RepoState, settings: &Settings) -> Vec<Timestamp> {
                 wakes.extend(workspace.stale_since.and_then(|at| later(at, settings.ratchet.stale_ci_timeout)));
             }
             Reason::Grace => wakes.extend(workspace.green_since.and_then(|at| later(at, settings.ratchet.grace))),
-            Reason::DailyBudget => wakes.extend(state.fixers_sent.first().and_then(|at| later(*at, DAY))),
+            Reason::DailyBudget => wakes.extend(state.fixers_sent.iter().filter_map(|at| later(*at, DAY))),
             _ => {}
         }
     }

@@ -86,6 +86,7 @@ pub fn runs_moved(
 pub fn run_differs(old: &Run, new: &Run) -> bool {
     old.status != new.status
         || old.current_step != new.current_step
+        || old.resume_count != new.resume_count
         || old.result != new.result
         || old.error != new.error
         || old.last_transition != new.last_transition

@@ -8,6 +8,7 @@ mod hub;
 mod model;
 mod notes;
 mod properties;
+mod ratchet;
 mod reads;
 mod recovery;
 mod runs;

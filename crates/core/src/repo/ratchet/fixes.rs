@@ -49,6 +49,24 @@ pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
     }
 }
 
+/// Ends those whose pull request is not open any more, and those that are held and that somebody else's push has outdated.
+pub(super) fn end_outdated(draft: &mut Draft<'_>) {
+    let is_over = |pr: PrNumber, fix: &Fix| {
+        let known = draft.state.pr(pr);
+        let is_ours = known.is_some_and(CachedPr::is_ours);
+        match &fix.phase {
+            Phase::Queued | Phase::Running => !is_ours,
+            Phase::Held { push, .. } => !is_ours || known.is_some_and(|known| known.head_sha != push.from),
+            Phase::Pushing { .. } => false,
+        }
+    };
+    let fixes = draft.state.workspaces.iter().filter_map(|(pr, workspace)| Some((*pr, workspace.fix.as_ref()?)));
+    let over: Vec<PrNumber> = fixes.filter(|(pr, fix)| is_over(*pr, fix)).map(|(pr, _)| pr).collect();
+    for pr in over {
+        advance(draft, pr);
+    }
+}
+
 /// Removes what fixers that have ended left behind.
 pub(super) fn clear(draft: &mut Draft<'_>) {
     let workspaces = draft.state.workspaces.iter();
@@ -77,6 +95,9 @@ pub(super) fn doubt(draft: &mut Draft<'_>) {
 
 pub(super) fn started(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp) {
     let Some(fix) = fix_of(draft, pr, at) else { return };
+    if !matches!(fix.phase, Phase::Queued | Phase::Running) {
+        return;
+    }
     let (deed, status, conflicts) = (Deed::from(fix.issue), Status::of(fix.issue), fix.conflicts);
     draft.record(Event::FixStarted { pr }.into());
     // Until now it was being brought up to date, so to say: from here on it mends.

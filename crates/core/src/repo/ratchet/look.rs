@@ -1,12 +1,12 @@
 //! One look at a workspace: at most one thing is done about it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{DAY, fixes, talk};
 use crate::ids::PrNumber;
 use crate::ratchet::{
-    Action, Change, Ci, Deed, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status, Tried,
-    UPDATING, Workspace, bar, determine_fixup_action, texts,
+    Action, Change, Ci, Deed, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status, UPDATING,
+    Workspace, bar, determine_fixup_action, texts,
 };
 use crate::repo::draft::Draft;
 use crate::repo::state::{CachedPr, RepoState};
@@ -93,9 +93,18 @@ impl View {
         self.consume(draft, Deed::Pause, status, reason);
     }
 
-    /// Everything stays as it was.
+    /// Everything stays as it was; but what kept the ratchet out until now does so no longer.
     fn noop(&self, draft: &mut Draft<'_>, reason: Reason) {
         let status = draft.state.workspaces.get(&self.pr).map(|workspace| workspace.status).unwrap_or_default();
+        let status = match status {
+            Status::PausedUserWorking
+            | Status::PausedNoPr
+            | Status::PausedPrNotOpen
+            | Status::PausedDisabled
+            | Status::PausedAttentionDailyBudget
+            | Status::WaitingForTrain => Status::WaitingForCi,
+            status => status,
+        };
         self.consume(draft, Deed::Noop, status, reason);
     }
 
@@ -111,7 +120,7 @@ impl View {
         if workspace.attempts >= settings.max_attempts {
             return self.pause(draft, Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts);
         }
-        if workspace.tried.as_ref() == Some(&Tried::of(issue, &self.markers.seen)) {
+        if workspace.tried.as_ref().is_some_and(|tried| tried.covers(issue, &self.markers.seen)) {
             return self.consume(draft, Deed::Noop, Status::PausedAttentionNoPush, Reason::AlreadyTried);
         }
         if !self.forced && self.changes.iter().all(|change| *change == Change::Mergeability) {
@@ -182,7 +191,7 @@ impl View {
             head: seen.head.clone(),
             run: seen.run.clone(),
             conflicts: seen.conflicts(),
-            points: if issue == Issue::FixReview { seen.points.clone() } else { BTreeMap::new() },
+            points: seen.points.clone(),
             signature,
             phase: Phase::Queued,
             started_at: None,
@@ -190,6 +199,7 @@ impl View {
             failures: 0,
             retry_at: None,
             exit: None,
+            approved: None,
         };
         let (deed, status) = (Deed::from(issue), Status::of(issue));
         self.consume(draft, deed, status, reason);

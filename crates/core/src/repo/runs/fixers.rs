@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{FIXER, brought_about};
 use crate::ids::{PrNumber, RepoId};
-use crate::ratchet::{Event, Fix, FixExit, Phase, Settled};
+use crate::ratchet::{Approved, Event, Fix, FixExit, Phase, Settled};
 use crate::repo::event::{Behest, Event as RepoEvent};
 use crate::run::{
     Approval, Cancellation, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus, TransitionContext, Trigger,
@@ -14,6 +14,8 @@ use crate::run::{
 
 /// Who does their steps, for lists.
 const AGENT: &str = "fixer";
+/// What a person is asked to approve.
+const PUSH: &str = "push";
 
 pub(super) fn moves(event: &Event) -> bool {
     matches!(
@@ -40,7 +42,7 @@ pub(super) fn run_of(pr: PrNumber, fix: &Fix, repo: &RepoId, now: Timestamp) -> 
             initiator: Some(Initiator::Policy),
             timestamp: None,
             approval: Some(Approval {
-                action: "push".to_owned(),
+                action: PUSH.to_owned(),
                 requested_by: None,
                 decision: None,
                 decided_at: None,
@@ -49,6 +51,12 @@ pub(super) fn run_of(pr: PrNumber, fix: &Fix, repo: &RepoId, now: Timestamp) -> 
             }),
             ..context
         };
+    }
+    if let Some(Approved { at, behest }) = &fix.approved {
+        context = brought_about(&id, None, behest, *at);
+        if let Some(approval) = &mut context.approval {
+            PUSH.clone_into(&mut approval.action);
+        }
     }
     Run {
         schema_version: SCHEMA_VERSION,
@@ -99,6 +107,9 @@ fn result(fix: &Fix) -> Value {
     if let Phase::Held { diff: Some(diff), .. } = &fix.phase {
         result["diff"] = json!(diff);
     }
+    if let Some(Approved { at, behest }) = &fix.approved {
+        result["approval"] = json!({ "by": behest.by, "reason": behest.reason, "at": at });
+    }
     if let Some(told) = fix.exit.as_ref().and_then(FixExit::told) {
         result["exit"] = json!(told);
     }
@@ -108,9 +119,9 @@ fn result(fix: &Fix) -> Value {
 /// What it does one after the other: it mends, it is approved where that is asked for, and its push goes on.
 pub(super) fn steps_of(run: &Run) -> Vec<Step> {
     let current = run.current_step.as_deref().unwrap_or("fix");
-    // A step that was written stays; one that never was is not invented.
+    let was_held = current == "approve" || run.result.as_ref().is_some_and(|result| result.get("approval").is_some());
     let names: Vec<&str> =
-        ["fix", "approve", "push"].into_iter().filter(|name| *name != "approve" || current == "approve").collect();
+        ["fix", "approve", "push"].into_iter().filter(|name| *name != "approve" || was_held).collect();
     let position = names.iter().position(|name| *name == current).unwrap_or_default();
     let at_it = match run.status {
         RunStatus::Failed => StepStatus::Failed,

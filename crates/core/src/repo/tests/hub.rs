@@ -132,7 +132,7 @@ impl Hub {
         self.history[commit].contains(other)
     }
 
-    fn commit(&mut self, of: &[&Sha]) -> Sha {
+    pub fn commit(&mut self, of: &[&Sha]) -> Sha {
         self.made += 1;
         let new = sha(self.made);
         let mut history: BTreeSet<Sha> = of.iter().flat_map(|parent| self.history[*parent].clone()).collect();

@@ -1,0 +1,100 @@
+//! Pushes that wait for a person.
+
+use super::*;
+use crate::ratchet::Approve;
+
+fn held(approve: Approve) -> Bench {
+    let mut bench = Bench::with(&[0], |settings| settings.approve = approve);
+    bench.fixer(1, Fixer::Pushes);
+    bench.ci(1, Verdict::Failed);
+    bench.beat();
+    bench
+}
+
+#[test]
+fn a_push_is_held_where_every_push_is_to_be_approved_or_where_it_touches_a_path_that_is_named() {
+    let paths = |pattern: &str| Approve::Paths(vec![pattern.to_owned()]);
+    for (approve, is_held) in
+        [(Approve::Always, true), (paths("src/**"), true), (paths("docs/**"), false), (Approve::Never, false)]
+    {
+        let bench = held(approve.clone());
+        assert_eq!(bench.times("forward"), usize::from(!is_held), "{approve:?}");
+        assert_eq!(bench.attempts(1), u32::from(!is_held), "{approve:?}");
+        if is_held {
+            assert_eq!(bench.shown(1), (Status::PausedAttentionPushApproval, Reason::PushApproval));
+            assert_eq!(bench.activity(1), "Waiting for approval of a fixer's push");
+            let said = bench.told(1);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(said[0].contains(bench.fix(1).run_id(pr(1)).as_str()), "{said:?}");
+            assert!(said[0].contains("`src/lib.rs`"), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_held_waits_and_nothing_else_is_begun_meanwhile() {
+    let mut bench = held(Approve::Always);
+    bench.ci(1, Verdict::Failed);
+    bench.says(1, "thread");
+    bench.beat();
+    bench.wait(60 * MINUTE);
+    assert_eq!((bench.sent(1), bench.times("forward")), (1, 0));
+    assert_eq!(bench.shown(1).0, Status::PausedAttentionPushApproval);
+    assert!(!bench.workspace(1).is_in_flight(), "nobody is at work");
+}
+
+#[test]
+fn what_is_approved_is_pushed_and_counted() {
+    let mut bench = held(Approve::Always);
+    let Phase::Held { push, .. } = bench.fix(1).phase.clone() else { panic!("it is not held") };
+    bench.decides(1, Decision::Approved).unwrap();
+    assert_eq!((bench.times("forward"), bench.attempts(1)), (1, 1));
+    assert_eq!(bench.hub.pulls[&1].head, push.to);
+    let intended = bench.events(1).into_iter().find_map(|event| match event {
+        workspace::Event::FixPushIntended { behest, .. } => Some(behest),
+        _ => None,
+    });
+    assert_eq!(intended.unwrap().by.as_deref(), Some("api:ops"), "by whom is written down");
+    assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::StaleCi));
+}
+
+#[test]
+fn what_is_rejected_is_dropped_with_the_reason_and_not_counted() {
+    let mut bench = held(Approve::Always);
+    let at = bench.fix(1).at;
+    bench.decides(1, Decision::Rejected).unwrap();
+    assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::PushRejected));
+    assert_eq!((bench.workspace(1).told.as_deref(), bench.attempts(1)), (Some("so"), 0));
+    assert_eq!((bench.times("forward"), bench.times("clear_fixer")), (0, 1));
+    let behest = Behest { decision: Some(Decision::Approved), ..Behest::default() };
+    let again = bench.ask(Request::DecideFix { pr: pr(1), at, behest });
+    assert!(again.unwrap_err().contains("waits for a decision"), "it is decided");
+}
+
+#[test]
+fn what_is_held_is_outpaced_by_a_push_of_somebody_else() {
+    let mut bench = held(Approve::Always);
+    bench.pushes(1);
+    assert_eq!(bench.workspace(1).fix, None);
+    assert!(bench.moves(1).iter().any(|(.., reason)| *reason == Reason::Outpaced));
+    assert_eq!((bench.times("forward"), bench.times("clear_fixer"), bench.attempts(1)), (0, 1, 0));
+}
+
+#[test]
+fn what_is_held_ends_with_its_pull_request_or_when_somebody_stops_it() {
+    let mut bench = held(Approve::Always);
+    bench.closes(1);
+    assert_eq!((bench.workspace(1).fix.as_ref(), bench.times("clear_fixer")), (None, 1));
+    let mut bench = held(Approve::Always);
+    bench.stops_fixer(1).unwrap();
+    assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::FixerCancelled));
+}
+
+#[test]
+fn neither_yes_nor_no_is_no_decision() {
+    let mut bench = held(Approve::Always);
+    let at = bench.fix(1).at;
+    let none = bench.ask(Request::DecideFix { pr: pr(1), at, behest: Behest::default() });
+    assert!(none.is_err());
+    assert_eq!(bench.shown(1).0, Status::PausedAttentionPushApproval);
+}
