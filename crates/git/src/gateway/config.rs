@@ -33,6 +33,19 @@ while read -r old new ref; do
 done
 "#;
 
+/// The same before anything is sent: a git that takes a push of what a partial repository has already, to another branch, waits
+/// for itself for ever (it never closes what its connectivity check was to complain into).
+pub(super) const PRE_PUSH: &str = r#"#!/bin/sh
+# Made by merge-train: tells whoever pushes what origin takes.
+branch=$(git config --get merge-train.branch)
+while read -r local new ref old; do
+    if [ "$ref" != "refs/heads/$branch" ]; then
+        printf 'merge-train: %s\n' "this checkout may only push to the branch $branch, not to $ref: git push origin HEAD:refs/heads/$branch" >&2
+        exit 1
+    fi
+done
+"#;
+
 /// What a repository can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completeness {
@@ -85,6 +98,7 @@ pub(super) fn of_checkout(
         quoted(&format!("refs/heads/{branch}"))
     );
     text += &format!("[user]\n\tname = {}\n\temail = {}\n", quoted(identity.name), quoted(identity.email));
+    text += &format!("[merge-train]\n\tbranch = {}\n", quoted(branch.as_str()));
     // A pull that finds news merges: what is pushed already must not be rewritten.
     text += "[pull]\n\trebase = false\n";
     text

@@ -74,7 +74,11 @@ impl Gateway {
         let text = config::of_checkout(&self.path(), &self.branch, order.head, completeness, &identity);
         // What is in the gateway need not be here as well: both are the fixer's.
         let objects = format!("{}\n", self.path().join("objects").display());
+        let hook = repository.join("hooks/pre-push");
         fs::write(repository.join("config"), text)
+            .and_then(|()| fs::create_dir_all(repository.join("hooks")))
+            .and_then(|()| fs::write(&hook, config::PRE_PUSH))
+            .and_then(|()| fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)))
             .and_then(|()| fs::create_dir_all(repository.join("objects/info")))
             .and_then(|()| fs::write(repository.join("objects/info/alternates"), objects))
             .map_err(io("configuring the fixer's checkout"))?;

@@ -70,7 +70,7 @@ async fn anything_but_a_fast_forward_of_the_branch_is_refused_with_a_reason() {
         (&["push", "origin", "HEAD:refs/heads/other"][..], "may only push to the branch feature"),
         (&["push", "origin", "HEAD:refs/heads/main"], "may only push to the branch feature"),
         (&["push", "origin", "v1"], "may only push to the branch feature"),
-        (&["push", "--all"], "[rejected]"),
+        (&["push", "--all"], "may only push to the branch feature"),
         (&["push", "--force", "--all"], "merge-train: "),
         (&["push", "--force", "--mirror"], "merge-train: "),
         (&["push", "origin", "HEAD:refs/pull/1/head"], "may only push to the branch feature"),
