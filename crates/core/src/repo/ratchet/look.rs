@@ -50,7 +50,7 @@ pub(super) fn at(draft: &mut Draft<'_>, pr: PrNumber, input: &Input) {
         let deed = if bar.status == Status::WaitingForCi { Deed::Wait } else { Deed::Pause };
         let seen = known.and_then(|known| seen(workspace, known));
         settle(draft, pr, Move { deed, status: bar.status, reason: bar.reason, seen: seen.as_ref(), consumed: None });
-        if !asked.is_open && asked.has_pr {
+        if matches!(bar.status, Status::PausedNoPr | Status::PausedPrNotOpen) {
             draft.record(Event::WorkspaceArchived { pr }.into());
         }
         return;
@@ -103,6 +103,8 @@ impl View {
             | Status::PausedDisabled
             | Status::PausedAttentionDailyBudget
             | Status::WaitingForTrain => Status::WaitingForCi,
+            // What was said of another head does not hold for this one.
+            _ if self.changes.contains(&Change::Head) => Status::WaitingForCi,
             status => status,
         };
         self.consume(draft, Deed::Noop, status, reason);

@@ -72,6 +72,8 @@ struct Script {
     said: u64,
     labels: BTreeSet<String>,
     fork: bool,
+    /// GitHub has it no more.
+    gone: bool,
     signature: Option<String>,
     diagnosis: Option<Failure>,
     fixer: Fixer,
@@ -130,6 +132,7 @@ impl Bench {
                 said: 0,
                 labels: BTreeSet::new(),
                 fork: false,
+                gone: false,
                 signature: None,
                 diagnosis: None,
                 fixer: Fixer::Works,
@@ -468,12 +471,17 @@ impl Bench {
     fn perform(&mut self, effect: &Effect, requested_at: Timestamp) -> Input {
         match effect.clone() {
             Effect::Survey => {
-                let pulls: Vec<PullFacts> = self.scripts.keys().map(|number| self.facts(*number)).collect();
+                let there = self.scripts.iter().filter(|(_, script)| !script.gone);
+                let pulls: Vec<PullFacts> = there.map(|(number, _)| self.facts(*number)).collect();
                 Input::Surveyed { requested_at, result: Ok(listing(&pulls)) }
             }
-            Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(self.facts(pr.get()))) },
+            Effect::FetchPull { pr } => {
+                let facts = Some(self.facts(pr.get())).filter(|_| !self.scripts[&pr.get()].gone);
+                Input::Fetched { pr, requested_at, result: Ok(facts) }
+            }
             Effect::ReadMergeStates { prs } => {
-                let result = Ok(prs.iter().map(|pr| self.merge_facts(pr.get())).collect());
+                let there = prs.iter().filter(|pr| !self.scripts[&pr.get()].gone);
+                let result = Ok(there.map(|pr| self.merge_facts(pr.get())).collect());
                 Input::MergeStates { prs, requested_at, result }
             }
             Effect::ReadTalk { prs } if self.is_deaf => {

@@ -335,6 +335,7 @@ fn unit_the_attempt_counter_resets_on_an_external_push_and_the_ratchet_goes_on()
     assert_eq!(bench.shown(1).0, Status::PausedAttentionTerminalFailed);
     bench.pushes(1);
     assert_eq!(bench.attempts(1), 0);
+    assert_eq!(bench.shown(1).0, Status::WaitingForCi, "nobody is needed for what is not there any more");
     another_push(&mut bench);
     assert_eq!((bench.sent(1), bench.attempts(1)), (4, 1));
 }

@@ -149,3 +149,23 @@ fn a_session_has_a_name_and_there_are_not_too_many_of_them() {
     let gone = Request::EndSession { pr: pr(1), session: "nobody's".to_owned(), exit_code: None };
     assert!(bench.ask(gone).unwrap_err().contains("has ended already"));
 }
+
+#[test]
+fn unit_not_has_pr_a_pull_request_that_github_has_no_more_is_paused_no_pr_and_ends_its_fixer_and_is_no_candidate() {
+    for is_fixed in [true, false] {
+        let mut bench = if is_fixed { Bench::fixing() } else { Bench::one() };
+        bench.script(1).gone = true;
+        bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
+        assert!(bench.worker.state.pr(pr(1)).is_none());
+        assert_eq!(bench.shown(1), (Status::PausedNoPr, Reason::NoPr));
+        assert_eq!((bench.workspace(1).fix.as_ref(), bench.cancels.len()), (None, usize::from(is_fixed)));
+        assert!(bench.workspace(1).archived_at.is_some());
+        assert!(!candidate(&bench.worker.state, pr(1), &bench.worker.settings));
+        bench.script(1).gone = false;
+        bench.tells(1, "edited");
+        assert_eq!(bench.workspace(1).archived_at, None, "it may come back");
+        bench.wait(2 * MINUTE);
+        let expected = if is_fixed { Status::FixingCi } else { Status::PausedDone };
+        assert_eq!(bench.shown(1).0, expected);
+    }
+}
