@@ -21,7 +21,7 @@ pub struct Retention {
     pub history: SignedDuration,
     /// Bodies of entries that are settled.
     pub body_grace: SignedDuration,
-    /// Runs that have ended, with their steps, checkpoints and events.
+    /// Runs that have ended, with their steps, checkpoints and events; and workspaces that are archived, and sessions.
     pub runs: SignedDuration,
 }
 
@@ -44,18 +44,23 @@ pub struct Swept {
     pub events: u64,
     pub transitions: u64,
     pub runs: u64,
+    pub workspaces: u64,
+    pub sessions: u64,
 }
 
 pub async fn sweep(store: &impl Backend, now: Timestamp, retention: &Retention) -> Result<Swept> {
     let history = now.checked_sub(retention.history).unwrap_or(Timestamp::MIN);
     let grace = now.checked_sub(retention.body_grace).unwrap_or(Timestamp::MIN);
+    let runs = now.checked_sub(retention.runs).unwrap_or(Timestamp::MIN);
     Ok(Swept {
         records: all_of(store, What::Completed, now).await? + all_of(store, What::Failed, now).await?,
         bodies: all_of(store, What::Bodies, grace).await?,
         generations: all_of(store, What::Generations, history).await?,
         events: all_of(store, What::Events, history).await?,
         transitions: all_of(store, What::Transitions, history).await?,
-        runs: all_of(store, What::Runs, now.checked_sub(retention.runs).unwrap_or(Timestamp::MIN)).await?,
+        runs: all_of(store, What::Runs, runs).await?,
+        workspaces: all_of(store, What::Workspaces, runs).await?,
+        sessions: all_of(store, What::Sessions, runs).await?,
     })
 }
 
@@ -78,6 +83,8 @@ enum What {
     Events,
     Transitions,
     Runs,
+    Workspaces,
+    Sessions,
 }
 
 /// Removes some of it; how many.
@@ -106,6 +113,17 @@ impl Write for Step {
             What::Transitions => {
                 let query = "DELETE FROM transitions WHERE (tenant, id) IN \
                              (SELECT tenant, id FROM transitions WHERE created_at < $1 ORDER BY created_at LIMIT $2)";
+                sql(query).int(before).int(STEP).execute(conn).await
+            }
+            What::Workspaces => {
+                let query = "DELETE FROM workspaces WHERE (tenant, id) IN \
+                             (SELECT tenant, id FROM workspaces WHERE archived_at < $1 ORDER BY archived_at LIMIT $2)";
+                sql(query).int(before).int(STEP).execute(conn).await
+            }
+            // One that lasts longer than this says so with its next sign of life, and is there again.
+            What::Sessions => {
+                let query = "DELETE FROM sessions WHERE (tenant, id) IN \
+                             (SELECT tenant, id FROM sessions WHERE started_at < $1 ORDER BY started_at LIMIT $2)";
                 sql(query).int(before).int(STEP).execute(conn).await
             }
         }

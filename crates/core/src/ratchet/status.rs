@@ -43,10 +43,11 @@ pub enum OutcomeKind {
 }
 
 /// Where a board of all workspaces shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Column {
     Working,
+    #[default]
     Waiting,
     Done,
 }

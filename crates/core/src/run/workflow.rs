@@ -131,8 +131,10 @@ impl Workflow {
     /// What is wrong with it, in words for whoever wrote it.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
-        if self.name == crate::repo::TRAIN {
-            problems.push("trains are called that; give it another name".to_owned());
+        for (name, what) in [(crate::repo::TRAIN, "trains"), (crate::repo::FIXER, "fixers")] {
+            if self.name == name {
+                problems.push(format!("{what} are called that; give it another name"));
+            }
         }
         if self.on.iter().any(String::is_empty) {
             problems.push("`on` names an event without a name".to_owned());

@@ -184,7 +184,8 @@ async fn a_fork_bomb_is_ended_and_nobody_else_is() {
     let began = Instant::now();
     assert_eq!(fixer.watch().await.exit, Exit::OverProcesses);
     assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
-    let bombs = fixer.numbers_in("sleepers", 20).await;
+    // Most were ended before they could write down who they are.
+    let bombs = fixer.numbers_in("sleepers", 1).await;
     assert!(!bombs.into_iter().any(lives));
     assert!(bystander.try_wait().unwrap().is_none());
     bystander.kill().await.unwrap();

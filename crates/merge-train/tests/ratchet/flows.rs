@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::shop::{MENDS, PUSHES_IN_VAIN, REPO, Shop, WAITS, eventually};
+use crate::shop::{Database, MENDS, PUSHES_IN_VAIN, REPO, Shop, WAITS, eventually};
 
 fn is(decision: &(String, String, String), action: &str, status: &str, reason: &str) -> bool {
     (decision.0.as_str(), decision.1.as_str(), decision.2.as_str()) == (action, status, reason)
@@ -163,7 +163,8 @@ async fn integration_6_turned_off_in_the_middle_the_fixer_ends_and_no_other_come
     shop.go();
     let off = shop.becomes(pr, "PAUSED_DISABLED").await;
     assert!(off["fix"].is_null());
-    assert_eq!(off["attempts"], 1, "its push counts");
+    let run = shop.fixers().await.remove(0);
+    assert_eq!(run["result"]["pushed"], true, "it came to its end: {run:#}");
     let runs = shop.folder().parent().expect("a folder").join("runs");
     let left =
         || std::fs::read_dir(&runs).expect("runs").flatten().filter(|run| run.path().join("own").exists()).count();
@@ -259,5 +260,42 @@ async fn integration_13_conflict_and_red_ci_are_one_run_that_brings_the_branch_u
         .map(|event| event["activity"].as_str().unwrap_or_default().to_owned())
         .collect();
     assert_eq!(activities, ["Updating branch from main", "Fixing build failures"]);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn on_postgresql_a_fixer_mends_what_broke_and_a_crash_in_the_middle_changes_nothing() {
+    let wish = Shop::wish().database(Database::postgres().await).fixer(&format!("{WAITS}{MENDS}"));
+    let mut shop = wish.open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    eventually("a fixer begins", || async { (shop.begun() == 1).then_some(()) }).await;
+    shop.crash().await;
+    shop.go();
+    shop.becomes(pr, "PAUSED_DONE").await;
+    assert_eq!(shop.read("one", "value-one.txt").await, "good\n");
+    let runs = shop.fixers().await;
+    assert_eq!(runs.len(), 1, "{runs:#?}");
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn without_any_webhook_the_heartbeat_sees_what_happens() {
+    let script = "if grep -q bad value-*.txt; then sed -i s/bad/good/ value-*.txt; else echo better >> value-one.txt; fi\n\
+        git commit -qam Mend\ngit push -q\n";
+    let shop = Shop::wish().fixer(script).open().await;
+    let pr = shop.pull("one", "main", "good").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    let nothing = json!([{ "kind": "drop_webhook", "count": Value::Null }]);
+    shop.world.control(Method::POST, "/faults", nothing).await;
+    shop.write("one", "value-one.txt", "bad\n").await;
+    eventually("red CI is seen", || async { (shop.begun() == 1).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    let comment = shop.reviews(pr, "value-one.txt", "Could it be better?").await;
+    eventually("a comment is seen", || async { (shop.begun() == 2).then_some(()) }).await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    let edited = json!({ "body": "Still better, please." });
+    shop.as_reviewer(Method::PATCH, &format!("/pulls/comments/{comment}"), edited).await;
+    eventually("an edited comment is seen", || async { (shop.begun() == 3).then_some(()) }).await;
     shop.close().await;
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-pub use crate::serve::support::{Daemon, KEY, REPO, World, eventually};
+pub use crate::serve::support::{Daemon, Database, KEY, REPO, World, eventually};
 
 /// What CI runs: every value must be good.
 const CHECK: &str =
@@ -27,9 +27,15 @@ pub struct Wish {
     ratchet: String,
     fixer: String,
     script: String,
+    database: Database,
 }
 
 impl Wish {
+    pub fn database(mut self, database: Database) -> Self {
+        self.database = database;
+        self
+    }
+
     /// What the fixer does: a script for `sh`, in the checkout. `$SHOP` is a folder that outlives it.
     pub fn fixer(mut self, script: &str) -> Self {
         script.clone_into(&mut self.script);
@@ -77,7 +83,7 @@ impl Wish {
             fixer.display(),
             self.fixer,
         );
-        world.setup = world.setup.clone().more(&config);
+        world.setup = world.setup.clone().database(self.database).more(&config);
         let settings = json!({ "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
         world.call(Method::PATCH, &format!("/repos/{REPO}"), settings).await;
         world.write("main", "check.sh", CHECK).await;
@@ -102,7 +108,7 @@ impl Shop {
     pub fn wish() -> Wish {
         let ratchet = "enabled = true\nheartbeat_secs = 1\ngrace_mins = 0.02\nstale_ci_timeout_mins = 1\nsession_timeout_secs = 5\n";
         let (ratchet, fixer) = (ratchet.to_owned(), String::new());
-        Wish { ratchet, fixer, script: MENDS.to_owned() }
+        Wish { ratchet, fixer, script: MENDS.to_owned(), database: Database::Sqlite }
     }
 
     pub fn daemon(&self) -> &Daemon {

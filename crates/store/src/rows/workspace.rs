@@ -43,6 +43,7 @@ pub struct Workspace {
     pub ratchet_last_checked_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratchet_last_push_at: Option<Timestamp>,
+    #[serde(default)]
     pub kanban_column: Column,
     /// What its worker last saw of it; none before it has looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]

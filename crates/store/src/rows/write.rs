@@ -116,12 +116,14 @@ fn upsert_checkpoint(checkpoint: &Checkpoint) -> Result<Query> {
 }
 
 fn upsert_workspace(workspace: &Workspace) -> Result<Query> {
-    let query = "INSERT INTO workspaces (tenant, id, repo, data) VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (tenant, id) DO UPDATE SET repo = excluded.repo, data = excluded.data";
+    let query = "INSERT INTO workspaces (tenant, id, repo, archived_at, data) VALUES ($1, $2, $3, $4, $5) \
+                 ON CONFLICT (tenant, id) DO UPDATE SET repo = excluded.repo, archived_at = excluded.archived_at, \
+                 data = excluded.data";
     let query = sql(query)
         .text(workspace.tenant_id.as_str())
         .text(workspace.id.as_str())
-        .text(workspace.repo_id.to_string().to_ascii_lowercase());
+        .text(workspace.repo_id.to_string().to_ascii_lowercase())
+        .opt_int(workspace.archived_at.map(micros));
     Ok(query.text(written(workspace)?))
 }
 

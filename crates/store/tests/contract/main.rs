@@ -113,6 +113,7 @@ contract! {
         bodies_go_after_the_grace_hour,
         whole_generations_go_when_their_successor_is_old,
         old_transitions_go,
+        workspaces_that_are_archived_and_sessions_go_after_their_time,
         runs_that_have_ended_go_after_their_time_with_all_that_is_theirs,
         much_is_swept_in_many_steps,
     ],

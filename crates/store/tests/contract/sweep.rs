@@ -96,6 +96,34 @@ pub async fn old_transitions_go(world: World) {
     assert_eq!(left.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["new"]);
 }
 
+pub async fn workspaces_that_are_archived_and_sessions_go_after_their_time(world: World) {
+    let workspace = |id: &str, archived_at: Option<i64>| {
+        let it = json!({"id": id, "tenantId": "acme", "repoId": REPO, "ratchetEnabled": true, "ratchetState": "PAUSED_DONE",
+            "kanbanColumn": "DONE", "archivedAt": archived_at.map(at), "createdAt": at(0), "updatedAt": at(0)});
+        Row::Workspace(Box::new(serde_json::from_value(it).unwrap()))
+    };
+    let session = |id: &str, second: i64| {
+        let it = json!({"id": id, "tenantId": "acme", "workspaceId": "open", "kind": "user", "status": "COMPLETED",
+            "working": false, "startedAt": at(second)});
+        Row::Session(Box::new(serde_json::from_value(it).unwrap()))
+    };
+    let lease = world.lease(REPO, "a", at(0)).await;
+    let rows = vec![
+        workspace("open", None),
+        workspace("old", Some(0)),
+        workspace("new", Some(DAY)),
+        session("old", 0),
+        session("new", DAY),
+    ];
+    world.store.append(&lease, Batch { rows, ..batch(1, [], at(0)) }).await.unwrap();
+    let swept = world.store.sweep(at(30 * DAY + 1), &Retention::default()).await.unwrap();
+    assert_eq!((swept.workspaces, swept.sessions), (1, 1));
+    let left = world.store.workspaces(None).await.unwrap();
+    assert_eq!(left.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["new", "open"]);
+    let left = world.store.sessions(&tenant("acme"), "open").await.unwrap();
+    assert_eq!(left.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["new"]);
+}
+
 pub async fn runs_that_have_ended_go_after_their_time_with_all_that_is_theirs(world: World) {
     let run = |id: &str, status: &str, second: i64| {
         let it = json!({"id": id, "schemaVersion": 1, "tenantId": "acme", "repoId": "", "prId": "", "prUrl": "", "type": "w",

@@ -73,9 +73,12 @@ async fn killed_and_refused_in_the_middle_only_the_rest_is_read() {
     world.truncate(Call::Query).await;
     world.restart_to_die_at("append.conversations_heard.after=return").await;
     world.dies().await;
+    // Nothing more is answered until somebody has looked.
+    world.refuse(Call::Query, 502, "Bad Gateway", 1000).await;
     world.restart().await;
     let unread = world.state().await["sync"]["unread"].as_u64().expect("a number");
     assert!((1..=50).contains(&unread), "two of three are done: {unread}");
+    world.forget_faults().await;
     is_read(&world).await;
     assert_eq!(world.calls(LISTS).await, 0, "the list is not read again");
     world.ci("one", "ci", "success").await;
