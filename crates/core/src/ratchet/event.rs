@@ -156,6 +156,12 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether a type is one of these.
+    pub fn has(kind: &str) -> bool {
+        const BEGINNINGS: [&str; 6] = ["ratchet_", "workspace_", "talk_", "diagnosis_", "fix_", "session_"];
+        BEGINNINGS.iter().any(|beginning| kind.starts_with(beginning))
+    }
+
     /// The workspace that it is about; none for what is about several.
     pub fn pr(&self) -> Option<PrNumber> {
         match self {

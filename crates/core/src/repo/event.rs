@@ -3,7 +3,9 @@
 mod parts;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
@@ -30,11 +32,7 @@ pub struct Recorded {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    tag = "type",
-    rename_all = "snake_case",
-    expecting = "the type of the event is not known, or something of it is missing"
-)]
+#[serde(tag = "type", rename_all = "snake_case", remote = "Self")]
 pub enum Event {
     // ── Trains ──
     TrainStarted {
@@ -499,8 +497,28 @@ pub enum Event {
     },
 
     /// What happens to workspaces. Each has a `type` of its own, as all above.
-    #[serde(untagged)]
+    #[serde(skip)]
     Ratchet(ratchet::Event),
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ratchet(event) => event.serialize(serializer),
+            event => Self::serialize(event, serializer),
+        }
+    }
+}
+
+/// Which of both kinds an event is, its type tells; so that what is wrong with one can be told, too.
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let is_ratchets = value["type"].as_str().is_some_and(ratchet::Event::has);
+        let read =
+            if is_ratchets { ratchet::Event::deserialize(value).map(Self::Ratchet) } else { Self::deserialize(value) };
+        read.map_err(D::Error::custom)
+    }
 }
 
 impl From<ratchet::Event> for Event {

@@ -4,4 +4,3 @@ CREATE INDEX workspaces_by_end ON workspaces (archived_at) WHERE archived_at IS 
 
 -- What is over is found by its age.
 CREATE INDEX sessions_by_age ON sessions (started_at);
-CREATE INDEX transitions_by_age ON transitions (created_at);

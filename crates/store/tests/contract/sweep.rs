@@ -98,7 +98,7 @@ pub async fn old_transitions_go(world: World) {
 
 pub async fn workspaces_that_are_archived_and_sessions_go_after_their_time(world: World) {
     let workspace = |id: &str, archived_at: Option<i64>| {
-        let it = json!({"id": id, "tenantId": "acme", "repoId": REPO, "ratchetEnabled": true, "ratchetState": "PAUSED_DONE",
+        let it = json!({"id": id, "tenantId": "acme", "repoId": "acme/widgets", "ratchetEnabled": true, "ratchetState": "PAUSED_DONE",
             "kanbanColumn": "DONE", "archivedAt": archived_at.map(at), "createdAt": at(0), "updatedAt": at(0)});
         Row::Workspace(Box::new(serde_json::from_value(it).unwrap()))
     };

@@ -95,7 +95,7 @@ async fn a_database_of_the_first_version_is_brought_up_to_date_with_all_its_rows
     let store = Sqlite::open(options(dir.path())).await.unwrap();
     expect_all(&store).await;
     store.close().await;
-    assert_eq!(schema(dir.path()).await.1, 3);
+    assert_eq!(schema(dir.path()).await.1, 4);
     let store = Sqlite::open(options(dir.path())).await.unwrap();
     assert_eq!(store.load(&stream(REPO), Since::Newest).await.unwrap().events.len(), 2);
     store.close().await;
@@ -127,7 +127,7 @@ async fn an_upgrade_that_fails_leaves_the_older_database_as_it_was() {
 async fn a_look_at_an_older_database_says_what_to_do_and_changes_nothing() {
     let dir = old_directory().await;
     let refused = Sqlite::open_read_only(dir.path()).await.err().unwrap();
-    assert!(matches!(refused, Error::OlderSchema { found: 1, known: 3 }), "{refused:?}");
+    assert!(matches!(refused, Error::OlderSchema { found: 1, known: 4 }), "{refused:?}");
     assert!(refused.to_string().contains("`merge-train serve` brings it up to date"), "{refused}");
     assert_eq!(schema(dir.path()).await.1, 1);
 }
@@ -145,10 +145,10 @@ async fn a_newer_database_is_refused_and_not_touched() {
     let before = std::fs::read(dir.path().join(SQLITE)).unwrap();
     for refused in [Sqlite::open(options(dir.path())).await, Sqlite::open_read_only(dir.path()).await] {
         let refused = refused.err().unwrap();
-        assert!(matches!(refused, Error::NewerSchema { found: 9, known: 3 }), "{refused:?}");
+        assert!(matches!(refused, Error::NewerSchema { found: 9, known: 4 }), "{refused:?}");
         let told = refused.to_string();
         assert!(
-            told.contains("version 9, and this program knows 3") && told.contains("Run the newer program"),
+            told.contains("version 9, and this program knows 4") && told.contains("Run the newer program"),
             "{told}"
         );
     }
@@ -170,5 +170,5 @@ async fn on_postgresql_as_well() {
     let policy = merge_train_core::inbox::Policy::default();
     let owner = store::Owner("late".to_owned());
     let refused = Postgres::connect(postgres::Options { url, policy, owner, connections: 2 }).await.err().unwrap();
-    assert!(matches!(refused, Error::NewerSchema { found: 9, known: 3 }), "{refused:?}");
+    assert!(matches!(refused, Error::NewerSchema { found: 9, known: 4 }), "{refused:?}");
 }

@@ -66,5 +66,5 @@ fn the_snapshot_of_the_specification_is_understood() {
 fn a_line_of_an_unknown_type_is_refused() {
     let unknown = r#"{"seq":1,"ts":"2024-01-15T10:00:00Z","type":"moon_landed"}"#;
     let error = serde_json::from_str::<Recorded>(unknown).unwrap_err().to_string();
-    assert!(error.contains("the type of the event is not known"), "{error}");
+    assert!(error.contains("moon_landed"), "{error}");
 }
