@@ -1,8 +1,10 @@
-//! A pull request that breaks and is mended: the daemon is killed at each point of the ratchet's work, and goes on.
+//! A pull request that breaks and is mended: the daemon is killed at each point of the ratchet's work, or once more while it
+//! recovers, and goes on.
 //!
 //! What holds in the end, whatever happened: one fixer was sent, its push arrived once and counted once, it was begun again
 //! only if it had not ended, nothing of it runs any more, and the pull request is in order.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use crate::case::armed;
 use crate::daemon::{Daemon, Started};
 use crate::serve::support::{KEY, REPO, http};
 use crate::shop::{MENDS, Shop};
@@ -26,15 +29,33 @@ const POINTS: [&str; 8] = [
     "fixer.",
 ];
 const MORE_POINTS: [&str; 3] = ["effect.push.middle", "effect.clear_fixer", "effect.read_talk"];
+/// What the story is about: it cannot be told without passing these.
+const NEEDED: [&str; 7] = [
+    "append.fix_dispatched",
+    "fixer.start",
+    "fixer.end",
+    "append.fix_push_intended",
+    "effect.push.middle",
+    "effect.forward.end",
+    "append.fix_settled",
+];
 const DIED: &str = "killed at ";
-/// So many lives are lived side by side.
-const SIDE_BY_SIDE: usize = 3;
+/// So many lives are lived side by side: most of the time each waits for something.
+const SIDE_BY_SIDE: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Heartbeats come each second: what was not reached so long after the end of the story, is not reached.
+const QUIET: Duration = Duration::from_secs(3);
+/// How far into the recovery the second crash may be, counted in points of any kind.
+const RECOVERY: usize = 24;
 const STORY: &str = "sleep 0.3\n";
 
 struct Place {
     shop: Shop,
     daemon: Option<Daemon>,
+    /// Where daemons are still to die, the next one first.
+    to_die: VecDeque<String>,
+    /// For each death, whether the fixer's end was known before it.
+    deaths: Vec<bool>,
 }
 
 /// How it ended.
@@ -44,38 +65,43 @@ struct Life {
     begun: usize,
     pushed: usize,
     value: String,
-    /// Whether the fixer's end was known before the daemon died.
-    ended_before: bool,
 }
 
 impl Place {
-    async fn new() -> Self {
+    async fn new(to_die: &[String]) -> Self {
         let shop = Shop::wish().ratchet("grace_mins = 0.01").fixer(&format!("{STORY}{MENDS}")).prepare().await;
-        Self { shop, daemon: None }
+        Self { shop, daemon: None, to_die: to_die.iter().cloned().collect(), deaths: Vec::new() }
     }
 
     fn reached(&self) -> String {
         std::fs::read_to_string(self.shop.folder().join("reached")).unwrap_or_default()
     }
 
-    fn has_died(&self) -> bool {
-        self.reached().lines().any(|line| line.starts_with(DIED))
+    /// Notices whether the daemon is gone, and whether it died as it was to.
+    fn bury(&mut self, log: &str) {
+        self.daemon = None;
+        assert!(self.to_die.pop_front().is_some(), "it ended by itself:\n{log}");
+        assert!(self.reached().contains(DIED), "it ended by itself:\n{log}");
+        self.deaths.push(self.has_ended());
     }
 
-    /// A daemon that runs: armed until it has died once, and never again.
-    async fn daemon(&mut self, armed: &str) -> Option<String> {
-        if self.daemon.as_mut().is_some_and(|daemon| !daemon.is_alive()) {
-            self.daemon = None;
+    /// A daemon that runs, armed with the next death.
+    async fn daemon(&mut self) -> Option<String> {
+        if let Some(daemon) = &mut self.daemon
+            && !daemon.is_alive()
+        {
+            let log = daemon.log();
+            self.bury(&log);
         }
         if self.daemon.is_none() {
-            let armed = if self.has_died() { "" } else { armed };
-            match Daemon::start(&self.shop.world.setup, armed, &self.shop.folder().join("reached")).await {
+            let armed = self.to_die.front().cloned().unwrap_or_default();
+            match Daemon::start(&self.shop.world.setup, &armed, &self.shop.folder().join("reached")).await {
                 Started::Running(daemon) => {
                     let hook = json!({ "webhook_url": format!("{}/webhook", daemon.url) });
                     self.shop.world.control(Method::PATCH, "/app", hook).await;
                     self.daemon = Some(daemon);
                 }
-                Started::Ended { log } => assert!(self.has_died(), "it ended at once:\n{log}"),
+                Started::Ended { log } => self.bury(&log),
             }
         }
         self.daemon.as_ref().map(|daemon| daemon.url.clone())
@@ -87,24 +113,24 @@ impl Place {
         (response.status() == 200).then_some(response)?.json().await.ok()
     }
 
-    async fn live(&mut self, armed: &str) -> Life {
-        self.daemon(armed).await;
+    async fn live(&mut self) -> Life {
+        self.daemon().await;
         let pr = self.shop.pull("one", "main", "bad").await;
         let deadline = Instant::now() + PATIENCE;
-        let mut ended_before = None;
+        let mut quiet_since = None;
         let state = loop {
             let log = self.daemon.as_ref().map(Daemon::log).unwrap_or_default();
-            assert!(Instant::now() < deadline, "{armed}: it never ends\n{}\n{log}", self.reached());
+            assert!(Instant::now() < deadline, "it never ends\n{}\n{log}", self.reached());
             tokio::time::sleep(Duration::from_millis(20)).await;
-            if ended_before.is_none() && self.has_died() {
-                ended_before = Some(self.has_ended());
-            }
-            let Some(url) = self.daemon(armed).await else { continue };
+            let Some(url) = self.daemon().await else { continue };
             let Some(state) = self.state(&url).await else { continue };
-            let workspace = &state["workspaces"][pr.to_string()];
+            if state["workspaces"][pr.to_string()]["status"] != "PAUSED_DONE" || !self.is_tidy() {
+                quiet_since = None;
+                continue;
+            }
             // The point may lie behind the end of the story.
-            let is_over = workspace["status"] == "PAUSED_DONE" && (armed.is_empty() || self.has_died());
-            if is_over && self.is_tidy() {
+            let quiet_since = *quiet_since.get_or_insert_with(Instant::now);
+            if self.to_die.is_empty() || quiet_since.elapsed() > QUIET {
                 break state;
             }
         };
@@ -112,16 +138,17 @@ impl Place {
             self.shop.world.call(Method::GET, &format!("/repos/{REPO}/pulls/{pr}/commits"), Value::Null).await;
         let pushed = commits.as_array().expect("a list").iter().filter(|it| it["commit"]["message"] == "Make it good");
         let script = self.shop.world.dir.path().join("fixer.sh").to_string_lossy().into_owned();
-        assert_eq!(self.shop.processes(&script), 0, "{armed}: a process is left");
+        assert_eq!(self.shop.processes(&script), 0, "a process is left");
         let life = Life {
             workspace: state["workspaces"][pr.to_string()].clone(),
             events: state["recent_events"].as_array().expect("a list").clone(),
             begun: self.shop.begun(),
             pushed: pushed.count(),
             value: self.shop.read("one", "value-one.txt").await,
-            ended_before: ended_before.unwrap_or_default(),
         };
-        self.daemon.as_mut().expect("it runs").stop().await;
+        // It may die even of being stopped.
+        let ended = self.daemon.as_mut().expect("it runs").stop().await;
+        assert!(ended.success() || !self.to_die.is_empty(), "{ended}");
         life
     }
 
@@ -144,75 +171,76 @@ fn is_meant(point: &str) -> bool {
     POINTS.iter().chain(&MORE_POINTS).any(|meant| point.starts_with(meant))
 }
 
-async fn one(armed: String) -> Result<(), String> {
-    let mut place = Place::new().await;
-    let life = place.live(&armed).await;
+/// Lets daemons die these deaths, one after the other, and holds what must hold in the end. How many of them they died.
+async fn one(to_die: Vec<String>) -> Result<usize, String> {
+    let mut place = Place::new(&to_die).await;
+    let life = place.live().await;
     let count = |kind: &str| life.events.iter().filter(|event| event["type"] == kind).count();
     let pushes =
         life.events.iter().filter(|event| event["type"] == "fix_settled" && event["outcome"] == "FIXER_PUSHED");
-    let begins = life.events.iter().filter(|event| event["type"] == "fix_started").count();
+    let cut_short = place.deaths.iter().filter(|has_ended| !**has_ended).count();
     let holds = [
-        ("the daemon died", place.has_died()),
         ("one fixer was sent", count("fix_dispatched") == 1),
         ("its push counted once", pushes.count() == 1 && count("fix_settled") == 1),
         ("its push arrived once", life.pushed == 1 && life.value == "good\n"),
-        ("it was begun again only where it had not ended", life.begun <= if life.ended_before { 1 } else { 2 }),
-        ("its begin was recorded", life.begun <= begins + 1),
+        ("it was begun again only where it had not ended", life.begun <= 1 + cut_short),
+        ("each begin but those cut short was recorded", life.begun <= count("fix_started") + cut_short),
         ("it is in order", life.workspace["status"] == "PAUSED_DONE" && life.workspace["fix"].is_null()),
     ];
     let broken: Vec<&str> = holds.iter().filter(|(_, is_so)| !is_so).map(|(what, _)| *what).collect();
     match broken.as_slice() {
-        [] => Ok(()),
-        broken => Err(format!("{armed}: not so: {}\nbegun {}, {:#}", broken.join(", "), life.begun, life.workspace)),
+        [] => Ok(place.deaths.len()),
+        broken => Err(format!("not so: {}\nbegun {}, {:#}", broken.join(", "), life.begun, life.workspace)),
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn killed_at_each_point_of_its_work_the_ratchet_sends_one_fixer_and_loses_no_push() {
-    let mut whole = Place::new().await;
-    let life = whole.live("").await;
+async fn killed_at_each_point_of_its_work_once_or_again_the_ratchet_sends_one_fixer_and_loses_no_push() {
+    let mut whole = Place::new(&[]).await;
+    let life = whole.live().await;
     assert_eq!((life.begun, life.pushed), (1, 1));
     let passed: Vec<String> = whole.reached().lines().filter(|line| is_meant(line)).map(str::to_owned).collect();
-    let mut armed: Vec<String> = Vec::new();
-    for (index, point) in passed.iter().enumerate() {
-        let before = passed[..index].iter().filter(|earlier| *earlier == point).count();
-        // The first two times tell what later ones would.
-        match before {
-            0 => armed.push(format!("{point}=return")),
-            1 => armed.push(format!("{point}=1*off->return")),
-            _ => {}
-        }
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for point in &passed {
+        *times.entry(point).or_default() += 1;
     }
-    for needed in [
-        "append.fix_dispatched",
-        "fixer.start",
-        "fixer.end",
-        "append.fix_push_intended",
-        "effect.push.middle",
-        "effect.forward.end",
-        "append.fix_settled",
-    ] {
-        assert!(armed.iter().any(|point| point.starts_with(needed)), "{needed} is not passed: {passed:?}");
-    }
-    let room = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-    let lives: Vec<_> = armed
-        .iter()
-        .map(|armed| {
-            let (room, armed) = (room.clone(), armed.clone());
-            tokio::spawn(async move {
-                let _room = room.acquire().await.expect("it is never closed");
-                one(armed).await
-            })
+    // The first two times tell what later ones would. After each the daemon dies once, or once more while it recovers, and
+    // together they die all over the recovery.
+    let firsts = times.iter().flat_map(|(point, times)| (1..=2.min(*times)).map(move |nth| (*point, nth)));
+    let lives: Vec<(&str, usize, Vec<String>)> = firsts
+        .enumerate()
+        .flat_map(|(at, (point, nth))| {
+            let second = armed("any", 1 + at % RECOVERY);
+            [vec![armed(point, nth)], vec![armed(point, nth), second]].map(|deaths| (point, nth, deaths))
         })
         .collect();
-    let mut failed = Vec::new();
-    for life in lives {
-        match life.await {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => failed.push(why),
-            Err(panic) => failed.push(panic.to_string()),
+    let room = Arc::new(Semaphore::new(SIDE_BY_SIDE));
+    let all = lives.iter().map(|(_, _, deaths)| {
+        let (room, deaths) = (room.clone(), deaths.clone());
+        tokio::spawn(async move {
+            let _room = room.acquire().await.expect("it is never closed");
+            one(deaths).await
+        })
+    });
+    let (mut failed, mut died_once, mut died_twice) = (Vec::new(), BTreeSet::new(), 0);
+    for ((point, nth, deaths), lived) in lives.iter().zip(futures_util::future::join_all(all).await) {
+        match lived {
+            Ok(Ok(died)) => {
+                died_twice += usize::from(died == 2);
+                if died == 0 {
+                    println!("{} is not reached every time", deaths[0]);
+                } else if *nth == 1 {
+                    died_once.insert(*point);
+                }
+            }
+            Ok(Err(why)) => failed.push(format!("{deaths:?}: {why}")),
+            Err(panic) => failed.push(format!("{deaths:?}: {panic}")),
         }
     }
-    println!("killed at {} points", armed.len());
-    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), armed.len(), failed.join("\n"));
+    println!("{} lives, killed at {} points, {died_twice} times once more", lives.len(), died_once.len());
+    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), lives.len(), failed.join("\n"));
+    let missed: Vec<&str> =
+        NEEDED.into_iter().filter(|needed| !died_once.iter().any(|point| point.starts_with(needed))).collect();
+    assert!(missed.is_empty(), "no daemon died at {missed:?}");
+    assert!(died_twice * 2 > lives.len() / 2, "only {died_twice} died while they recovered");
 }

@@ -18,6 +18,9 @@ const OLDER: &str = "
     DROP INDEX runs_by_kind;
     DROP INDEX runs_by_id;
     ALTER TABLE runs DROP COLUMN kind;
+    DROP INDEX workspaces_by_end;
+    DROP INDEX sessions_by_age;
+    ALTER TABLE workspaces DROP COLUMN archived_at;
     DELETE FROM meta WHERE name = 'schema';
     DELETE FROM _sqlx_migrations WHERE version > 1;
 ";
@@ -85,7 +88,7 @@ async fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
     {
         let (succeeded, told) = said(&setup, words).await;
         assert!(!succeeded && told.contains("a newer merge-train"), "{words:?}: {told}");
-        assert!(told.contains("version 9, and this program knows 3 at most"), "{words:?}: {told}");
+        assert!(told.contains("version 9, and this program knows 4 at most"), "{words:?}: {told}");
         assert!(told.contains("Run the newer program"), "{words:?}: {told}");
     }
     assert!(content("merge-train.sqlite") == before);
