@@ -217,7 +217,7 @@ impl Reason {
             Self::Disabled => "The ratchet is off for this pull request",
             Self::TooManyAttempts => {
                 "Fixers have pushed as often as they may and it is still not in order; a push of yours, or turning the \
-                 ratchet off and on, lets them try again"
+                 ratchet on again, lets them try again"
             }
             Self::CiInProgress => "CI has not finished",
             Self::StaleCi => "CI has not started again since a fixer was sent",
@@ -237,8 +237,8 @@ impl Reason {
             Self::AlreadyTried => "A fixer was here for exactly this and changed nothing",
             Self::ExternalChange => "Only something outside of the pull request changed",
             Self::SameFailure => {
-                "It fails with the same error as before the last fixer's push; a push of yours, or turning the ratchet off \
-                 and on, lets a fixer try again"
+                "It fails with the same error as before the last fixer's push; a push of yours, or turning the ratchet on \
+                 again, lets a fixer try again"
             }
             Self::DailyBudget => {
                 "The repository has had as many fixers as it gets in a day; it goes on by itself later"

@@ -176,14 +176,17 @@ pub(super) fn react(draft: &mut Draft<'_>, input: &Input) {
         Input::FixerCleared { pr, at, result: Ok(()) } => {
             draft.record(ratchet::Event::FixCleared { pr: *pr, at: *at }.into());
         }
-        Input::Tick => sessions::expire(draft),
+        Input::Tick => {
+            sessions::expire(draft);
+            fixes::clear(draft);
+        }
         _ => {}
     }
     if let Some(pr) = talk::spoken_of(&draft.state, input) {
         talk::want(draft, [pr]);
     }
     // Before the trains, which may have waited for them.
-    fixes::end_outdated(draft);
+    fixes::end_overtaken(draft);
 }
 
 /// Carries out what somebody asked for through the API; none where it is not about workspaces.

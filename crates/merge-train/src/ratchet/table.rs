@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::terminal::{BOLD, CYAN, Cell, DIM, GREEN, Ink, PLAIN, RED, YELLOW, ago, columns, line, moment};
 
-/// The states that turning it off and on leads out of.
+/// The states that turning it on again leads out of.
 const GIVEN_UP: [&str; 3] =
     ["PAUSED_ATTENTION_TERMINAL_FAILED", "PAUSED_ATTENTION_NO_PUSH", "PAUSED_ATTENTION_STALE_CI_TIMEOUT"];
 

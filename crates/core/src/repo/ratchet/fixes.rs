@@ -7,7 +7,7 @@ use crate::ids::PrNumber;
 use crate::ratchet::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
 use crate::repo::draft::Draft;
 use crate::repo::event::Behest;
-use crate::repo::state::CachedPr;
+use crate::repo::state::RepoState;
 use crate::repo::{Effect, Failure, FailureKind, Forwarded, Served, reads};
 use crate::run::Decision;
 use crate::train::work::{Probed, Pushed};
@@ -26,17 +26,12 @@ fn fix_of<'d>(draft: &'d Draft<'_>, pr: PrNumber, at: Timestamp) -> Option<&'d F
 pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
     let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
     let Some(fix) = workspace.fix.clone() else { return };
-    let known = draft.state.pr(pr);
-    if !known.is_some_and(CachedPr::is_ours) && !matches!(fix.phase, Phase::Pushing { .. }) {
+    if let Some(reason) = overtaken(&draft.state, pr, &fix) {
         draft.plan.cancels.push(Served::Fixer(pr));
-        return finish(draft, pr, Settled::by_itself(Reason::PrNotOpen, None));
+        return finish(draft, pr, Settled::by_itself(reason, None));
     }
     match fix.phase {
-        Phase::Held { push, .. } => {
-            if known.is_some_and(|known| known.head_sha != push.from) {
-                finish(draft, pr, Settled::by_itself(Reason::Outpaced, None));
-            }
-        }
+        Phase::Held { .. } => {}
         _ if !fix.is_due(draft.now) => {}
         Phase::Queued | Phase::Running => {
             let Fix { at, issue, branch, base, head, conflicts, .. } = fix;
@@ -49,20 +44,24 @@ pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
     }
 }
 
-/// Ends those whose pull request is not open any more, and those that are held and that somebody else's push has outdated.
-pub(super) fn end_outdated(draft: &mut Draft<'_>) {
-    let is_over = |pr: PrNumber, fix: &Fix| {
-        let known = draft.state.pr(pr);
-        let is_ours = known.is_some_and(CachedPr::is_ours);
-        match &fix.phase {
-            Phase::Queued | Phase::Running => !is_ours,
-            Phase::Held { push, .. } => !is_ours || known.is_some_and(|known| known.head_sha != push.from),
-            Phase::Pushing { .. } => false,
-        }
+/// Why nobody needs what a fixer does any more. What is on its way to GitHub is waited for in any case.
+fn overtaken(state: &RepoState, pr: PrNumber, fix: &Fix) -> Option<Reason> {
+    let from = match &fix.phase {
+        Phase::Queued | Phase::Running => &fix.head,
+        Phase::Held { push, .. } => &push.from,
+        Phase::Pushing { .. } => return None,
     };
+    match state.pr(pr).filter(|known| known.is_ours()) {
+        None => Some(Reason::PrNotOpen),
+        Some(known) => (known.head_sha != *from).then_some(Reason::Outpaced),
+    }
+}
+
+/// Ends those that were overtaken.
+pub(super) fn end_overtaken(draft: &mut Draft<'_>) {
     let fixes = draft.state.workspaces.iter().filter_map(|(pr, workspace)| Some((*pr, workspace.fix.as_ref()?)));
-    let over: Vec<PrNumber> = fixes.filter(|(pr, fix)| is_over(*pr, fix)).map(|(pr, _)| pr).collect();
-    for pr in over {
+    let over = fixes.filter(|(pr, fix)| overtaken(&draft.state, *pr, fix).is_some());
+    for pr in over.map(|(pr, _)| pr).collect::<Vec<_>>() {
         advance(draft, pr);
     }
 }

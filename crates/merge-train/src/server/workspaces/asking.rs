@@ -1,15 +1,18 @@
 //! What somebody wants of a workspace: put into the inbox, where its repository's worker decides on it, and waited for.
 
-use axum::http::{HeaderMap, HeaderValue};
-use axum::response::Response;
+use axum::Json;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
 use merge_train_core::inbox::{Key, Source};
 use merge_train_core::repo::Request;
+use serde::Serialize;
 use serde_json::Map;
 use store::{Admission, Priority};
 
 use crate::config::ApiKey;
 use crate::driver::Urgency;
+use crate::failpoint;
 use crate::orders::{Failed, Progress};
 use crate::server::problem::Problem;
 use crate::server::requests::{self, Asked};
@@ -18,17 +21,19 @@ use crate::server::{App, idempotency, runs};
 
 /// What came of it so far.
 pub struct Answer {
-    pub progress: Progress,
+    progress: Progress,
     is_repeated: bool,
 }
 
 impl Answer {
-    /// Whoever sent it before is told so.
-    pub fn mark(&self, mut response: Response) -> Response {
+    /// What whoever asked is told: with this status where it is done. Whoever sent it before is told so.
+    pub fn tell(&self, done: StatusCode, shown: impl Serialize) -> Response {
+        let status = if self.progress == Progress::Done { done } else { StatusCode::ACCEPTED };
+        let mut response = (status, Json(shown)).into_response();
         if self.is_repeated {
             response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
         }
-        response
+        failpoint::answer("api", response)
     }
 }
 

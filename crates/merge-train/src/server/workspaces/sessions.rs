@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::inbox::Key;
@@ -20,8 +20,6 @@ use utoipa::{IntoParams, ToSchema};
 use super::asking::{Asking, Denied};
 use super::{Newest, row};
 use crate::config::{ApiKey, Role};
-use crate::failpoint;
-use crate::orders::Progress;
 use crate::server::App;
 use crate::server::access::require;
 use crate::server::address::{Named, Number, PullRequest, Repository};
@@ -193,10 +191,9 @@ pub async fn open(
     let by = Some(format!("api:{}", client.name));
     let request = Request::Session { pr, session: session.clone(), idle, by, again: false };
     let answer = asking.ask(request, &held.bytes).await?;
-    let status = if answer.progress == Progress::Done { StatusCode::CREATED } else { StatusCode::ACCEPTED };
     let opened =
         OpenedSession { id: session, workspace_id: format!("{repo}#{pr}"), heartbeat_secs: heartbeat_secs(&app) };
-    Ok(failpoint::answer("api", answer.mark((status, Json(opened)).into_response())))
+    Ok(answer.tell(StatusCode::CREATED, opened))
 }
 
 /// The same request opens the same session.
@@ -253,7 +250,7 @@ pub async fn heartbeat(
     let request = Request::Session { pr, session: session.clone(), idle, by: None, again: true };
     let answer = asking.ask(request, &held.bytes).await.map_err(not_there)?;
     let heard = LiveSession { id: session, state, heartbeat_secs: heartbeat_secs(&app) };
-    Ok(failpoint::answer("api", answer.mark((told(answer.progress), Json(heard)).into_response())))
+    Ok(answer.tell(StatusCode::OK, heard))
 }
 
 /// Ends a session
@@ -336,8 +333,7 @@ async fn end_one(
     asking.about(pr).await?;
     let request = Request::EndSession { pr, session: session.to_owned(), exit_code };
     let answer = asking.ask(request, body).await.map_err(not_there)?;
-    let ended = EndedSession { id: session.to_owned() };
-    Ok(failpoint::answer("api", answer.mark((told(answer.progress), Json(ended)).into_response())))
+    Ok(answer.tell(StatusCode::OK, EndedSession { id: session.to_owned() }))
 }
 
 fn meant<'a>(app: &'a App, one: &OneSession, headers: &HeaderMap) -> Result<(RepoId, PrNumber, &'a ApiKey), Problem> {
@@ -352,10 +348,6 @@ fn not_there(denied: Denied) -> Problem {
         Denied::Refused(detail) => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_SESSION", detail),
         Denied::Problem(problem) => problem,
     }
-}
-
-fn told(progress: Progress) -> StatusCode {
-    if progress == Progress::Done { StatusCode::OK } else { StatusCode::ACCEPTED }
 }
 
 /// A page of sessions.

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::{Behest, Request};
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,6 @@ use super::asking::{Answer, Asking};
 use super::one;
 use super::view::Workspace;
 use crate::config::Role;
-use crate::failpoint;
-use crate::orders::Progress;
 use crate::server::App;
 use crate::server::access::require;
 use crate::server::address::{Named, Number, PullRequest, Repository};
@@ -100,7 +98,7 @@ async fn turn_one(
     let pr = number.id()?;
     let asking = Asking::new(app, client, headers, &repo)?;
     let answer = switch(&asking, headers, body, Some(pr)).await?;
-    answered(&answer, &one(app, &repo, pr).await?)
+    Ok(answer.tell(StatusCode::OK, one(app, &repo, pr).await?))
 }
 
 /// Whether the ratchet is on for those of a repository that say nothing else.
@@ -174,7 +172,7 @@ pub async fn set_default(
     let client = require(&app.api_keys, &headers, Role::Operator, &repo.tenant())?;
     let asking = Asking::new(&app, client, &headers, &repo)?;
     let answer = switch(&asking, &headers, body, None).await?;
-    answered(&answer, &default(&app, &repo).await?)
+    Ok(answer.tell(StatusCode::OK, default(&app, &repo).await?))
 }
 
 async fn default(app: &App, repo: &RepoId) -> Result<Default, Problem> {
@@ -192,9 +190,4 @@ async fn switch(asking: &Asking<'_>, headers: &HeaderMap, body: Body, pr: Option
     }
     let behest = Behest { by: Some(format!("api:{}", asking.client.name)), reason: note, ..Behest::default() };
     Ok(asking.ask(Request::Ratchet { pr, on: enabled, behest }, &held.bytes).await?)
-}
-
-fn answered(answer: &Answer, shown: &impl Serialize) -> Result<Response, Problem> {
-    let status = if answer.progress == Progress::Done { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(failpoint::answer("api", answer.mark((status, Json(shown)).into_response())))
 }

@@ -370,3 +370,19 @@ fn unit_the_attempt_counter_resets_on_ratchet_re_enable_in_every_way_to_do_that(
         assert_eq!(bench.shown(1).0, Status::FixingCi, "the way at {way}");
     }
 }
+
+#[test]
+fn what_a_fixer_left_is_removed_sooner_or_later() {
+    let mut bench = Bench::fixing();
+    bench.is_sticky = true;
+    bench.fixer(1, Fixer::Pushes);
+    bench.settle();
+    assert_eq!((bench.times("clear_fixer"), bench.workspace(1).left.len()), (1, 1));
+    bench.tick();
+    assert_eq!((bench.times("clear_fixer"), bench.workspace(1).left.len()), (2, 1));
+    bench.is_sticky = false;
+    bench.tick();
+    assert_eq!((bench.times("clear_fixer"), bench.workspace(1).left.len()), (3, 0));
+    bench.tick();
+    assert_eq!(bench.times("clear_fixer"), 3);
+}

@@ -60,22 +60,32 @@ fn a_push_that_github_tells_of_before_it_is_known_to_have_arrived_is_no_push_fro
 }
 
 #[test]
-fn a_push_of_somebody_else_meanwhile_outpaces_the_fixer_which_is_not_counted() {
+fn a_push_of_somebody_else_ends_the_fixer_at_once_which_is_not_counted() {
     let mut bench = Bench::fixing();
     bench.pushes(1);
-    assert_eq!(bench.shown(1).0, Status::FixingCi, "it may find out by itself");
-    let theirs = bench.hub.pulls[&1].head.clone();
-    bench.fixer(1, Fixer::Pushes);
-    bench.settle();
-    let reasons: Vec<Reason> = bench.moves(1).into_iter().map(|(.., reason)| reason).collect();
-    assert!(reasons.contains(&Reason::Outpaced), "{reasons:?}");
-    assert_eq!((bench.attempts(1), bench.times("clear_fixer"), bench.told(1).len()), (0, 1, 0));
-    assert_eq!(bench.hub.pulls[&1].head, theirs, "theirs stays");
-    assert_ne!(bench.shown(1).0, Status::PausedAttentionNoPush);
-    bench.fixer(1, Fixer::Works);
+    expect_outpaced(&bench);
+    assert_eq!(bench.cancels, [Served::Fixer(pr(1))]);
     bench.ci(1, Verdict::Failed);
     bench.beat();
     assert_eq!(bench.sent(1), 2, "what they pushed is looked at as any other");
+}
+
+#[test]
+fn a_push_of_somebody_else_that_nobody_told_of_is_found_when_the_fixer_pushes() {
+    let mut bench = Bench::fixing();
+    bench.hub.push(1);
+    let theirs = bench.hub.pulls[&1].head.clone();
+    bench.fixer(1, Fixer::Pushes);
+    bench.settle();
+    expect_outpaced(&bench);
+    assert_eq!(bench.hub.pulls[&1].head, theirs, "theirs stays");
+}
+
+fn expect_outpaced(bench: &Bench) {
+    let reasons: Vec<Reason> = bench.moves(1).into_iter().map(|(.., reason)| reason).collect();
+    assert!(reasons.contains(&Reason::Outpaced), "{reasons:?}");
+    assert_eq!((bench.attempts(1), bench.times("clear_fixer"), bench.told(1).len()), (0, 1, 0));
+    assert_ne!(bench.shown(1).0, Status::PausedAttentionNoPush);
 }
 
 #[test]

@@ -1,0 +1,180 @@
+//! What GitHub and fixers are told to say and do, and how they say and do it.
+
+use super::*;
+
+/// What a fixer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fixer {
+    /// It goes on until a test says otherwise.
+    Works,
+    Pushes,
+    GivesUp,
+    Fails,
+    Dies,
+    TimesOut,
+    /// It pushes something that cannot be taken.
+    Oversteps,
+    /// It ends with the daemon.
+    Stops,
+    /// Its checkout cannot be made: for now, or at all.
+    Stumbles,
+    Breaks,
+}
+
+/// What becomes of its push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Lands,
+    /// It lands, and the answer is lost.
+    LandsUnheard,
+    /// It does not arrive, and nobody hears of it.
+    GetsLost,
+    IsRejected,
+    FindsNoBranch,
+    /// No answer comes.
+    Hangs,
+}
+
+/// What GitHub and the fixer of a pull request are told to say and do.
+#[derive(Clone)]
+pub(super) struct Script {
+    pub(super) merge: MergeState,
+    pub(super) review: Option<ReviewDecision>,
+    pub(super) ci: BTreeMap<Sha, CiFacts>,
+    pub(super) points: Vec<Point>,
+    pub(super) said: u64,
+    pub(super) labels: BTreeSet<String>,
+    pub(super) fork: bool,
+    /// GitHub has it no more.
+    pub(super) gone: bool,
+    pub(super) signature: Option<String>,
+    pub(super) diagnosis: Option<Failure>,
+    pub(super) fixer: Fixer,
+    pub(super) way: Way,
+    pub(super) files: Vec<String>,
+}
+
+impl Bench {
+    pub(super) fn facts(&self, number: u64) -> PullFacts {
+        let script = &self.scripts[&number];
+        let head_repo = if script.fork { HeadRepo::Fork } else { HeadRepo::Same };
+        let (updated_at, labels) = (at(self.worker.clock), script.labels.clone());
+        PullFacts { updated_at, labels, head_repo, ..self.hub.facts(number) }
+    }
+
+    pub(super) fn merge_facts(&self, number: u64) -> MergeFacts {
+        let (pull, script) = (&self.hub.pulls[&number], &self.scripts[&number]);
+        MergeFacts {
+            is_open: pull.landed.is_none() && !pull.closed,
+            head_sha: pull.head.clone(),
+            base_ref: pull.base.clone(),
+            review: script.review,
+            ci: script.ci.get(&pull.head).cloned().unwrap_or_default(),
+            ..merge_facts(number, script.merge)
+        }
+    }
+
+    pub(super) fn talk(&self, number: u64) -> Talk {
+        let Script { said, points, .. } = &self.scripts[&number];
+        let detail = Some(TalkDetail { mark: format!("mark {said}"), points: points.clone() });
+        Talk { overview: format!("overview {said}"), detail }
+    }
+
+    pub(super) fn glance(&self, number: u64) -> Glance {
+        let (merge, talk) = (self.merge_facts(number), self.talk(number));
+        Glance { repo: "acme/widgets".parse().unwrap(), merge, talk }
+    }
+
+    pub(super) fn perform(&mut self, effect: &Effect, requested_at: Timestamp) -> Input {
+        match effect.clone() {
+            Effect::Survey => {
+                let there = self.scripts.iter().filter(|(_, script)| !script.gone);
+                let pulls: Vec<PullFacts> = there.map(|(number, _)| self.facts(*number)).collect();
+                Input::Surveyed { requested_at, result: Ok(listing(&pulls)) }
+            }
+            Effect::FetchPull { pr } => {
+                let facts = Some(self.facts(pr.get())).filter(|_| !self.scripts[&pr.get()].gone);
+                Input::Fetched { pr, requested_at, result: Ok(facts) }
+            }
+            Effect::ReadMergeStates { prs } => {
+                let there = prs.iter().filter(|pr| !self.scripts[&pr.get()].gone);
+                let result = Ok(there.map(|pr| self.merge_facts(pr.get())).collect());
+                Input::MergeStates { prs, requested_at, result }
+            }
+            Effect::ReadTalk { prs } if self.is_deaf => {
+                Input::TalkRead { prs, requested_at, result: Err(failure(FailureKind::Transient)) }
+            }
+            Effect::ReadTalk { prs } => {
+                let result = Ok(prs.iter().map(|pr| (*pr, self.talk(pr.get()))).collect());
+                Input::TalkRead { prs, requested_at, result }
+            }
+            Effect::Diagnose { pr, issue, head, .. } => {
+                let script = &self.scripts[&pr.get()];
+                let found = Diagnosis { signature: script.signature.clone() };
+                let result = script.diagnosis.clone().map_or(Ok(found), Err);
+                Input::Diagnosed { pr, head, issue, result }
+            }
+            Effect::Fix { pr, at, head, .. } => Input::Fixed { pr, at, result: self.fixed(pr.get(), head) },
+            Effect::Forward { pr, at, push, doubted, .. } => {
+                let result = self.forwarded(pr.get(), &push, doubted);
+                Input::Forwarded { pr, at, result }
+            }
+            Effect::ClearFixer { pr, at, .. } => {
+                let result = if self.is_sticky { Err(failure(FailureKind::Transient)) } else { Ok(()) };
+                Input::FixerCleared { pr, at, result }
+            }
+            other => self.hub.perform(&other, requested_at),
+        }
+    }
+
+    pub(super) fn fixed(&mut self, number: u64, from: Sha) -> Result<FixEnd, Failure> {
+        let told = "no memory left".to_owned();
+        let ended = |exit| FixEnd { exit, push: None, refused: None, diff: None };
+        Ok(match self.scripts[&number].fixer {
+            Fixer::Works => unreachable!("it goes on"),
+            Fixer::Pushes => {
+                let to = self.hub.commit(&[&from]);
+                let push = FixPush { from, tree: to.clone(), to, files: self.scripts[&number].files.clone() };
+                FixEnd { push: Some(push), diff: Some("+ mended".to_owned()), ..ended(FixExit::Done) }
+            }
+            Fixer::GivesUp => ended(FixExit::Done),
+            Fixer::Fails => ended(FixExit::Failed { told }),
+            Fixer::Dies => ended(FixExit::Died { told }),
+            Fixer::TimesOut => ended(FixExit::TimedOut { told: "after 30 minutes".to_owned() }),
+            Fixer::Oversteps => FixEnd { refused: Some("it rewrites history".to_owned()), ..ended(FixExit::Done) },
+            Fixer::Stops => ended(FixExit::Stopped),
+            Fixer::Stumbles => return Err(failure(FailureKind::Transient)),
+            Fixer::Breaks => return Err(failure(FailureKind::Permanent)),
+        })
+    }
+
+    pub(super) fn forwarded(&mut self, number: u64, push: &FixPush, doubted: bool) -> Result<Forwarded, Failure> {
+        let way = self.scripts[&number].way;
+        let head = self.hub.pulls[&number].head.clone();
+        let probed = match &head {
+            head if *head == push.to => Probed::Landed { head: head.clone() },
+            head if *head == push.from => Probed::NotYet,
+            _ => Probed::Foreign { head: head.clone(), tree: None },
+        };
+        if way == Way::FindsNoBranch {
+            let probed = Forwarded::Probed(Probed::BranchGone);
+            return Ok(if doubted { probed } else { Forwarded::Pushed(Pushed::BranchGone) });
+        }
+        match (doubted, way, probed) {
+            (_, Way::Hangs, _) => unreachable!("it hangs"),
+            (_, Way::GetsLost, _) => Err(failure(FailureKind::Transient)),
+            (true, _, probed) => Ok(Forwarded::Probed(probed)),
+            (false, Way::IsRejected, _) => {
+                Ok(Forwarded::Pushed(Pushed::Rejected { reason: "protected branch".to_owned() }))
+            }
+            (false, _, Probed::Foreign { head, tree }) => Ok(Forwarded::Pushed(Pushed::Foreign { head, tree })),
+            (false, way, _) => {
+                self.hub.pulls.get_mut(&number).expect("there").head = push.to.clone();
+                match way {
+                    Way::LandsUnheard => Err(failure(FailureKind::Transient)),
+                    _ => Ok(Forwarded::Pushed(Pushed::Landed)),
+                }
+            }
+        }
+    }
+}
