@@ -22,6 +22,8 @@ pub struct PullFacts {
     /// Its place in a stack that GitHub itself keeps, the bottom being 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_position: Option<u32>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
     /// The names of its labels.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub labels: BTreeSet<String>,

@@ -9,7 +9,7 @@ mod start;
 mod table;
 mod watch;
 mod which;
-mod words;
+pub mod words;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

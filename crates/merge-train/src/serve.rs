@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::clones::{self, Clones};
 use crate::commands::Commands;
-use crate::config::{Config, Environment, ForServe};
+use crate::config::{ApiKey, Config, Environment, ForServe};
 use crate::discovery::Discovery;
 use crate::driver::{self, Driver, Link};
 use crate::fixers::Fixers;
@@ -28,6 +28,8 @@ use crate::upkeep::Upkeep;
 use crate::{account, agent, storage, telemetry};
 
 const MIB: usize = 1 << 20;
+/// What visitors of the dashboard are called who have not signed in.
+const VISITORS: &str = "(visitors)";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -72,6 +74,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let health = Arc::new(Health::new(stopping.clone()));
     let checked = Arc::new(Checked::default());
     let slack = Slack::new(&config.slack, &config.slack_workspaces, stopping.clone())?.map(Arc::new);
+    let visitors = config.server.anonymous.role().map(|role| ApiKey::of_nobody(VISITORS, role));
     let app = Arc::new(App {
         store: store.clone(),
         driver: driver.clone(),
@@ -80,7 +83,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             usize::try_from(config.server.body_budget_mb)? * MIB,
             usize::try_from(config.server.max_body_mb)? * MIB,
         ),
-        api_keys: config.api_keys.clone(),
+        api_keys: config.api_keys.iter().cloned().chain(visitors.clone()).collect(),
+        public_url: config.server.public_url.clone(),
+        anonymous: visitors.map(|key| key.name),
         health: health.clone(),
         metrics: metrics.clone(),
         github: github.clone(),

@@ -3,6 +3,7 @@
 mod access;
 mod address;
 mod body;
+mod dashboard;
 mod feed;
 mod health;
 mod idempotency;
@@ -50,6 +51,10 @@ pub struct App {
     pub github: github::Client,
     /// What the addresses of pages at GitHub begin with.
     pub web_url: String,
+    /// How the world reaches this server.
+    pub public_url: Option<String>,
+    /// The key of visitors who have not signed in, where they are welcome.
+    pub anonymous: Option<String>,
     pub orders: Orders,
     /// What the workers go by.
     pub settings: Settings,
@@ -64,14 +69,21 @@ pub struct App {
 pub fn router(app: Arc<App>) -> Router {
     let (router, _) = routes().split_for_parts();
     router
-        .fallback(|| async { Problem::not_found("there is nothing at this address") })
+        .merge(dashboard::router())
+        .fallback(dashboard::nothing_there)
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         // The budget bounds bodies, and says so in its own words.
         .layer(DefaultBodyLimit::disable())
         .with_state(app)
 }
 
-/// Every address, with its description: none comes without.
+/// The API alone, as the dashboard asks it.
+fn api(app: Arc<App>) -> Router {
+    let (router, _) = routes().split_for_parts();
+    router.with_state(app)
+}
+
+/// Every address of the API, with its description: none comes without.
 fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(openapi::beginning())
         .routes(routes!(webhook::receive))

@@ -330,7 +330,16 @@ fn at_it(state: &mut RepoState, pr: PrNumber, how: fn(&mut Detail)) {
 
 fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp) {
     let Event::PrObserved {
-        head_ref, head_sha, base_ref, draft, head_repo, author, updated_at, stack_position, ..
+        head_ref,
+        head_sha,
+        base_ref,
+        draft,
+        head_repo,
+        author,
+        updated_at,
+        stack_position,
+        title,
+        ..
     } = event
     else {
         unreachable!("called for observations only")
@@ -359,6 +368,7 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
         landed_by: None,
         late_refused: None,
         stack_position: None,
+        title: String::new(),
         merge_state_wanted_since: None,
         updated_at: None,
         observed_at: None,
@@ -372,6 +382,7 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
         }
         pr.head_ref = Some(head_ref.clone());
         pr.stack_position = *stack_position;
+        pr.title.clone_from(title);
         pr.base_ref = base_ref.clone();
         pr.draft = *draft;
         pr.head_repo = *head_repo;

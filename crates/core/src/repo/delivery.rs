@@ -185,6 +185,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         known.head_ref.as_ref() == Some(&pull.head_ref)
             && known.head_sha == *head_sha
             && known.stack_position == pull.stack_position
+            && known.title == pull.title
             && known.base_ref == pull.base_ref
             && known.draft == pull.draft
             && known.head_repo == pull.head_repo
@@ -202,6 +203,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
             author: pull.author,
             updated_at: pull.updated_at,
             stack_position: pull.stack_position,
+            title: pull.title.clone(),
         });
     }
     plan.events.extend(new_state(known.map(|known| &known.state), pull));

@@ -356,6 +356,8 @@ pub enum Event {
         updated_at: Timestamp,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stack_position: Option<u32>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        title: String,
     },
     PrMerged {
         pr: PrNumber,

@@ -290,6 +290,7 @@ fn observed_again(state: &RepoState, pull: &PullFacts) -> Event {
         author: known.and_then(|known| known.author).unwrap_or(pull.author),
         updated_at: known.and_then(|known| known.updated_at).unwrap_or(pull.updated_at),
         stack_position: known.map_or(pull.stack_position, |known| known.stack_position),
+        title: known.map_or_else(|| pull.title.clone(), |known| known.title.clone()),
     }
 }
 

@@ -105,7 +105,7 @@ impl RepoState {
         let open = self.active_trains.values().filter(|train| !train.state.as_run().is_terminal());
         let trains = open.map(|train| self.run_of(train, repo, now));
         let fixers = self.workspaces.iter().filter_map(|(pr, workspace)| Some((*pr, workspace.fix.as_ref()?)));
-        let fixers = fixers.map(|(pr, fix)| fixers::run_of(pr, fix, repo, now));
+        let fixers = fixers.map(|(pr, fix)| fixers::run_of(pr, self.title_of(pr), fix, repo, now));
         trains.chain(fixers).map(|run| (run.id.clone(), run)).collect()
     }
 
@@ -143,7 +143,12 @@ impl RepoState {
             idempotency_key: None,
             a2a_correlation_id: None,
             last_heartbeat_at: Some(now),
-            result: Some(json!({ "phase": train.cascade_phase.name(), "landed": landed })),
+            result: Some(json!({
+                "title": self.title_of(train.original_root_pr),
+                "phase": train.cascade_phase.name(),
+                "landed": landed,
+                "waited": mark.waited,
+            })),
             error: train.error.as_ref().map(|error| error.message.clone()),
             cancellation: None,
             compensation_log: Vec::new(),
@@ -156,6 +161,10 @@ impl RepoState {
             duration_ms: None,
             id,
         }
+    }
+
+    fn title_of(&self, pr: PrNumber) -> &str {
+        self.prs.get(&pr).map(|pr| pr.title.as_str()).unwrap_or_default()
     }
 
     /// Each pull request that the train has dealt with is a step of it.
@@ -220,7 +229,8 @@ fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &Run
             let why = detail.and_then(|detail| detail.why.as_ref());
             let told = why.map(|why| {
                 let told = [("blocker", &why.blocker), ("who", &why.who), ("next", &why.next)];
-                told.into_iter().map(|(key, text)| (key.to_owned(), json!(text))).collect::<Map<_, _>>()
+                let party = ("party".to_owned(), json!(why.party));
+                told.into_iter().map(|(key, text)| (key.to_owned(), json!(text))).chain([party]).collect::<Map<_, _>>()
             });
             let event = ExternalEvent {
                 event_type: "ci".to_owned(),

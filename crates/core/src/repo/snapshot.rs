@@ -129,6 +129,8 @@ pub struct PersistedPr {
     late_refused: Option<Sha>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stack_position: Option<u32>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     merge_state_wanted_since: Option<Timestamp>,
     #[serde(default)]
@@ -298,6 +300,7 @@ impl PersistedPr {
             late_refused: pr.late_refused.clone(),
             declared_at: pr.declared_at,
             stack_position: pr.stack_position,
+            title: pr.title.clone(),
             merge_state_wanted_since: pr.merge_state_wanted_since,
             updated_at: pr.updated_at,
             observed_at: pr.observed_at,
@@ -330,6 +333,7 @@ impl PersistedPr {
             late_refused: self.late_refused,
             declared_at: self.declared_at,
             stack_position: self.stack_position,
+            title: self.title,
             merge_state_wanted_since: self.merge_state_wanted_since,
             updated_at: self.updated_at,
             observed_at: self.observed_at,

@@ -87,6 +87,8 @@ pub struct CachedPr {
     pub late_refused: Option<Sha>,
     /// Its place in a stack that GitHub itself keeps.
     pub stack_position: Option<u32>,
+    /// What somebody called it. Empty in states that were written before it was kept.
+    pub title: String,
     /// Since when a reading of the merge state is owed.
     pub merge_state_wanted_since: Option<Timestamp>,
     /// GitHub's own time of the last change: what is older than it is not news.

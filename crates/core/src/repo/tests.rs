@@ -53,6 +53,7 @@ pub(super) fn pull(number: u64) -> PullFacts {
         author: UserId::new(1),
         updated_at: at(0),
         stack_position: None,
+        title: String::new(),
         labels: std::collections::BTreeSet::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::status::Why;
+use super::status::{Party, Why};
 use super::work::{Push, PushKind, Tidying};
 use super::{CascadePhase, TrainRecord, TrainState, Trains};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
@@ -87,6 +87,12 @@ pub struct RunMark {
     pub moved_at: Timestamp,
     #[serde(default, skip_serializing_if = "Behest::is_empty")]
     pub moved: Behest,
+    /// Who is waited for, and since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<(Party, Timestamp)>,
+    /// How long it has waited for each, in milliseconds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waited: BTreeMap<Party, u64>,
 }
 
 impl RunMark {
@@ -99,7 +105,21 @@ impl RunMark {
             status: RunStatus::Running,
             moved_at: since,
             moved: Behest::default(),
+            waiting: None,
+            waited: BTreeMap::new(),
         }
+    }
+
+    /// Somebody else is waited for, or nobody any more.
+    fn waits(&mut self, party: Option<Party>, ts: Timestamp) {
+        if self.waiting.map(|(party, _)| party) == party {
+            return;
+        }
+        if let Some((before, since)) = self.waiting.take() {
+            let millis = u64::try_from(ts.duration_since(since).as_millis()).unwrap_or_default();
+            *self.waited.entry(before).or_default() += millis;
+        }
+        self.waiting = party.map(|party| (party, ts));
     }
 
     fn moves(&mut self, to: RunStatus, event: &Event, ts: Timestamp) {
@@ -217,6 +237,9 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
     }
     details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
     for (root, detail) in details.iter_mut() {
+        if let Some(run) = &mut detail.run {
+            run.waits(detail.why.as_ref().map(|why| why.party), ts);
+        }
         let status = trains.get(root).map(|train| train.state.as_run()).filter(|status| !status.is_terminal());
         match (&mut detail.run, status) {
             (Some(run), Some(status)) if run.status != status => run.moves(status, event, ts),

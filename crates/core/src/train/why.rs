@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::status::Why;
+use super::status::{Party, Why};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::markdown::code_span;
 
@@ -12,12 +12,13 @@ pub struct Reason {
     blocker: String,
     who: String,
     next: String,
+    party: Party,
 }
 
 impl Reason {
     pub fn since(self, since: Timestamp) -> Why {
-        let Self { blocker, who, next } = self;
-        Why { blocker, who, since, next }
+        let Self { blocker, who, next, party } = self;
+        Why { blocker, who, since, next, party }
     }
 
     /// Whether it is the same as what was said before.
@@ -31,8 +32,8 @@ impl Reason {
     }
 }
 
-fn reason(blocker: String, who: String, next: String) -> Reason {
-    Reason { blocker, who, next }
+fn reason(party: Party, blocker: String, who: String, next: String) -> Reason {
+    Reason { blocker, who, next, party }
 }
 
 fn lands(pr: PrNumber, once: &str) -> String {
@@ -61,6 +62,7 @@ fn short(sha: &Sha) -> String {
 pub fn checks_failed(pr: PrNumber, failed: &[&str], head: &Sha) -> Reason {
     let (count, list) = (checks(failed.len()), names(failed));
     reason(
+        Party::Author,
         format!("The required {count} {list} failed on PR #{pr} at {}.", short(head)),
         format!("The author of PR #{pr}, by pushing a fix or running the {count} again."),
         lands(pr, "they have passed"),
@@ -71,11 +73,13 @@ pub fn checks_failed(pr: PrNumber, failed: &[&str], head: &Sha) -> Reason {
 pub fn fixer_at_work(pr: PrNumber, waits_for_approval: bool) -> Reason {
     match waits_for_approval {
         true => reason(
+            Party::Maintainer,
             format!("What a fixer wants to push to PR #{pr} waits for approval."),
             "A maintainer, by approving or rejecting it.".to_owned(),
             "The train goes on as soon as that is decided; nobody needs to start it again.".to_owned(),
         ),
         false => reason(
+            Party::Fixer,
             format!("A fixer is at work on PR #{pr}."),
             "The fixer: nobody needs to do anything.".to_owned(),
             "The train goes on as soon as it is done; nobody needs to start it again.".to_owned(),
@@ -89,6 +93,7 @@ pub fn checks_running(pr: PrNumber, running: &[&str], head: &Sha) -> Reason {
         if running.is_empty() { "CI".to_owned() } else { format!("The {} {}", checks(running.len()), names(running)) };
     let verb = if running.len() > 1 { "have" } else { "has" };
     reason(
+        Party::Ci,
         format!("{what} {verb} not finished on PR #{pr} at {}.", short(head)),
         "CI: nobody needs to do anything.".to_owned(),
         lands(pr, "it is done and passed"),
@@ -99,6 +104,7 @@ pub fn checks_running(pr: PrNumber, running: &[&str], head: &Sha) -> Reason {
 pub fn checks_expected(pr: PrNumber, expected: &[&str], head: &Sha) -> Reason {
     let (count, list) = (checks(expected.len()), names(expected));
     reason(
+        Party::Ci,
         format!("The required {count} {list} did not report on PR #{pr} at {} yet.", short(head)),
         format!("CI; if it never starts, whoever runs CI for the {count} {list}."),
         lands(pr, "they have passed"),
@@ -108,6 +114,7 @@ pub fn checks_expected(pr: PrNumber, expected: &[&str], head: &Sha) -> Reason {
 /// Nothing is known of CI for this head.
 pub fn ci_expected(pr: PrNumber, head: &Sha) -> Reason {
     reason(
+        Party::Ci,
         format!("No check has reported on PR #{pr} at {} yet.", short(head)),
         "CI; if it never starts, whoever runs CI for this repository.".to_owned(),
         lands(pr, "GitHub calls it ready"),
@@ -116,6 +123,7 @@ pub fn ci_expected(pr: PrNumber, head: &Sha) -> Reason {
 
 pub fn review_required(pr: PrNumber) -> Reason {
     reason(
+        Party::Reviewer,
         format!("PR #{pr} lacks an approving review."),
         format!("A reviewer of PR #{pr}, by approving it."),
         lands(pr, "it is approved"),
@@ -124,6 +132,7 @@ pub fn review_required(pr: PrNumber) -> Reason {
 
 pub fn changes_requested(pr: PrNumber) -> Reason {
     reason(
+        Party::Author,
         format!("A reviewer requested changes on PR #{pr}."),
         format!("The author of PR #{pr}, by making them, and then the reviewer, by approving."),
         lands(pr, "it is approved"),
@@ -132,6 +141,7 @@ pub fn changes_requested(pr: PrNumber) -> Reason {
 
 pub fn draft(pr: PrNumber) -> Reason {
     reason(
+        Party::Author,
         format!("PR #{pr} is a draft."),
         format!("The author of PR #{pr}, by marking it as ready for review."),
         lands(pr, "it is ready and its requirements are met"),
@@ -141,6 +151,7 @@ pub fn draft(pr: PrNumber) -> Reason {
 /// GitHub has not computed it.
 pub fn unknown(pr: PrNumber) -> Reason {
     reason(
+        Party::Github,
         format!("GitHub has not computed yet whether PR #{pr} can be merged."),
         "GitHub: nobody needs to do anything.".to_owned(),
         format!("It is asked again, and PR #{pr} is squash-merged once the answer is yes."),
@@ -150,6 +161,7 @@ pub fn unknown(pr: PrNumber) -> Reason {
 /// GitHub says blocked, and nothing that can be seen explains it.
 pub fn unexplained(pr: PrNumber) -> Reason {
     reason(
+        Party::Maintainer,
         format!(
             "GitHub reports PR #{pr} as blocked by a rule of the branch, although all checks and reviews that can be seen are \
              fine."
@@ -163,6 +175,7 @@ pub fn unexplained(pr: PrNumber) -> Reason {
 pub fn other_base(pr: PrNumber, base: &BranchName, default: &BranchName) -> Reason {
     let (base, default) = (code_span(base.as_str()), code_span(default.as_str()));
     reason(
+        Party::Author,
         format!("PR #{pr} targets {base}, not {default}."),
         format!("The author of PR #{pr}, by changing its base branch to {default}."),
         lands(pr, &format!("it targets {default} and its requirements are met")),
@@ -172,6 +185,7 @@ pub fn other_base(pr: PrNumber, base: &BranchName, default: &BranchName) -> Reas
 /// GitHub did not take the squash, for a reason that may pass.
 pub fn squash_not_taken(pr: PrNumber, message: &str) -> Reason {
     reason(
+        Party::Github,
         format!("GitHub does not merge PR #{pr} for now. It says: {}.", code_span(message.trim_end_matches('.'))),
         format!("CI or GitHub; if it stays, look at the merge box of PR #{pr}."),
         "It is tried again with the next word of CI or of a reviewer, and at every poll; `@merge-train retry` tries at once."
@@ -182,6 +196,7 @@ pub fn squash_not_taken(pr: PrNumber, message: &str) -> Reason {
 /// Something outside does not answer.
 pub fn trouble(what: &str, message: &str) -> Reason {
     reason(
+        Party::Github,
         format!("To {what} did not succeed: {}.", code_span(message.trim_end_matches('.'))),
         "GitHub or the network, in most cases; if it stays, whoever runs merge-train.".to_owned(),
         "It is tried again by itself; `@merge-train retry` tries at once.".to_owned(),

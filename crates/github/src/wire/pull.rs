@@ -18,6 +18,8 @@ pub(crate) struct Pull {
     pub closed_at: Option<Timestamp>,
     pub updated_at: Timestamp,
     pub merge_commit_sha: Option<Sha>,
+    #[serde(default)]
+    pub title: String,
     pub user: Option<Actor>,
     pub head: Side,
     pub base: Side,
@@ -79,6 +81,7 @@ impl Pull {
             author: id_of(self.user.as_ref()),
             updated_at: self.updated_at,
             stack_position: self.stack.as_ref().and_then(|stack| stack.position),
+            title: self.title.clone(),
             labels: self.labels.iter().map(|label| label.name.clone()).collect(),
         }
     }

@@ -1,6 +1,7 @@
 //! What the settings say together.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use url::Url;
 
@@ -27,6 +28,7 @@ pub fn settle(draft: &mut Draft) {
 /// Compares limits with each other, those that have their default included.
 pub fn compare(draft: &mut Draft) {
     compare_signs_of_life(draft);
+    compare_visitors(draft);
     let number = |key| draft.number("server", key);
     let (Some((body, _)), Some((budget, place))) = (number("max_body_mb"), number("body_budget_mb")) else { return };
     if budget < body {
@@ -38,6 +40,18 @@ pub fn compare(draft: &mut Draft) {
              the budget must be at least as large"
         );
         draft.complain(place, text);
+    }
+}
+
+/// Whoever can reach the dashboard could do as they like.
+fn compare_visitors(draft: &mut Draft) {
+    let is_open = draft.text("server", "anonymous").is_some_and(|(role, _)| role == "operator");
+    let address = draft.text("server", "bind_address").and_then(|(address, _)| address.parse::<SocketAddr>().ok());
+    if is_open && address.is_some_and(|address| !address.ip().is_loopback()) {
+        let place = draft.place("server", "anonymous").cloned().unwrap_or(Place::Nowhere);
+        let text = "server.anonymous is \"operator\", and server.bind_address is not of this machine alone: whoever reaches it \
+                    could start and stop trains; listen on 127.0.0.1, or make it \"viewer\"";
+        draft.complain(place, text.to_owned());
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::{hmac, rand};
 use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
 use jiff::{SignedDuration, Timestamp};
@@ -126,9 +127,29 @@ pub struct Server {
     #[serde(default)]
     pub webhook_secret: Vec<Secret>,
     pub public_url: Option<String>,
+    pub anonymous: Anonymous,
     pub max_body_mb: u64,
     pub body_budget_mb: u64,
     pub shutdown_deadline_secs: u64,
+}
+
+/// What visitors of the dashboard may do who have not signed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Anonymous {
+    None,
+    Viewer,
+    Operator,
+}
+
+impl Anonymous {
+    pub fn role(self) -> Option<Role> {
+        match self {
+            Self::None => None,
+            Self::Viewer => Some(Role::Viewer),
+            Self::Operator => Some(Role::Operator),
+        }
+    }
 }
 
 /// `[behavior]`
@@ -247,6 +268,19 @@ impl Role {
 struct KeyDigest(String);
 
 impl ApiKey {
+    /// A key that nobody holds, for visitors without one.
+    pub fn of_nobody(name: &str, role: Role) -> Self {
+        let mut digest = [0; 32];
+        rand::fill(&mut digest).expect("the system has random numbers");
+        let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { name: name.to_owned(), tenant: Tenants::All, role, sha256: KeyDigest(digest) }
+    }
+
+    /// What only somebody who knows the digest of the key can say of a text.
+    pub fn seal(&self, text: &str) -> hmac::Tag {
+        hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, self.sha256.0.as_bytes()), text.as_bytes())
+    }
+
     /// Whether somebody who presents `key` holds this key.
     pub fn opens_with(&self, key: &str) -> bool {
         let presented: String =

@@ -104,7 +104,7 @@ fn configuration(github: &Value, key: &str, fixer: &Path) -> String {
         "[github]\napi_url = {}\ngraphql_url = {}\ngit_url = {}\napp_id = {}\nprivate_key_path = {}\n\n\
          [git]\nclone_base_dir = \"repos\"\nsigning = \"off\"\n\n\
          [state]\nstate_dir = \"state\"\n\n\
-         [server]\nbind_address = \"127.0.0.1:0\"\nwebhook_secret = {}\n\n\
+         [server]\nbind_address = \"127.0.0.1:0\"\nanonymous = \"operator\"\nwebhook_secret = {}\n\n\
          [log]\nformat = \"text\"\n\n\
          [runs]\nwork_dir = \"runs\"\n\n\
          [ratchet]\nenabled = true\nheartbeat_secs = 5\ngrace_mins = 0.1\n\n\

@@ -34,13 +34,22 @@ pub struct Narrator {
 impl Narrator {
     /// What an event means, with the time; none where it means nothing to a person.
     pub fn tell(&mut self, run_type: &str, event: &Value) -> Option<String> {
+        let (at, told) = self.told(run_type, event);
+        Some(format!("{}  {}", at.map(moment).unwrap_or_default(), told?))
+    }
+
+    /// What an event means; none where it means nothing to a person.
+    pub fn words(&mut self, run_type: &str, event: &Value) -> Option<String> {
+        self.told(run_type, event).1
+    }
+
+    fn told(&mut self, run_type: &str, event: &Value) -> Told {
         let known = match run_type {
             TRAIN => self.of_train(event),
             FIXER => of_fixer(event),
             _ => self.of_workflow(event),
         };
-        let (at, told) = known.unwrap_or_else(|| unknown(event));
-        Some(format!("{}  {}", at.map(moment).unwrap_or_default(), told?))
+        known.unwrap_or_else(|| unknown(event))
     }
 
     fn of_train(&mut self, event: &Value) -> Option<Told> {

@@ -3,13 +3,20 @@
 use axum::http::{HeaderMap, StatusCode, header};
 use merge_train_core::ids::TenantId;
 
+use super::dashboard::session::{self, Session};
 use super::problem::Problem;
 use crate::config::{ApiKey, Role};
 
-/// The key that a request presents.
+/// The key that a request presents; that of a page of the dashboard has a session instead, and the token of its pages.
 pub fn presented<'a>(keys: &'a [ApiKey], headers: &HeaderMap) -> Result<&'a ApiKey, Problem> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let presented = bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()));
+    if presented.is_none()
+        && let Some(session) = Session::of(keys, headers)
+        && headers.get(session::TOKEN).is_some_and(|token| token.to_str().is_ok_and(|token| session.has_token(token)))
+    {
+        return Ok(session.key);
+    }
     let Some(presented) = presented else {
         return Err(Problem::unauthorized(
             "an API key is needed: send it as \"Authorization: Bearer KEY\" or X-API-Key",

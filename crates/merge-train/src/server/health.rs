@@ -77,7 +77,7 @@ impl Health {
         *store = trouble;
     }
 
-    fn troubles(&self) -> Vec<String> {
+    pub fn troubles(&self) -> Vec<String> {
         let mut troubles = Vec::new();
         if self.stopping.is_cancelled() {
             troubles.push("the daemon is shutting down".to_owned());

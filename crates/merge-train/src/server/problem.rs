@@ -79,6 +79,10 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", detail)
     }
 
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub fn status(&self) -> StatusCode {
         self.status
     }

@@ -284,11 +284,11 @@ pub async fn list(
     Ok(Json(Runs { runs, next_cursor }))
 }
 
-fn cursor(run: &Run) -> String {
+pub(super) fn cursor(run: &Run) -> String {
     format!("{}_{}", run.created_at.as_microsecond(), run.id)
 }
 
-fn read_cursor(text: &str) -> Result<RunCursor, Problem> {
+pub(super) fn read_cursor(text: &str) -> Result<RunCursor, Problem> {
     let read = || {
         let (at, id) = text.split_once('_')?;
         let is_time = at.len() <= MOST_DIGITS && at.bytes().all(|byte| byte.is_ascii_digit());
@@ -301,7 +301,12 @@ fn read_cursor(text: &str) -> Result<RunCursor, Problem> {
 }
 
 /// A run that the presented key may see, and the key. Another tenant's is not there.
-async fn known<'a>(app: &'a App, headers: &HeaderMap, id: &str, role: Role) -> Result<(Run, &'a ApiKey), Problem> {
+pub(super) async fn known<'a>(
+    app: &'a App,
+    headers: &HeaderMap,
+    id: &str,
+    role: Role,
+) -> Result<(Run, &'a ApiKey), Problem> {
     let client = presented(&app.api_keys, headers)?;
     let nowhere = || Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_RUN", "there is no such run");
     let id = RunId::parse(id).map_err(|_| nowhere())?;

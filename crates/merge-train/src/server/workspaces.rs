@@ -3,7 +3,7 @@
 mod asking;
 pub mod sessions;
 pub mod toggle;
-mod view;
+pub(super) mod view;
 
 use std::fmt;
 use std::sync::Arc;
@@ -264,7 +264,7 @@ async fn one(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Workspace, Proble
     Ok(view::untouched(app, repo, pr, pull, state.ratchet_is_on(pr, &app.settings)))
 }
 
-async fn row(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Option<rows::Workspace>, Problem> {
+pub(super) async fn row(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Option<rows::Workspace>, Problem> {
     let tenant = repo.tenant();
     let found = app.store.workspace(&tenant, &format!("{repo}#{pr}")).await?;
     if found.is_some() {

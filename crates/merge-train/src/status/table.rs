@@ -91,7 +91,7 @@ impl Train {
 
     /// Why it does not move, in one line; none while it does.
     fn why_not_yet(&self, now: Timestamp) -> Option<String> {
-        if let Some(Why { blocker, who, since, next }) = &self.why {
+        if let Some(Why { blocker, who, since, next, .. }) = &self.why {
             let since = ago(*since, now);
             return Some(format!("why not yet: {} · {} · {since} · {}", line(blocker), line(who), line(next)));
         }

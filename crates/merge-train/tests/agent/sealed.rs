@@ -9,17 +9,24 @@ use crate::program::agent::Exit;
 use crate::ways::{Way, has_mounts_of_its_own, ways};
 use crate::world::{World, until};
 
-/// One that runs a script of the shell, with `$STATE` for the daemon's folder, `$ROOT` for the one around it, and `$DAEMON`
-/// for the daemon.
+/// One that runs a script of the shell, with `$STATE` for the daemon's folder, `$ROOT` for the one around it, `$ELSEWHERE` for
+/// one that everybody may use and that has nothing of the daemon's in it, and `$DAEMON` for the daemon.
 fn fixer_below(folder: impl AsRef<Path>, script: &str) -> Fixer {
     let mut fixer = Fixer::below(folder, &["/bin/sh", "-c", script]);
     let given = [
         ("STATE", fixer.state().display().to_string()),
         ("ROOT", fixer.root.path().display().to_string()),
+        ("ELSEWHERE", elsewhere(fixer.root.path()).to_owned()),
         ("DAEMON", std::process::id().to_string()),
     ];
     fixer.environment = given.map(|(name, value)| (name.to_owned(), value)).to_vec();
     fixer
+}
+
+fn elsewhere(root: &Path) -> &'static str {
+    let root = root.canonicalize().expect("it is there");
+    let shared = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter(|place| Path::new(place).is_dir());
+    shared.into_iter().find(|place| !root.starts_with(place)).expect("a folder that everybody may use")
 }
 
 /// What such a script comes to. The daemon has everything afterwards, and the script learnt nothing of it.
@@ -262,7 +269,7 @@ async fn everything_else_works_as_before() {
             "echo x >file && cat file && ls . && mv file other && rm other",
             "mkdir -p a/b && echo x >a/f && mv a/f a/b/f && ln a/b/f a/g && ls a/b && rm -r a",
             "echo x >$STATE/fixers/7/tmp/x && ls $STATE/fixers/7 && mv ../tmp/x .",
-            "at=$(mktemp -d /tmp/fixer.XXXXXX) && echo x >$at/x && cat $at/x && mv $at/x . && mv x $at/y && ls $at && rm -r $at",
+            "at=$(mktemp -d $ELSEWHERE/fixer.XXXXXX) && echo x >$at/x && cat $at/x && mv $at/x . && mv x $at/y && ls $at && rm -r $at",
             "ls /usr/bin >/dev/null && cat /etc/passwd >/dev/null && ls /tmp >/dev/null && ls /proc/self/fd >/dev/null",
             "cat /proc/$$/environ >/dev/null && cat /proc/self/status >/dev/null && head -c 1 /dev/urandom >/dev/null",
             "echo x >/dev/null && echo x >/dev/stderr && echo x >/proc/self/fd/1 && echo x | cat >/dev/stdout",

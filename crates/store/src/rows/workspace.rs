@@ -15,6 +15,9 @@ pub struct Workspace {
     pub repo_id: RepoId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pr_number: Option<PrNumber>,
+    /// What the pull request is called.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<BranchName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,4 +116,16 @@ pub enum TransitionAction {
     FixReview,
     Pause,
     Noop,
+}
+
+impl TransitionAction {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Wait => "WAIT",
+            Self::FixCi => "FIX_CI",
+            Self::FixReview => "FIX_REVIEW",
+            Self::Pause => "PAUSE",
+            Self::Noop => "NOOP",
+        }
+    }
 }

@@ -29,7 +29,7 @@ pub(super) fn moves(event: &Event) -> bool {
     )
 }
 
-pub(super) fn run_of(pr: PrNumber, fix: &Fix, repo: &RepoId, now: Timestamp) -> Run {
+pub(super) fn run_of(pr: PrNumber, title: &str, fix: &Fix, repo: &RepoId, now: Timestamp) -> Run {
     let id = fix.run_id(pr);
     let mut context = brought_about(&id, None, &Behest::default(), fix.at);
     if let Phase::Held { path, .. } = &fix.phase {
@@ -71,7 +71,7 @@ pub(super) fn run_of(pr: PrNumber, fix: &Fix, repo: &RepoId, now: Timestamp) -> 
         idempotency_key: None,
         a2a_correlation_id: None,
         last_heartbeat_at: Some(now),
-        result: Some(result(fix)),
+        result: Some(result(title, fix)),
         error: None,
         cancellation: None,
         compensation_log: Vec::new(),
@@ -94,8 +94,9 @@ fn step(fix: &Fix) -> &'static str {
     }
 }
 
-fn result(fix: &Fix) -> Value {
+fn result(title: &str, fix: &Fix) -> Value {
     let mut result = json!({
+        "title": title,
         "issue": fix.issue,
         "branch": fix.branch,
         "headSha": fix.head,

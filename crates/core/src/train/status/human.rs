@@ -52,6 +52,30 @@ pub struct Why {
     pub since: Timestamp,
     /// What the bot does once it is removed: "PR #124 is squash-merged as soon as the check passes."
     pub next: String,
+    /// Whose turn it is, in a word.
+    #[serde(default)]
+    pub party: Party,
+}
+
+/// Who is waited for, as far as sums and boards tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Party {
+    Author,
+    Reviewer,
+    Maintainer,
+    Ci,
+    Fixer,
+    /// GitHub itself, or the way there; and whatever was waited for before this was kept.
+    #[default]
+    Github,
+}
+
+impl Party {
+    /// Whether it is a person, who may want to know.
+    pub fn is_person(self) -> bool {
+        matches!(self, Self::Author | Self::Reviewer | Self::Maintainer)
+    }
 }
 
 /// The part of the status comment that people read.

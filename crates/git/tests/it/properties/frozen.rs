@@ -61,6 +61,7 @@ impl Memory {
             author: UserId::new(1),
             updated_at: now(),
             stack_position: None,
+            title: String::new(),
         });
     }
 

@@ -12,7 +12,7 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         (
             "[server]\nbind_adress = 'x'",
             "merge-train.toml:2:1: unknown key \"bind_adress\" in [server]; did you mean \"bind_address\"? allowed: \
-             bind_address, webhook_secret, public_url, max_body_mb, body_budget_mb, shutdown_deadline_secs",
+             bind_address, webhook_secret, public_url, anonymous, max_body_mb, body_budget_mb, shutdown_deadline_secs",
         ),
         ("[sever]\n", "merge-train.toml:1:2: unknown section \"sever\"; did you mean \"server\"?"),
         ("[ratchet.fixr]\n", "unknown key \"fixr\" in [ratchet]"),
@@ -74,6 +74,10 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         (&(key("a") + &key("a")), "6:1: [[api_keys]] \"a\" is there already, at merge-train.toml:1:1"),
         ("[server]\nbody_budget_mb = 24", "2:18: server.body_budget_mb is 24 and server.max_body_mb 25: the largest"),
         ("[server]\nmax_body_mb = 300", "2:15: server.body_budget_mb is 256 and server.max_body_mb 300: the largest"),
+        (
+            "[server]\nanonymous = 'operator'",
+            "2:13: server.anonymous is \"operator\", and server.bind_address is not of this machine alone",
+        ),
         ("[[workflows]]\nname = 'w'", "1:1: [[workflows]] \"w\": it has no steps"),
         (
             "[[workflows]]\nname = 'train'\n[[workflows.steps]]\nid = 'a'\ncommand = 'x'",

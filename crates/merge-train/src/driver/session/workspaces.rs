@@ -61,6 +61,7 @@ fn row(repo: &RepoId, state: &RepoState, settings: &Settings, pr: PrNumber, now:
         tenant_id: repo.tenant(),
         repo_id: repo.clone(),
         pr_number: Some(pr),
+        title: known.map(|known| known.title.clone()).unwrap_or_default(),
         branch: known.and_then(|known| known.head_ref.clone()),
         head_sha: known.map(|known| known.head_sha.clone()),
         ratchet_enabled: state.ratchet_is_on(pr, settings),

@@ -215,6 +215,7 @@ pub fn pull(number: PrNumber) -> PullFacts {
         author: UserId::new(7),
         updated_at: "2026-01-01T00:00:00Z".parse().unwrap(),
         stack_position: None,
+        title: String::new(),
         labels: std::collections::BTreeSet::new(),
     }
 }

@@ -156,6 +156,7 @@ pub fn known<const N: usize>(prs: [u64; N]) -> Vec<Event> {
             author: pull.author,
             updated_at: pull.updated_at,
             stack_position: pull.stack_position,
+            title: pull.title,
         }
     });
     let whole = [Event::DefaultBranchChanged { default_branch: branch("main") }, Event::SyncCompleted {}];

@@ -29,6 +29,7 @@ fn world(pulls: &[(u64, &str, &str)]) -> RepoFacts {
         author: UserId::new(AUTHOR),
         updated_at: Timestamp::UNIX_EPOCH,
         stack_position: None,
+        title: String::new(),
         labels: std::collections::BTreeSet::new(),
     };
     RepoFacts {

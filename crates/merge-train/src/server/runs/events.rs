@@ -159,11 +159,17 @@ fn sent(event: &StoredEvent) -> Option<Event> {
     Event::default().id(event.seq.to_string()).event(kind).json_data(data).ok()
 }
 
+/// As the list has it.
+pub fn json(event: &StoredEvent) -> Value {
+    serde_json::to_value(shown(event)).unwrap_or_default()
+}
+
 fn shown(event: &StoredEvent) -> Happened {
     Happened { seq: event.seq, ts: event.ts, data: serde_json::from_str(&event.data).unwrap_or_default() }
 }
 
-async fn happened(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Problem> {
+/// All that its log has.
+pub async fn happened(app: &App, run: &Run) -> Result<Vec<StoredEvent>, Problem> {
     match run.kind.as_str() {
         TRAIN => return happened_in_repo(app, run, is_about_train).await,
         FIXER => return happened_in_repo(app, run, is_about_fixer).await,

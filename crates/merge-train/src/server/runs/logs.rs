@@ -48,15 +48,15 @@ pub struct Logs {
 /// What one attempt at a step printed.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunLog)]
-struct Log {
+pub struct Log {
     /// What it is asked for by.
     #[schema(example = "fix-1.log")]
-    name: String,
-    step: String,
+    pub name: String,
+    pub step: String,
     #[schema(minimum = 1)]
-    attempt: u32,
+    pub attempt: u32,
     /// How long it is now.
-    bytes: u64,
+    pub bytes: u64,
     #[serde(skip)]
     written_at: SystemTime,
 }
@@ -186,12 +186,21 @@ impl Reading {
     }
 }
 
-fn folder(app: &App, run: &RunId) -> PathBuf {
+pub fn folder(app: &App, run: &RunId) -> PathBuf {
     app.run_folders.join(run.as_str()).join("logs")
 }
 
+/// What is in a log from there on. The name is one that was found.
+pub async fn part(app: &App, run: &RunId, name: &str, from: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(folder(app, run).join(name)).await?;
+    file.seek(SeekFrom::Start(from)).await?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).await?;
+    Ok(bytes)
+}
+
 /// The logs in a folder, in the order in which they were last written to.
-async fn found(folder: &Path) -> io::Result<Vec<Log>> {
+pub async fn found(folder: &Path) -> io::Result<Vec<Log>> {
     let mut logs = Vec::new();
     let mut entries = match tokio::fs::read_dir(folder).await {
         Ok(entries) => entries,

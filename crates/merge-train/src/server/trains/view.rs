@@ -39,6 +39,8 @@ pub struct Train {
 #[derive(Serialize, ToSchema)]
 struct Car {
     pr: PrNumber,
+    /// What it is called.
+    title: String,
     branch: BranchName,
     /// The pull request it was stacked on; none for the root.
     predecessor: Option<PrNumber>,
@@ -73,18 +75,19 @@ pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecor
         stopped_at: train.stopped_at,
         why: state.why(root),
         error: train.error.clone(),
-        stack: view.iter().flat_map(|view| &view.stack).map(car).collect(),
+        stack: view.iter().flat_map(|view| &view.stack).map(|row| car(state, row)).collect(),
         status_comment_url: train.status_comment_id.map(|comment| format!("{}#issuecomment-{comment}", page(root))),
         record: train.clone(),
     }
 }
 
-fn car(row: &Row) -> Car {
+fn car(state: &RepoState, row: &Row) -> Car {
     let (standing, merge_commit) = match &row.standing {
         status::Standing::Open => (Standing::Open, None),
         status::Standing::Draft => (Standing::Draft, None),
         status::Standing::Landed(commit) => (Standing::Landed, commit.clone()),
         status::Standing::Closed => (Standing::Closed, None),
     };
-    Car { pr: row.pr, branch: row.branch.clone(), predecessor: row.predecessor, standing, merge_commit }
+    let title = state.pr(row.pr).map(|pull| pull.title.clone()).unwrap_or_default();
+    Car { pr: row.pr, title, branch: row.branch.clone(), predecessor: row.predecessor, standing, merge_commit }
 }

@@ -26,6 +26,8 @@ pub struct Workspace {
     repo: RepoId,
     #[schema(minimum = 1)]
     pr: PrNumber,
+    /// What it is called.
+    title: String,
     /// Its page at GitHub.
     pr_url: String,
     branch: Option<BranchName>,
@@ -85,6 +87,7 @@ pub fn shown(app: &App, row: &rows::Workspace) -> Workspace {
         id: row.id.clone(),
         repo: row.repo_id.clone(),
         pr,
+        title: row.title.clone(),
         pr_url: page_of(app, &row.repo_id, pr),
         branch: row.branch.clone(),
         head_sha: row.head_sha.clone(),
@@ -124,6 +127,7 @@ pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, is_on:
         id: format!("{repo}#{pr}"),
         repo: repo.clone(),
         pr,
+        title: pull.title.clone(),
         pr_url: page_of(app, repo, pr),
         branch: pull.head_ref.clone(),
         head_sha: Some(pull.head_sha.clone()),

@@ -79,6 +79,10 @@ impl World {
                 status.shown = 1;
             }
         }
+        // How long it waited for whom is for people.
+        for run in state.details.values_mut().filter_map(|detail| detail.run.as_mut()) {
+            (run.waiting, run.waited) = (None, std::collections::BTreeMap::new());
+        }
         state.ended.values_mut().for_each(|seq| *seq = 0);
         // It only tells notes apart, and all are said.
         state.outbox.last = 0;

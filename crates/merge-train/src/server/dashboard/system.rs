@@ -1,0 +1,119 @@
+//! How the daemon itself is: what waits, who owns what, what GitHub still allows.
+
+use github::CircuitState;
+use maud::{Markup, html};
+use merge_train_core::ids::StreamId;
+use store::StreamInfo;
+
+use super::layout::{Tone, badge, run_badge};
+use super::{Page, Visitor};
+use crate::server::App;
+use crate::server::problem::Problem;
+use crate::terminal::took;
+
+/// So many streams are listed: those with the most to do.
+const STREAMS: usize = 50;
+
+pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
+    let mut streams = app.store.streams(visitor.tenant()).await?;
+    let unsettled: u64 = streams.iter().map(|stream| stream.unsettled).sum();
+    let owned = streams.iter().filter(|stream| stream.owner.is_some()).count();
+    let repos = streams.iter().filter(|stream| matches!(stream.stream, StreamId::Repo(_))).count();
+    streams.sort_by_key(|stream| std::cmp::Reverse((stream.unsettled, stream.owner.is_some(), stream.next_seq)));
+    let active = app.store.active_runs().await?;
+    let mut by_status = std::collections::BTreeMap::new();
+    for (tenant, status, count) in active {
+        if visitor.tenant().is_none_or(|own| *own == tenant) {
+            *by_status.entry(status.to_string()).or_insert((status, 0)) =
+                (status, by_status.get(&status.to_string()).map_or(0, |(_, sum)| *sum) + count);
+        }
+    }
+    let troubles = app.health.troubles();
+    let body = html! {
+        div.heading { h1 { "System" } @if troubles.is_empty() { (badge(Tone::Good, "ready")) } @else { (badge(Tone::Bad, "not ready")) } }
+        @for trouble in &troubles { p.notice.bad role="alert" { (trouble) } }
+        dl.facts {
+            dt { "Version" } dd { (env!("CARGO_PKG_VERSION")) }
+            dt { "Repositories" } dd { (repos) }
+            dt { "Workers on this instance" } dd { (app.driver.workers()) }
+            dt { "Streams with an owner" } dd { (owned) " of " (streams.len()) }
+            dt { "Events stored and not yet handled" } dd { (unsettled) }
+            dt { "Memory of requests under way" } dd { (app.budget.in_flight() >> 10) " KiB" }
+            dt { "Runs that have not ended" } dd {
+                @if by_status.is_empty() { "none" }
+                @for (status, count) in by_status.values() { (run_badge(*status)) " " (count) " " }
+            }
+        }
+        section { h2 { "GitHub" } (github(app)) }
+        section { h2 { "Streams" }
+            p.muted { "A stream is all that happens in a repository, or to a run. Its owner is the instance that works on it." }
+            (table(&streams))
+        }
+    };
+    Ok(Page::new("System", body))
+}
+
+fn github(app: &App) -> Markup {
+    let stats = app.github.stats();
+    html! {
+        @if stats.is_empty() { p.muted { "GitHub was not asked anything yet." } }
+        @else {
+            div.wide { table {
+                thead { tr { th { "Account" } th { "State" } th { "REST" } th { "GraphQL" } th { "Under way" } th { "Waiting" } th { "Answered" } th { "From cache" } th { "Failed" } } }
+                tbody {
+                    @for it in &stats {
+                        tr {
+                            td { (it.name) }
+                            td {
+                                @if it.circuit != CircuitState::Closed { (badge(Tone::Bad, "GitHub is down")) }
+                                @else if let Some(blocked) = it.blocked_for { (badge(Tone::Attention, &format!("held back for {}", took(u64::try_from(blocked.as_millis()).unwrap_or_default())))) }
+                                @else { (badge(Tone::Good, "open")) }
+                            }
+                            td { (budget(it.core.as_ref())) }
+                            td { (budget(it.graphql.as_ref())) }
+                            td { (it.in_flight) }
+                            td { (it.waiting) }
+                            td { (it.calls.answered) }
+                            td { (it.calls.not_modified) }
+                            td { (it.calls.transient + it.calls.permanent + it.calls.rate_limited + it.refused) }
+                        }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+/// What is left of a limit.
+pub fn budget(budget: Option<&github::BudgetStats>) -> Markup {
+    html! {
+        @match budget {
+            Some(budget) => {
+                meter min="0" max=(budget.limit) low=(budget.limit / 5) value=(budget.remaining) aria-label="What is left of the limit" {}
+                " " (budget.remaining) " of " (budget.limit)
+                br; small.muted { "anew in " (took(u64::try_from(budget.resets_in.as_millis()).unwrap_or_default())) }
+            }
+            None => { span.muted { "not asked yet" } }
+        }
+    }
+}
+
+fn table(streams: &[StreamInfo]) -> Markup {
+    html! {
+        div.wide { table {
+            thead { tr { th { "Stream" } th { "Unsettled" } th { "Events" } th { "Generation" } th { "Owner" } } }
+            tbody {
+                @for it in streams.iter().take(STREAMS) {
+                    tr {
+                        td { (it.stream) }
+                        td { (it.unsettled) }
+                        td { (it.next_seq.saturating_sub(1)) }
+                        td { (it.generation) }
+                        td { @if let Some(owner) = &it.owner { (owner) } @else { span.muted { "nobody" } } }
+                    }
+                }
+            }
+        } }
+        @if streams.len() > STREAMS { p.muted { "The " (STREAMS) " with the most to do, of " (streams.len()) "." } }
+    }
+}
