@@ -10,6 +10,7 @@ mod environment;
 mod file;
 mod kind;
 mod near;
+mod own;
 mod problem;
 mod requirements;
 mod sections;
@@ -28,6 +29,7 @@ use serde::Deserialize;
 pub use environment::Environment;
 pub use merge_train_core::secret::Secret;
 pub use near::near;
+pub use own::own_settings;
 pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
 pub use sections::*;
@@ -76,7 +78,7 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
-        let contents = file::read(path, text, environment);
+        let contents = file::read(path, text, file::Whose::Operators(environment));
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut draft = draft::Draft::new(contents, directory, environment);
         consistency::settle(&mut draft);

@@ -54,7 +54,6 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let github = account::client(&config, &needs.credentials)?;
     let clones = Clones::new(git, needs.clones.clone(), config.github.git_url.clone(), github.clone());
     let clones = Arc::new(clones);
-    let messages = driver::Messages { title: config.merge.title(), body: config.merge.body() };
     let agents = Arc::new(Commands::new(&config.runs));
     let options = driver_options(&config, owner);
     let settings = options.settings.clone();
@@ -65,7 +64,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         web_url: config.github.git_url.clone(),
     };
     let fixers = Fixers::new(&config, args.config.as_deref()).map(Arc::new);
-    let outside = driver::Github::new(github.clone(), clones.clone(), messages, Some(orders.clone()));
+    let outside = driver::Github::new(github.clone(), clones.clone(), Some(orders.clone()));
     let outside = outside.with_fixers(fixers);
     let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
     let schedules = Schedules::new(orders.clone(), &config.schedules, Clock::default());
@@ -184,6 +183,7 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
             auto_start: behavior.auto_start,
             delete_branches: behavior.delete_branches,
             merge_in_background: config.merge.background,
+            wording: config.merge.wording(),
             ratchet: config.ratchet.settings(),
         },
         idle: behavior.idle_worker_mins.duration(),

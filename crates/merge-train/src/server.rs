@@ -12,6 +12,7 @@ mod problem;
 mod repos;
 mod requests;
 mod runs;
+pub mod settings;
 mod slack;
 mod trains;
 mod webhook;
@@ -82,6 +83,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(repos::list))
         .routes(routes!(repos::state))
         .routes(routes!(repos::sync))
+        .routes(routes!(settings::show))
         .routes(routes!(trains::list))
         .routes(routes!(trains::show))
         .routes(routes!(trains::orders::start))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use merge_train_core::facts::{MergeFacts, Talk, TalkDetail};
+use merge_train_core::facts::{MergeFacts, OwnFile, Talk, TalkDetail};
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::ratchet::{self, Deed, Fix, Glimpse, Settled};
 use merge_train_core::repo::{CachedPr, Event, RepoState, Settings};
@@ -97,6 +97,7 @@ fn glimpse(pr: PrNumber, known: &CachedPr, workspace: &ratchet::Workspace) -> Op
         draft: known.draft,
         review: known.review,
         ci: known.ci.clone(),
+        own_file: OwnFile::Unseen,
     };
     let detail = TalkDetail { mark: heard.mark.clone(), points: Vec::new() };
     Some(Glimpse::of(&merge, &Talk { overview: heard.overview.clone(), detail: Some(detail) }))
