@@ -55,6 +55,7 @@ pub struct Config {
     pub workflows: Vec<Workflow>,
     pub schedules: Vec<Schedule>,
     pub slack: Slack,
+    pub slack_channels: Vec<SlackChannel>,
     pub slack_workspaces: Vec<SlackWorkspace>,
     /// What is odd but does no harm; for the log.
     #[serde(skip)]

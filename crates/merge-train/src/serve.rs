@@ -21,6 +21,7 @@ use crate::discovery::Discovery;
 use crate::driver::{self, Driver, Link};
 use crate::fixers::Fixers;
 use crate::heartbeat::{Checked, Heartbeat};
+use crate::notify::Notifier;
 use crate::orders::Orders;
 use crate::schedules::Schedules;
 use crate::server::{self, App, Budget, Health, Slack};
@@ -56,7 +57,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let clones = Arc::new(clones);
     let agents = Arc::new(Commands::new(&config.runs));
     let options = driver_options(&config, owner);
-    let settings = options.settings.clone();
+    let (settings, link) = (options.settings.clone(), options.link.clone());
     let orders = Orders {
         store: store.clone(),
         link: options.link.clone(),
@@ -100,6 +101,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         async move { health.watch(store.as_ref()).await }
     });
     let schedules = tokio::spawn(schedules.run(stopping.clone()));
+    let notifier = Notifier::new(&config, store.clone(), link)?;
+    let notifier = tokio::spawn({
+        let stopping = stopping.clone();
+        async move {
+            if let Some(notifier) = notifier {
+                notifier.run(stopping).await;
+            }
+        }
+    });
     let upkeep = tokio::spawn(
         Upkeep {
             store: store.clone(),
@@ -142,7 +152,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         if let Some(slack) = &slack {
             slack.finish().await;
         }
-        (watch.await, drive.await, upkeep.await, discovery.await, schedules.await, heartbeat.await)
+        (watch.await, drive.await, upkeep.await, discovery.await, schedules.await, heartbeat.await, notifier.await)
     })
     .await;
     counting.abort();

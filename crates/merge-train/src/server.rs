@@ -37,7 +37,7 @@ use crate::orders::Orders;
 pub use body::Budget;
 pub use health::Health;
 use problem::Problem;
-pub use slack::Slack;
+pub use slack::{Slack, escape as escape_for_slack};
 
 /// What the handlers share.
 pub struct App {

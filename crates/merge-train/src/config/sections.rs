@@ -560,6 +560,17 @@ impl Schedule {
 pub struct Slack {
     pub signing_secret: Option<Secret>,
     pub response_url_prefix: String,
+    /// Whoever knows it can post.
+    pub notify_url: Option<Secret>,
+    pub notify: Vec<String>,
+}
+
+/// `[[slack_channels]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlackChannel {
+    pub tenant: TenantId,
+    pub notify_url: Secret,
 }
 
 /// `[[slack_workspaces]]`

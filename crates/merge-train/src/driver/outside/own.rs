@@ -6,18 +6,24 @@ use merge_train_core::own::{CHECK, FILE, File, OwnSettings, Problem, Proposal, V
 use merge_train_core::repo::{Failure, Showing};
 
 use super::Errand;
-use super::failure::{of_github, transient};
+use super::failure::of_github;
 use crate::config::own_settings;
 
 /// By which the check is known again.
 const CHECK_ID: &str = "merge-train:configuration";
 
+/// What git says in the place of a commit where there is none.
+const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+
 impl Errand<'_> {
     pub(super) async fn read_settings(&self, default: &BranchName) -> Result<File, Failure> {
         let repo = self.repo.with_priority(Priority::Poll);
         let head = repo.branch_head(default).await.map_err(of_github)?;
-        // A repository without a commit, or one whose default branch was renamed in this moment.
-        let at = head.ok_or_else(|| transient(format!("GitHub has no branch {default}")))?;
+        // A repository without a commit says nothing.
+        let Some(at) = head else {
+            let at = Sha::parse(NO_COMMIT).expect("it is as long as one");
+            return Ok(File { at, blob: None, said: Ok(OwnSettings::default()) });
+        };
         let found = repo.file(FILE, &at).await.map_err(of_github)?;
         let said = found.as_ref().map_or_else(|| Ok(OwnSettings::default()), |file| said(&file.content));
         Ok(File { at, blob: found.map(|file| file.blob), said })

@@ -32,7 +32,8 @@ pub(super) fn rows(
             Event::PrObserved { pr, .. } | Event::MergeStateObserved { pr, .. } => {
                 touched.insert(*pr);
             }
-            Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
+            // What counts for all of them may be something else now.
+            Event::SettingsObserved { .. } | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
                 touched.extend(state.workspaces().keys().copied());
             }
             Event::Ratchet(event) => {
@@ -73,6 +74,7 @@ fn row(repo: &RepoId, state: &RepoState, settings: &Settings, pr: PrNumber, now:
         ratchet_state_updated_at: workspace.moved_at,
         ratchet_current_activity: workspace.activity.clone(),
         ratchet_consecutive_fixup_attempts: workspace.attempts,
+        ratchet_max_fixup_attempts: Some(settings.ratchet.max_attempts),
         ratchet_stale_ci_since: workspace.stale_since,
         ratchet_active_session_id: workspace.fix.as_ref().map(|fix| fix.run_id(pr).to_string()),
         ratchet_last_ci_run_id: workspace.last_ci_run.clone(),
