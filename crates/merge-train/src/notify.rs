@@ -25,14 +25,14 @@ use crate::config::Config;
 use crate::driver::Link;
 use crate::failpoint;
 use channel::{Channels, Posted};
-pub use notice::Kind;
+pub use notice::KINDS;
 use notice::Notice;
 
 /// By which it is remembered how far the runs were read; no schedule and no owner has such a name.
 const CURSOR: (&str, &str) = ("merge-train", ":slack");
 /// How often is looked for what another instance did, and how often at most at all.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-const NOT_MORE_OFTEN: Duration = Duration::from_millis(200);
+const NOT_MORE_OFTEN: Duration = Duration::from_secs(1);
 /// How many changes of each kind are asked for at once.
 const AT_ONCE: usize = 200;
 /// What another instance wrote may be seen later than what was written after it, and clocks differ.
@@ -97,7 +97,7 @@ impl Notifier {
             let stirred = self.link.stirred();
             let rung = stirred.notified();
             let pause = tokio::select! {
-                () = stopping.cancelled() => return,
+                () = stopping.cancelled() => break,
                 looked = self.look(&mut reading) => looked.unwrap_or_else(|error| {
                     tracing::warn!(%error, "what is to be told in Slack cannot be read; it is tried again");
                     LOOK_AGAIN
@@ -108,7 +108,10 @@ impl Notifier {
                 () = rung => {}
                 () = tokio::time::sleep(pause) => {}
             }
-            tokio::time::sleep(NOT_MORE_OFTEN).await;
+            tokio::select! {
+                () = stopping.cancelled() => break,
+                () = tokio::time::sleep(NOT_MORE_OFTEN) => {}
+            }
         }
         // So that whoever comes next need not wait for the claims to expire.
         for owed in reading.into_iter().flat_map(|reading| reading.owed.into_values()) {

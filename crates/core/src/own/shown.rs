@@ -10,6 +10,7 @@ use crate::repo::Settings;
 
 /// A setting that is in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SettingInForce)]
 pub struct Shown {
     /// As the file has it: `ratchet.max_attempts`.
     pub key: String,
@@ -24,6 +25,7 @@ pub struct Shown {
 /// Who says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SettingOrigin)]
 pub enum Origin {
     /// The daemon's configuration, or its default.
     Operator,

@@ -12,6 +12,7 @@ pub const CHECK: &str = "merge-train / configuration";
 
 /// One thing to mend; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = SettingsMistake)]
 pub struct Problem {
     pub line: u32,
     pub column: u32,

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use url::Url;
 
 use super::draft::{Draft, Row};
-use super::near::instead;
 use super::problem::Place;
 use super::sections::{Schedule, Workflow};
 use super::settings::section;
-use crate::notify::Kind;
 use crate::remote::is_this_machine;
 
 /// Fills in what follows from other settings, and complains of what contradicts them.
@@ -168,41 +166,11 @@ fn schedules(draft: &mut Draft) {
     all.into_iter().flatten().for_each(|(place, text)| draft.complain(place, text));
 }
 
-/// Where news goes must be an address that others cannot listen in on, and is not shown: whoever knows it can post there.
-fn notifications(draft: &mut Draft) {
-    let is_safe = |text: &str| {
-        Url::parse(text).is_ok_and(|url| match url.scheme() {
-            "https" => url.has_host(),
-            "http" => url.host().is_some_and(is_this_machine),
-            _ => false,
-        })
-    };
-    let common = draft.text("slack", "notify_url").map(|(url, place)| ("slack.notify_url", url, place));
-    let own = draft.rows("slack_channels").iter();
-    let own = own.filter_map(|row| Some(("[[slack_channels]] notify_url", row.text("notify_url")?, &row.place)));
-    let unsafe_ones = common.into_iter().chain(own).filter(|(_, url, _)| !is_safe(url));
-    let mut problems: Vec<(Place, String)> = unsafe_ones
-        .map(|(name, _, place)| {
-            let text = format!("{name} must be the address of an incoming webhook, which begins with https://");
-            (place.clone(), text)
-        })
-        .collect();
-    let names = Kind::ALL.map(Kind::name);
-    for (name, place) in draft.texts("slack", "notify") {
-        if Kind::named(name).is_none() {
-            let hint = instead(name, names, &names);
-            problems.push((place.clone(), format!("slack.notify knows no {name:?}{hint}")));
-        }
-    }
-    problems.into_iter().for_each(|(place, text)| draft.complain(place, text));
-}
-
 fn slack(draft: &mut Draft) {
     if let (Some(row), None) = (draft.rows("slack_workspaces").first(), draft.place("slack", "signing_secret")) {
         let text = "[[slack_workspaces]] needs slack.signing_secret, the secret that Slack signs requests with";
         draft.complain(row.place.clone(), text);
     }
-    notifications(draft);
     let Some((prefix, place)) = draft.text("slack", "response_url_prefix") else { return };
     let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
     if !Url::parse(prefix).is_ok_and(is_safe) {

@@ -130,13 +130,6 @@ impl Draft {
         value.as_str().map(|text| (text, place))
     }
 
-    /// The texts of a setting that is a list, each with where it stands.
-    pub fn texts(&self, section: &'static str, key: &'static str) -> Vec<(&str, &Place)> {
-        let Some((value, place)) = self.values.get(&(section, key)) else { return Vec::new() };
-        let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        texts.map(|text| (text, place)).collect()
-    }
-
     /// The number of a setting and where it stands, if it is set.
     pub fn number(&self, section: &'static str, key: &'static str) -> Option<(u64, &Place)> {
         let (value, place) = self.values.get(&(section, key))?;

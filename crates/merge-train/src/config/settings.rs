@@ -1,6 +1,7 @@
 //! Every setting there is: the one list that the file, the environment, the defaults and the documentation go by.
 
 use super::kind::{Kind, LARGEST};
+use crate::notify::KINDS;
 
 /// A table of the file.
 pub struct Section {
@@ -263,12 +264,12 @@ pub static SECTIONS: &[Section] = &[
     Section { name: "slack", rows: Rows::One, doc: "Commands and buttons in Slack.", settings: &[
         set("signing_secret", Kind::Secret, "The secret that Slack signs requests with. Without it nothing is taken from Slack."),
         set("response_url_prefix", Kind::HttpUrl, "What the addresses begin with that Slack wants its replies at; nothing is sent anywhere else. `http://` only on this machine, for trying out.").default("https://hooks.slack.com"),
-        set("notify_url", Kind::Secret, "The address of an incoming webhook of Slack's: what is told of all repositories goes there, but of those whose owner has a `[[slack_channels]]` of its own. Unset: nobody else is told anything."),
-        set("notify", Kind::Texts, "What is told there: `blocked` when a train waits for a person, is aborted or frozen; `needs_approval` when a fixer's push or a run waits for approval; `landed` when a train has landed.").default("[\"blocked\", \"needs_approval\", \"landed\"]"),
+        set("notify_url", Kind::SecretUrl, "The address of an incoming webhook of Slack's: what is told of all repositories goes there, but of those whose owner has a `[[slack_channels]]` of its own. Unset: nobody else is told anything."),
+        set("notify", Kind::Choices(KINDS), "What is told there: `blocked` when a train waits for a person, is aborted or frozen; `needs_approval` when a fixer's push or a run waits for approval; `landed` when a train has landed.").default("[\"blocked\", \"needs_approval\", \"landed\"]"),
     ] },
     Section { name: "slack_channels", rows: Rows::Many, doc: "Owners of repositories whose news goes to a channel of their own, and to no other.", settings: &[
         set("tenant", Kind::Tenant, "The owner of the repositories; each once.").required(),
-        set("notify_url", Kind::Secret, "The address of an incoming webhook of Slack's.").required(),
+        set("notify_url", Kind::SecretUrl, "The address of an incoming webhook of Slack's.").required(),
     ] },
     Section { name: "slack_workspaces", rows: Rows::Many, doc: "Whose runs a Slack workspace is about, and who may do what there.", settings: &[
         set("team_id", Kind::Text, "The id of the workspace, such as `T0123ABCD`; each once.").required(),

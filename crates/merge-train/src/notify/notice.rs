@@ -17,6 +17,9 @@ const LONGEST_REASON: usize = 1000;
 /// How many pull requests are named.
 const MOST_NAMED: usize = 20;
 
+/// What the configuration calls the kinds of news.
+pub const KINDS: &[&str] = &["blocked", "needs_approval", "landed"];
+
 /// The kinds of news, by the names that the configuration has for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -58,7 +61,7 @@ impl Notice {
     pub fn of(run: &Run) -> Option<Self> {
         let reason = |text: &str| escape(text.trim(), LONGEST_REASON);
         let new = |kind, about: &str, text: String| Some(Self { kind, about: about.to_owned(), text, is_hasty: false });
-        let (told, approval) = (run.last_transition.as_ref(), run.last_transition.as_ref()?.approval.as_ref());
+        let told = run.last_transition.as_ref()?;
         match (run.kind.as_str(), run.status) {
             (TRAIN, RunStatus::Completed) => {
                 let landed = numbers(run, "landed");
@@ -85,14 +88,14 @@ impl Notice {
                 )
             }
             (TRAIN, RunStatus::WaitingExternal) => {
-                let said = |key: &str| told?.metadata.as_ref()?.get(key)?.as_str();
+                let said = |key: &str| told.metadata.as_ref()?.get(key)?.as_str();
                 let (blocker, who) = (said("blocker")?, said("who")?);
                 let text = format!(":hourglass: A train waits. {} It is up to: {}", reason(blocker), reason(who));
                 let notice = Self { kind: Kind::Blocked, about: blocker.to_owned(), text, is_hasty: true };
                 why::is_up_to_a_person(who).then_some(notice)
             }
             (FIXER, RunStatus::AwaitingApproval) => {
-                let why = approval?.reason.as_deref().unwrap_or("its push waits for approval");
+                let why = told.approval.as_ref()?.reason.as_deref().unwrap_or("its push waits for approval");
                 let about = run.result.as_ref().and_then(|result| result["push"]["to"].as_str()).unwrap_or_default();
                 new(Kind::NeedsApproval, about, format!(":raised_hand: A fixer's push needs approval: {}", reason(why)))
             }
@@ -223,6 +226,12 @@ mod tests {
         ] {
             assert_eq!(Notice::of(&quiet), None, "{quiet:?}");
         }
+    }
+
+    #[test]
+    fn every_kind_has_the_name_that_the_configuration_knows() {
+        assert_eq!(Kind::ALL.map(Kind::name), KINDS);
+        assert_eq!(KINDS.iter().filter_map(|name| Kind::named(name)).collect::<Vec<_>>(), Kind::ALL);
     }
 
     #[test]

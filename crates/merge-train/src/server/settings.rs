@@ -21,6 +21,7 @@ use crate::config::Role;
 
 /// What counts for a repository.
 #[derive(Serialize, Deserialize, ToSchema)]
+#[schema(as = RepoSettings)]
 pub struct Settings {
     pub repo: RepoId,
     /// Every setting that a repository may set for itself.
@@ -30,6 +31,7 @@ pub struct Settings {
 
 /// The file in which a repository says something about itself.
 #[derive(Serialize, Deserialize, ToSchema)]
+#[schema(as = SettingsFile)]
 pub struct Own {
     /// Where it is looked for, on the default branch.
     pub path: String,
@@ -44,6 +46,7 @@ pub struct Own {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SettingsFileStatus)]
 pub enum Status {
     /// Nobody has looked yet.
     Unknown,

@@ -17,13 +17,16 @@ use tokio::task::JoinHandle;
 use crate::serve::support::KEY;
 use crate::support::{Rules, Trains};
 
+/// How a message is refused, and when Slack says to come back.
+type Refusal = (StatusCode, Option<u64>);
+
 /// A Slack that takes messages.
 #[derive(Clone, Default)]
 struct Slack {
     /// The channel, the text, and when it came.
     told: Arc<Mutex<Vec<(String, String, Instant)>>>,
     /// How the next messages are refused, the last first.
-    refusals: Arc<Mutex<Vec<(StatusCode, Option<u64>)>>>,
+    refusals: Arc<Mutex<Vec<Refusal>>>,
     refused_at: Arc<Mutex<Vec<Instant>>>,
 }
 

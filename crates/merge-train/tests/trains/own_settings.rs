@@ -22,6 +22,15 @@ impl Trains {
         .await
     }
 
+    /// Waits until the daemon has looked for the file, and there was none.
+    async fn says_nothing(&self) {
+        self.until("the repository is known to say nothing", async || {
+            let (status, settings) = self.daemon().get(&format!("/api/v1/repos/{REPO}/settings")).await;
+            (status == 200 && settings["file"]["status"] == "absent").then_some(())
+        })
+        .await;
+    }
+
     /// The checks of the daemon's on a commit, once there is one.
     async fn own_checks(&self, sha: &str) -> Vec<Value> {
         self.until("there is a check", async || Some(self.checks_on(sha).await).filter(|checks| !checks.is_empty()))
@@ -72,6 +81,7 @@ async fn what_it_sets_counts_from_the_default_branch_and_from_nowhere_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_not_valid_leaves_the_old_in_force_and_a_check_on_the_default_branch_says_so() {
     let mut world = Trains::new().await;
+    world.says_nothing().await;
     let good = world.write(ADMIN, "main", FILE, WORDED).await;
     world.own_settings(&good).await;
     assert_eq!(world.own_checks(&good).await[0]["conclusion"], "success");
