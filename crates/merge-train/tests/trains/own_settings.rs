@@ -24,6 +24,7 @@ impl Trains {
 
     /// Waits until the daemon has looked for the file, and there was none.
     async fn says_nothing(&self) {
+        self.look().await;
         self.until("the repository is known to say nothing", async || {
             let (status, settings) = self.daemon().get(&format!("/api/v1/repos/{REPO}/settings")).await;
             (status == 200 && settings["file"]["status"] == "absent").then_some(())
