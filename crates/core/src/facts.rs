@@ -82,6 +82,20 @@ pub struct MergeFacts {
     pub review: Option<ReviewDecision>,
     /// What CI says of that head.
     pub ci: CiFacts,
+    /// What that head has where a repository says something about itself.
+    #[serde(default)]
+    pub own_file: OwnFile,
+}
+
+/// What a commit has in the place of the file in which a repository says something about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnFile {
+    /// Nobody looked.
+    #[default]
+    Unseen,
+    Absent,
+    Blob(Sha),
 }
 
 /// What was said about a pull request: enough to tell whether anything of it is new, edited, taken back or resolved.
@@ -281,6 +295,8 @@ pub enum Happening {
     Push {
         branch: BranchName,
         after: Sha,
+        /// Whether it changes, or may change, the file in which a repository says something about itself.
+        touches_own_file: bool,
     },
     /// The app was installed, suspended or given other repositories.
     Installation,

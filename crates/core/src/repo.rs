@@ -12,6 +12,7 @@ mod draft;
 mod event;
 mod membership;
 mod outbox;
+mod own;
 mod prune;
 mod ratchet;
 mod reads;
@@ -30,8 +31,10 @@ use crate::facts::Talk;
 use crate::facts::{CommentFacts, Conversation, Delivery, Listing, MergeFacts, Permission, PullFacts};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
 use crate::inbox::{Key, RequestHash};
+use crate::own::{self as file, Verdict};
 use crate::ratchet::{self as workspace, FixEnd, FixPush, Issue, SessionId};
 use crate::train::Policy;
+use crate::train::message::Wording;
 use crate::train::work::{Outcome, Probed, Pushed, Work};
 
 pub use apply::apply;
@@ -41,6 +44,7 @@ pub use event::{
     Shown, SyncReason, Trace, WantReason,
 };
 pub use outbox::{NoteId, Say, Tried, mark};
+pub use own::{Reading, Showing, Standing};
 pub use ratchet::{LABEL_OFF, LABEL_ON, candidate};
 pub use reads::{attention, next_wake};
 pub use runs::{FIXER, RunMove, TRAIN, moves_runs, run_differs, runs_moved};
@@ -92,6 +96,12 @@ pub enum Input {
     Forwarded { pr: PrNumber, at: Timestamp, result: Result<Forwarded, Failure> },
     /// The answer to `Effect::ClearFixer`.
     FixerCleared { pr: PrNumber, at: Timestamp, result: Result<(), Failure> },
+    /// The answer to `Effect::ReadSettings`.
+    SettingsRead { requested_at: Timestamp, result: Result<file::File, Failure> },
+    /// The answer to `Effect::ReadProposal`.
+    ProposalRead { pr: PrNumber, head: Sha, result: Result<file::Proposal, Failure> },
+    /// The answer to `Effect::ShowCheck`.
+    CheckShown { head: Sha, result: Result<Showing, Failure> },
     /// The time that `next_wake` asked for has come.
     Tick,
     /// Time to forget what is not needed any more.
@@ -314,6 +324,20 @@ pub enum Effect {
         at: Timestamp,
         head: Sha,
     },
+    /// Read what the repository says about itself, on its default branch.
+    ReadSettings {
+        default: BranchName,
+    },
+    /// Find out whether a pull request changes that, and what it would say.
+    ReadProposal {
+        pr: PrNumber,
+        head: Sha,
+    },
+    /// Have a check on a commit say this of the file in it: the one that does so already, or a new one.
+    ShowCheck {
+        head: Sha,
+        verdict: Verdict,
+    },
 }
 
 impl Effect {
@@ -337,6 +361,9 @@ impl Effect {
             Self::Forward { doubted: false, .. } => "forward",
             Self::Forward { doubted: true, .. } => "probe_forward",
             Self::ClearFixer { .. } => "clear_fixer",
+            Self::ReadSettings { .. } => "read_settings",
+            Self::ReadProposal { .. } => "read_proposal",
+            Self::ShowCheck { .. } => "show_check",
         }
     }
 
@@ -359,6 +386,9 @@ impl Effect {
             Self::Fix { pr, at, .. } => Input::Fixed { pr, at, result: Err(failure) },
             Self::Forward { pr, at, .. } => Input::Forwarded { pr, at, result: Err(failure) },
             Self::ClearFixer { pr, at, .. } => Input::FixerCleared { pr, at, result: Err(failure) },
+            Self::ReadSettings { .. } => Input::SettingsRead { requested_at, result: Err(failure) },
+            Self::ReadProposal { pr, head } => Input::ProposalRead { pr, head, result: Err(failure) },
+            Self::ShowCheck { head, .. } => Input::CheckShown { head, result: Err(failure) },
         }
     }
 
@@ -382,6 +412,9 @@ impl Effect {
             Self::Fix { pr, .. } => EffectKey::Fix(*pr),
             Self::Forward { pr, .. } => EffectKey::Forward(*pr),
             Self::ClearFixer { pr, at, .. } => EffectKey::ClearFixer(*pr, *at),
+            Self::ReadSettings { .. } => EffectKey::ReadSettings,
+            Self::ReadProposal { pr, .. } => EffectKey::ReadProposal(*pr),
+            Self::ShowCheck { .. } => EffectKey::ShowCheck,
         }
     }
 }
@@ -404,6 +437,9 @@ pub enum EffectKey {
     Fix(PrNumber),
     Forward(PrNumber),
     ClearFixer(PrNumber, Timestamp),
+    ReadSettings,
+    ReadProposal(PrNumber),
+    ShowCheck,
 }
 
 /// What is to be recorded, and then done.
@@ -440,6 +476,8 @@ pub struct Settings {
     pub delete_branches: bool,
     /// Whether everything is merged in the background, and not only what GitHub demands it for.
     pub merge_in_background: bool,
+    /// How squashes are worded.
+    pub wording: Wording,
     pub ratchet: workspace::Settings,
 }
 
@@ -459,6 +497,7 @@ impl Default for Settings {
             auto_start: false,
             delete_branches: false,
             merge_in_background: false,
+            wording: Wording::default(),
             ratchet: workspace::Settings::default(),
         }
     }

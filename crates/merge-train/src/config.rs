@@ -10,6 +10,7 @@ mod environment;
 mod file;
 mod kind;
 mod near;
+mod own;
 mod problem;
 mod requirements;
 mod sections;
@@ -28,6 +29,7 @@ use serde::Deserialize;
 pub use environment::Environment;
 pub use merge_train_core::secret::Secret;
 pub use near::near;
+pub use own::own_settings;
 pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
 pub use sections::*;
@@ -53,6 +55,7 @@ pub struct Config {
     pub workflows: Vec<Workflow>,
     pub schedules: Vec<Schedule>,
     pub slack: Slack,
+    pub slack_channels: Vec<SlackChannel>,
     pub slack_workspaces: Vec<SlackWorkspace>,
     /// What is odd but does no harm; for the log.
     #[serde(skip)]
@@ -76,7 +79,7 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
-        let contents = file::read(path, text, environment);
+        let contents = file::read(path, text, file::Whose::Operators(environment));
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut draft = draft::Draft::new(contents, directory, environment);
         consistency::settle(&mut draft);

@@ -27,7 +27,7 @@ use crate::orders::Workflows;
 use workers::Workers;
 
 pub use link::Link;
-pub use outside::{Github, Messages, Outside, Reports};
+pub use outside::{Github, Outside, Reports};
 pub use runs::{Agents, Order, Refused, RunOptions, Task, replay as replay_run};
 pub use session::{recorded, replay};
 pub use workers::Urgency;

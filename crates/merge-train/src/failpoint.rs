@@ -13,6 +13,7 @@
 //! | `effect.EFFECT.end` | it is done, and that is not recorded |
 //! | `response.KIND.before` | what came in is durable, and who sent it waits for the answer |
 //! | `response.KIND.after` | the answer is out |
+//! | `notify.before`, `notify.sent` | something is to be told in Slack; it was, and that is not recorded |
 //! | `schedule.ordered` | a slot of a schedule is ordered, and that is not remembered |
 //! | `snapshot.before`, `snapshot.after` | what is to be forgotten is; the new generation has not begun, or has |
 //!

@@ -14,6 +14,7 @@ mod driver;
 mod failpoint;
 mod fixers;
 mod heartbeat;
+mod notify;
 mod orders;
 mod plan;
 mod ratchet;

@@ -21,6 +21,7 @@ use crate::discovery::Discovery;
 use crate::driver::{self, Driver, Link};
 use crate::fixers::Fixers;
 use crate::heartbeat::{Checked, Heartbeat};
+use crate::notify::Notifier;
 use crate::orders::Orders;
 use crate::schedules::Schedules;
 use crate::server::{self, App, Budget, Health, Slack};
@@ -56,10 +57,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let github = account::client(&config, &needs.credentials)?;
     let clones = Clones::new(git, needs.clones.clone(), config.github.git_url.clone(), github.clone());
     let clones = Arc::new(clones);
-    let messages = driver::Messages { title: config.merge.title(), body: config.merge.body() };
     let agents = Arc::new(Commands::new(&config.runs));
     let options = driver_options(&config, owner);
-    let settings = options.settings.clone();
+    let (settings, link) = (options.settings.clone(), options.link.clone());
     let orders = Orders {
         store: store.clone(),
         link: options.link.clone(),
@@ -67,7 +67,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         web_url: config.github.git_url.clone(),
     };
     let fixers = Fixers::new(&config, args.config.as_deref()).map(Arc::new);
-    let outside = driver::Github::new(github.clone(), clones.clone(), messages, Some(orders.clone()));
+    let outside = driver::Github::new(github.clone(), clones.clone(), Some(orders.clone()));
     let outside = outside.with_fixers(fixers);
     let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
     let schedules = Schedules::new(orders.clone(), &config.schedules, Clock::default());
@@ -106,6 +106,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         async move { health.watch(store.as_ref()).await }
     });
     let schedules = tokio::spawn(schedules.run(stopping.clone()));
+    let notifier = Notifier::new(&config, store.clone(), link)?;
+    let notifier = tokio::spawn({
+        let stopping = stopping.clone();
+        async move {
+            if let Some(notifier) = notifier {
+                notifier.run(stopping).await;
+            }
+        }
+    });
     let upkeep = tokio::spawn(
         Upkeep {
             store: store.clone(),
@@ -148,7 +157,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         if let Some(slack) = &slack {
             slack.finish().await;
         }
-        (watch.await, drive.await, upkeep.await, discovery.await, schedules.await, heartbeat.await)
+        (watch.await, drive.await, upkeep.await, discovery.await, schedules.await, heartbeat.await, notifier.await)
     })
     .await;
     counting.abort();
@@ -189,6 +198,7 @@ pub fn driver_options(config: &Config, owner: Owner) -> driver::Options {
             auto_start: behavior.auto_start,
             delete_branches: behavior.delete_branches,
             merge_in_background: config.merge.background,
+            wording: config.merge.wording(),
             ratchet: config.ratchet.settings(),
         },
         idle: behavior.idle_worker_mins.duration(),

@@ -13,6 +13,7 @@ mod problem;
 mod repos;
 mod requests;
 mod runs;
+pub mod settings;
 mod slack;
 mod trains;
 mod webhook;
@@ -37,7 +38,7 @@ use crate::orders::Orders;
 pub use body::Budget;
 pub use health::Health;
 use problem::Problem;
-pub use slack::Slack;
+pub use slack::{Slack, escape as escape_for_slack};
 
 /// What the handlers share.
 pub struct App {
@@ -94,6 +95,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(repos::list))
         .routes(routes!(repos::state))
         .routes(routes!(repos::sync))
+        .routes(routes!(settings::show))
         .routes(routes!(trains::list))
         .routes(routes!(trains::show))
         .routes(routes!(trains::orders::start))

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::ratchet::{self, Subset, Which};
 use crate::remote::{Access, Daemon};
+use crate::server::settings::Settings;
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
 use table::Train;
@@ -51,7 +52,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.scope {
         Some(Scope { repo, pull: Some(pull) }) => one(&daemon, &repo, pull, args.json).await,
         Some(Scope { repo, pull: None }) => {
-            let seen = look(&daemon, repo.clone()).await?;
+            let mut seen = look(&daemon, repo.clone()).await?;
+            seen.settings = Some(daemon.get(&format!("/api/v1/repos/{repo}/settings")).await?);
             print(&[seen], &stirring(&daemon, Some(&repo)).await?, args.json)
         }
         None => {
@@ -80,12 +82,25 @@ struct Seen {
     repo: RepoId,
     trains: Vec<Value>,
     progress: Progress,
+    /// How it is treated, where only one is shown.
+    settings: Option<Settings>,
+}
+
+impl Seen {
+    fn json(&self) -> Value {
+        let mut shown = json!({ "repo": self.repo, "sync": self.progress });
+        if let Some(settings) = &self.settings {
+            shown["settings"] = json!(settings.settings);
+            shown["settings_file"] = json!(settings.file);
+        }
+        shown
+    }
 }
 
 async fn look(daemon: &Daemon, repo: RepoId) -> anyhow::Result<Seen> {
     let (trains, mut rest) = daemon.list_and_rest(&format!("/api/v1/repos/{repo}/trains"), "trains").await?;
     let progress = serde_json::from_value(rest["sync"].take()).context("the daemon is of another version")?;
-    Ok(Seen { repo, trains, progress })
+    Ok(Seen { repo, trains, progress, settings: None })
 }
 
 async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -106,7 +121,7 @@ fn print(all: &[Seen], workspaces: &[Value], as_json: bool) -> anyhow::Result<Ex
     let count: usize = all.iter().map(|seen| seen.trains.len()).sum();
     if as_json {
         let trains: Vec<&Value> = all.iter().flat_map(|seen| &seen.trains).collect();
-        let repos: Vec<Value> = all.iter().map(|seen| json!({ "repo": seen.repo, "sync": seen.progress })).collect();
+        let repos: Vec<Value> = all.iter().map(Seen::json).collect();
         println!(
             "{}",
             serde_json::to_string_pretty(&json!({ "trains": trains, "workspaces": workspaces, "repos": repos }))?
@@ -115,6 +130,7 @@ fn print(all: &[Seen], workspaces: &[Value], as_json: bool) -> anyhow::Result<Ex
     }
     for seen in all {
         print!("{}", table::progress(&seen.repo, &seen.progress, clock::now()));
+        print!("{}", seen.settings.as_ref().map(table::settings).unwrap_or_default());
     }
     if let ([seen], 0) = (all, count) {
         println!("No trains in {}.", seen.repo);

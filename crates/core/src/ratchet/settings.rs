@@ -13,6 +13,30 @@ pub enum Approve {
 }
 
 impl Approve {
+    /// How it is written that all wait.
+    pub const ALWAYS: &str = "always";
+
+    /// As the configuration has it.
+    pub fn of(patterns: &[String]) -> Self {
+        match patterns {
+            [] => Self::Never,
+            patterns if patterns.iter().any(|pattern| pattern == Self::ALWAYS) => Self::Always,
+            patterns => Self::Paths(patterns.to_vec()),
+        }
+    }
+
+    /// Whatever one of both wants to wait.
+    pub fn and(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Always, _) | (_, Self::Always) => Self::Always,
+            (Self::Never, one) | (one, Self::Never) => one.clone(),
+            (Self::Paths(these), Self::Paths(those)) => {
+                let new = those.iter().filter(|pattern| !these.contains(pattern));
+                Self::Paths(these.iter().chain(new).cloned().collect())
+            }
+        }
+    }
+
     /// The first path that makes a push of these files wait; none where it need not.
     pub fn reason<'f>(&self, files: &'f [String]) -> Option<&'f str> {
         match self {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, ReadKind, WantReason};
-use super::outbox;
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Sync};
+use super::{outbox, own};
 use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::Window;
@@ -20,6 +20,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
     train::apply(&mut state.active_trains, &mut state.ended, event, ts);
     train::detail::apply(&mut state.details, &state.active_trains, event, ts);
     outbox::apply(&mut state.outbox, event, ts);
+    own::apply(&mut state.own, event, ts);
     match event {
         Event::PrObserved { .. }
         | Event::PrMerged { .. }
@@ -102,6 +103,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
                 state.prs.remove(pr);
                 state.ended.remove(pr);
                 state.workspaces.remove(pr);
+                state.own.proposals.remove(pr);
             }
             state.seen_dedupe_keys.retain(|key, seen| {
                 let is_brief = key.starts_with(Window::BRIEF_PREFIX);
@@ -407,6 +409,8 @@ fn read_failed(state: &mut RepoState, read: ReadKind, retry_at: Timestamp) {
         ReadKind::MergeStates => Some(&mut state.merge_reads),
         ReadKind::Talk => Some(&mut state.talk_reads),
         ReadKind::Policy => state.rules.wanted.as_mut(),
+        // These keep count themselves.
+        ReadKind::Settings | ReadKind::Proposal(_) => None,
         ReadKind::Branch(pr) => state.outlived.get_mut(&pr).map(|outlived| &mut outlived.backoff),
         ReadKind::Permission(comment) => {
             for given in state.commands.iter_mut().filter(|given| given.comment.id == comment) {

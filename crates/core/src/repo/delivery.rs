@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
 use super::state::{PrState, RepoState};
-use super::{Plan, Settings, comments, reads};
+use super::{Effect, Plan, Settings, comments, own, reads};
 use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::{DedupeKey, RequestHash, Window};
@@ -58,11 +58,12 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
         && state.default_branch.as_ref() != Some(branch)
     {
         plan.events.push(Event::DefaultBranchChanged { default_branch: branch.clone() });
+        plan.effects.push(Effect::ReadSettings { default: branch.clone() });
     }
     match &delivery.happening {
         Happening::Pull(pull) => {
             observe_pull(state, pull, Heard::Now, now, plan);
-            if pull.head_repo == HeadRepo::Fork {
+            if pull.head_repo == HeadRepo::Fork && !own::forked(state, pull, plan) {
                 return Err("the head is in a fork");
             }
             if delivery.action.as_deref() == Some("ready_for_review") {
@@ -106,7 +107,11 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
         }
         Happening::ReviewTalk { pr } => miss(state, *pr, plan),
         Happening::CheckRun { .. } => return Err("its check suite tells when all is complete"),
-        Happening::Push { .. } => return Err("pull requests tell of their own heads"),
+        Happening::Push { branch, after, touches_own_file } => {
+            if !own::pushed(state, branch, after, *touches_own_file, plan) {
+                return Err("pull requests tell of their own heads");
+            }
+        }
         Happening::Installation | Happening::Ping | Happening::Other => return Err("nothing to do with pull requests"),
     }
     Ok(())
@@ -209,7 +214,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
     plan.events.extend(new_state(known.map(|known| &known.state), pull));
     if known.is_none() && pull.state == PullState::Open && pull.head_repo == HeadRepo::Same {
         plan.events.push(Event::MergeStateOutdated { prs: vec![pull.number] });
-        plan.effects.push(super::Effect::ReadMergeStates { prs: vec![pull.number] });
+        plan.effects.push(Effect::ReadMergeStates { prs: vec![pull.number] });
     }
     plan.events.extend(in_native_stack(state, pull));
     plan.events.extend(super::ratchet::labelled(state, pull).map(Event::from));

@@ -10,11 +10,12 @@ use serde_json::Value;
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
+use crate::own::{OwnSettings, Problem, Verdict};
 use crate::ratchet;
 use crate::train::status::Why;
 use crate::train::{CascadePhase, Policy, TrainError, TrainRecord};
 
-use super::{NoteId, Request, Say};
+use super::{NoteId, Request, Say, Standing};
 use parts::is_default;
 
 pub use parts::{
@@ -443,6 +444,56 @@ pub enum Event {
         read: ReadKind,
         reason: String,
         retry_at: Timestamp,
+    },
+
+    // ── What the repository says about itself ──
+    /// A push touched the file.
+    SettingsWanted {},
+    /// It is what it was.
+    SettingsConfirmed {},
+    /// The file of the default branch, at this commit, is another.
+    SettingsObserved {
+        head_sha: Sha,
+        /// None where there is no file.
+        #[serde(default)]
+        blob: Option<Sha>,
+        /// None where something is wrong with it: those before stay in force.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        settings: Option<OwnSettings>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<Problem>,
+    },
+    /// This pull request may change the file.
+    ProposalSuspected {
+        pr: PrNumber,
+        head_sha: Sha,
+    },
+    /// It is known whether it does.
+    ProposalSettled {
+        pr: PrNumber,
+        head_sha: Sha,
+        standing: Standing,
+    },
+    /// A check on this commit is to say what is thought of the file in it.
+    CheckOwed {
+        head_sha: Sha,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pr: Option<PrNumber>,
+        #[serde(flatten)]
+        verdict: Verdict,
+    },
+    CheckShown {
+        head_sha: Sha,
+    },
+    CheckDelayed {
+        head_sha: Sha,
+        reason: String,
+        retry_at: Timestamp,
+    },
+    /// GitHub does not take it.
+    CheckDropped {
+        head_sha: Sha,
+        reason: String,
     },
 
     // ── What the bot says ──

@@ -38,7 +38,8 @@ impl RepoState {
     /// Whether the ratchet is on for a pull request: somebody said so there, or its label does, or it is so for all.
     pub fn ratchet_is_on(&self, pr: PrNumber, settings: &Settings) -> bool {
         let own = self.workspaces.get(&pr).and_then(|workspace| workspace.toggle.or(workspace.label));
-        own.or(self.ratchet_default).unwrap_or(settings.ratchet.enabled)
+        let for_all = self.ratchet_default.or(self.own.settings.ratchet.enabled);
+        own.or(for_all).unwrap_or(settings.ratchet.enabled)
     }
 
     /// What the repository's own default is, where somebody set it.
@@ -155,7 +156,7 @@ pub(super) fn concern(state: &RepoState, input: &Input, settings: &Settings, pla
         _ => {
             let is_on = |pr: &PrNumber| state.workspaces.contains_key(pr) || state.ratchet_is_on(*pr, settings);
             let spoken_of = talk::spoken_of(state, input);
-            let is_said = |event: &Event| matches!(event, Event::Ratchet(_));
+            let is_said = |event: &Event| matches!(event, Event::Ratchet(_) | Event::SettingsObserved { .. });
             spoken_of.is_some() || plan.events.iter().any(is_said) || touched(state, &plan.events).iter().any(is_on)
         }
     }
@@ -241,7 +242,12 @@ fn open(draft: &mut Draft<'_>, input: &Input) {
     };
     let sees_all = matches!(input, Input::Resume | Input::Tick)
         || draft.plan.events.iter().any(|event| {
-            matches!(event, Event::SyncCompleted {} | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }))
+            matches!(
+                event,
+                Event::SyncCompleted {}
+                    | Event::SettingsObserved { .. }
+                    | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. })
+            )
         });
     let named: BTreeSet<PrNumber> = match sees_all {
         true => draft.state.prs.keys().copied().collect(),
@@ -267,7 +273,8 @@ fn touched(state: &RepoState, events: &[Event]) -> BTreeSet<PrNumber> {
                 prs.insert(*pr);
             }
             Event::CiSeen { sha, .. } => prs.extend(state.open_heads.get(sha).into_iter().flatten()),
-            Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
+            // What counts for all of them may be something else now.
+            Event::SettingsObserved { .. } | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
                 prs.extend(state.workspaces.keys().copied());
             }
             Event::Ratchet(ratchet::Event::TalkOutdated { prs: named }) => prs.extend(named),

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::delivery::{Heard, observe_pull};
 use super::event::{Event, ReadKind, SyncReason, WantReason};
 use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, ratchet, trains};
+use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, own, ratchet, trains};
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 
@@ -26,14 +26,16 @@ const READS_AT_ONCE: usize = 4;
 const UNSETTLED_ATTEMPTS: u32 = 12;
 
 /// When the worker should look again although nothing came in: the earliest time after `after`.
-pub fn next_wake(state: &RepoState, settings: &Settings, after: Timestamp) -> Option<Timestamp> {
+pub fn next_wake(state: &RepoState, operator: &Settings, after: Timestamp) -> Option<Timestamp> {
+    let settings = &*state.settings(operator);
     let sync = state.sync.wanted.iter().filter_map(|(_, backoff)| backoff.retry_at);
     let pulls = state.wanted.values().filter_map(|wanted| wanted.backoff.retry_at);
     let merges = state.merge_reads.retry_at.filter(|_| !state.merge_wanted.is_empty());
     let resync = next_sync(state, settings);
     let notes = outbox::retries(state).filter_map(|backoff| backoff.retry_at);
     let commands = state.commands.iter().filter_map(|given| given.backoff.retry_at);
-    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(resync);
+    let file = own::backoffs(state).filter_map(|backoff| backoff.retry_at);
+    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(file).chain(resync);
     let workspaces = ratchet::wakes(state, settings);
     owed.chain(trains::wakes(state, settings)).chain(workspaces).filter(|at| *at > after).min()
 }
@@ -44,7 +46,8 @@ fn next_sync(state: &RepoState, settings: &Settings) -> Option<Timestamp> {
 }
 
 /// When a worker must look again if what is owed is to be had, even where nobody works on the repository now.
-pub fn attention(state: &RepoState, settings: &Settings) -> Option<Timestamp> {
+pub fn attention(state: &RepoState, operator: &Settings) -> Option<Timestamp> {
+    let settings = &*state.settings(operator);
     let now = state.touched_at.unwrap_or_default();
     let resync = next_sync(state, settings).filter(|_| state.sync.wanted.is_none());
     let sync = state.sync.wanted.iter().map(|(_, backoff)| backoff);
@@ -52,7 +55,7 @@ pub fn attention(state: &RepoState, settings: &Settings) -> Option<Timestamp> {
     let merges = (!state.merge_wanted.is_empty()).then_some(&state.merge_reads);
     let notes = outbox::retries(state);
     let commands = state.commands.iter().map(|given| &given.backoff);
-    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands);
+    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(own::backoffs(state));
     let owed = owed.map(|backoff| backoff.retry_at.unwrap_or(now));
     let is_needed = trains::need_a_worker(state) || ratchet::need_a_worker(state);
     owed.chain(resync).chain(ratchet::wakes(state, settings)).chain(is_needed.then_some(now)).min()
@@ -69,6 +72,7 @@ pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     }
     effects.extend(pulls_owed(state, now));
     effects.extend(outbox::due(state, now));
+    effects.extend(own::due(state, now));
     effects
 }
 
@@ -165,6 +169,7 @@ pub(super) fn surveyed(
     }
     plan.events.push(Event::RepositoryListed { unread: unread.iter().copied().collect() });
     plan.effects.extend(conversations_owed(&unread));
+    plan.effects.push(Effect::ReadSettings { default: facts.default_branch.clone() });
     plan
 }
 
@@ -354,6 +359,7 @@ pub(super) fn merge_states(
             unsettled = Some(*pr);
         } else {
             still_owed.remove(pr);
+            own::seen(state, *pr, &fact.head_sha, &fact.own_file, &mut plan);
             plan.events.push(Event::MergeStateObserved {
                 pr: *pr,
                 head_sha: fact.head_sha.clone(),
@@ -376,11 +382,11 @@ pub(super) fn merge_states(
 }
 
 /// Whether it was asked before the last reason to ask. A reason from later than now is from before the clock was set back.
-fn is_outdated(requested_at: Timestamp, since: Timestamp, now: Timestamp) -> bool {
+pub(super) fn is_outdated(requested_at: Timestamp, since: Timestamp, now: Timestamp) -> bool {
     requested_at < since && since <= now
 }
 
-fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {
+pub(super) fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {
     let retry_at = retry_at(failure, attempts, now);
     Event::ReadFailed { read, reason: failure.reason.clone(), retry_at }
 }

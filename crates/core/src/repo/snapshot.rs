@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{PrStateName, SyncReason, Trace};
 use super::outbox::Outbox;
+use super::own::Own;
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
@@ -68,6 +69,9 @@ pub struct Snapshot {
     merge_reads: Backoff,
     #[serde(default, skip_serializing_if = "is_default")]
     outbox: Outbox,
+    /// What the repository says about itself.
+    #[serde(default, skip_serializing_if = "is_default")]
+    own: Own,
     #[serde(default, skip_serializing_if = "is_default")]
     pub workspaces: Workspaces,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,6 +227,7 @@ impl Snapshot {
             wanted_prs: state.wanted.iter().map(|(number, wanted)| (*number, want(wanted))).collect(),
             merge_reads: state.merge_reads,
             outbox: state.outbox.clone(),
+            own: state.own.clone(),
             workspaces: state.workspaces.clone(),
             ratchet_default: state.ratchet_default,
             fixers_sent: state.fixers_sent.clone(),
@@ -258,6 +263,7 @@ impl Snapshot {
             wanted: self.wanted_prs.into_iter().map(|(number, wanted)| (number, want(wanted))).collect(),
             merge_reads: self.merge_reads,
             outbox: self.outbox,
+            own: self.own,
             workspaces: self.workspaces,
             ratchet_default: self.ratchet_default,
             fixers_sent: self.fixers_sent,

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::event::{Behest, CommentRef, SyncReason, Trace};
 use super::outbox::Outbox;
+use super::own::Own;
 use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
@@ -39,6 +40,8 @@ pub struct RepoState {
     pub(super) wanted: BTreeMap<PrNumber, Wanted>,
     pub(super) merge_reads: Backoff,
     pub(super) outbox: Outbox,
+    /// What the repository says about itself.
+    pub(super) own: Own,
     /// The pull requests under ratchet.
     pub(super) workspaces: Workspaces,
     /// Whether the ratchet is on for those that say nothing else; none: as the configuration has it.
@@ -318,6 +321,9 @@ impl RepoState {
             | Effect::Diagnose { .. }
             | Effect::Forward { .. }
             | Effect::ClearFixer { .. }
+            | Effect::ReadSettings { .. }
+            | Effect::ReadProposal { .. }
+            | Effect::ShowCheck { .. }
             | Effect::DeleteBranch { .. } => None,
         }
     }

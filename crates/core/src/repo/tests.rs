@@ -7,6 +7,7 @@ mod housekeeping;
 mod hub;
 mod model;
 mod notes;
+mod own;
 mod properties;
 mod ratchet;
 mod reads;
@@ -21,7 +22,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::*;
-use crate::facts::{CiFacts, CommentChange, CommentFacts, Happening, HeadRepo, MergeState, PullState};
+use crate::facts::{CiFacts, CommentChange, CommentFacts, Happening, HeadRepo, MergeState, OwnFile, PullState};
 use crate::ids::{BranchName, CommentId, RepoId, Sha, UserId};
 
 pub(super) fn pr(number: u64) -> PrNumber {
@@ -100,7 +101,14 @@ pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
         draft: false,
         review: None,
         ci: CiFacts::default(),
+        own_file: OwnFile::default(),
     }
+}
+
+/// That a repository says nothing about itself.
+pub(super) fn no_settings(requested_at: Timestamp) -> Input {
+    let file = crate::own::File { at: sha(9_999), blob: None, said: Ok(crate::own::OwnSettings::default()) };
+    Input::SettingsRead { requested_at, result: Ok(file) }
 }
 
 /// A worker without a disk: decides, applies, and keeps the log.
@@ -130,7 +138,11 @@ impl Worker {
             Effect::ReadConversations { prs } => Some(prs.clone()),
             _ => None,
         });
-        for prs in batches.collect::<Vec<_>>() {
+        let batches: Vec<_> = batches.collect();
+        // The repository says nothing about itself.
+        self.feed(&no_settings(requested_at));
+        all.effects.retain(|effect| !matches!(effect, Effect::ReadSettings { .. }));
+        for prs in batches {
             let result = Ok(prs.iter().map(|pr| conversation(pr.get(), comments)).collect());
             let plan = self.feed(&Input::ConversationsRead { prs, requested_at, result });
             all.events.extend(plan.events);

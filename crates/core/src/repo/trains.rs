@@ -195,7 +195,8 @@ impl Standpoint<'_> {
             (Intended::Push(push), true) => Next::Do(Work::Probe(push.clone())),
             (Intended::Squash { pull, head: Some(head) }, false) => {
                 let Some(base) = self.state.default_branch.clone() else { return Some(Next::Rest) };
-                Next::Do(Work::Squash { pull: *pull, head: head.clone(), base, via: self.via(*pull) })
+                let (via, wording) = (self.via(*pull), self.settings.wording.clone());
+                Next::Do(Work::Squash { pull: *pull, head: head.clone(), base, via, wording })
             }
             (Intended::Squash { pull, .. }, _) => Next::Do(Work::Look { pull: *pull }),
             (Intended::Retarget { base, .. }, _) if self.state.default_branch.as_ref() != Some(base) => {

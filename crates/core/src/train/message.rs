@@ -64,6 +64,13 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
+/// The templates of a squash's message, as they are written. What has none is worded by GitHub, by the repository's settings.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Wording {
+    pub title: Option<String>,
+    pub body: Option<String>,
+}
+
 /// What must be read from GitHub before a template can be filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {

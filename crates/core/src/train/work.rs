@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::conflict::Conflict;
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::plan::{Member, Plan};
+use crate::train::message::Wording;
 
 /// One thing to be done for a train.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +39,7 @@ pub enum Work {
         head: Sha,
         base: BranchName,
         via: Via,
+        wording: Wording,
     },
     /// Find out whether a pull request was merged, and as which commit.
     Look {

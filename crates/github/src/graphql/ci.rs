@@ -1,16 +1,16 @@
-//! What CI says of a pull request's head, as one query tells it.
+//! What CI says of a pull request's head, and what it has where a repository says something about itself, as one query tells it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use jiff::Timestamp;
-use merge_train_core::facts::{Check, CiFacts, Progress, Verdict};
+use merge_train_core::facts::{Check, CiFacts, OwnFile, Progress, Verdict};
 use merge_train_core::ids::{CheckSuiteId, Sha};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// Of the newest commit. Suites are found through their runs: GitHub makes a suite for each installed app, and one without
 /// runs never completes.
-pub(super) const FIELDS: &str = "commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes { \
+pub(super) const FIELDS: &str = "commits(last: 1) { nodes { commit { oid file(path: \".github/merge-train.toml\") { oid } statusCheckRollup { contexts(first: 100) { nodes { \
     ... on CheckRun { name status conclusion startedAt isRequired(pullRequestNumber: $number) checkSuite { databaseId url status } } \
     ... on StatusContext { context state createdAt isRequired(pullRequestNumber: $number) } } } } } } }";
 
@@ -28,8 +28,20 @@ struct Node {
 #[serde(rename_all = "camelCase")]
 struct Commit {
     oid: Sha,
+    /// Null where there is no such file; absent where it was not asked for.
+    #[serde(default, deserialize_with = "asked")]
+    file: Option<Option<FileEntry>>,
     /// Null as long as nothing was reported.
     status_check_rollup: Option<Rollup>,
+}
+
+#[derive(Deserialize)]
+struct FileEntry {
+    oid: Sha,
+}
+
+fn asked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<FileEntry>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -80,6 +92,15 @@ impl Suite {
 }
 
 impl Commits {
+    pub(super) fn own_file_of(&self, head: &Sha) -> OwnFile {
+        let newest = self.nodes.iter().flatten().map(|node| &node.commit).find(|commit| commit.oid == *head);
+        match newest.and_then(|commit| commit.file.as_ref()) {
+            None => OwnFile::Unseen,
+            Some(None) => OwnFile::Absent,
+            Some(Some(entry)) => OwnFile::Blob(entry.oid.clone()),
+        }
+    }
+
     /// Nothing if the newest commit is not `head`: then it tells of a head that is no more, or not yet.
     pub(super) fn ci_of(self, head: &Sha) -> CiFacts {
         let newest = self.nodes.into_iter().flatten().map(|node| node.commit).find(|commit| commit.oid == *head);

@@ -155,6 +155,7 @@ pub(super) fn facts(raw: Raw) -> MergeFacts {
         // Also what GitHub may come to say one day: not an approval.
         Some(_) => Some(ReviewDecision::ReviewRequired),
     };
+    let own_file = raw.commits.own_file_of(&raw.head_ref_oid);
     let ci: CiFacts = raw.commits.ci_of(&raw.head_ref_oid);
     MergeFacts {
         number: raw.number,
@@ -165,6 +166,7 @@ pub(super) fn facts(raw: Raw) -> MergeFacts {
         draft: raw.is_draft,
         review,
         ci,
+        own_file,
     }
 }
 

@@ -5,11 +5,14 @@ use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 use merge_train_core::ids::{CheckSuiteId, Sha};
-use serde::Deserialize;
+use reqwest::Method;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::client::Repo;
 use crate::error::Error;
+use crate::governor::Effect;
 
 /// One job, as CI reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -29,6 +32,8 @@ pub struct CheckRun {
     #[serde(default)]
     pub output: CheckOutput,
     pub app: Option<CheckApp>,
+    /// What whoever made it calls it.
+    pub external_id: Option<String>,
     pub check_suite: Option<SuiteOf>,
 }
 
@@ -100,7 +105,72 @@ pub struct Status {
     pub updated_at: Option<Timestamp>,
 }
 
+/// A check of our own, complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckReport<'a> {
+    pub name: &'a str,
+    /// By which it is known again.
+    pub external_id: &'a str,
+    pub conclusion: Conclusion,
+    pub title: &'a str,
+    /// In Markdown.
+    pub summary: &'a str,
+    pub remarks: Vec<Remark<'a>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conclusion {
+    Success,
+    Failure,
+}
+
+/// What a check of our own has to say about a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark<'a> {
+    pub path: &'a str,
+    pub line: u32,
+    pub message: &'a str,
+}
+
+/// GitHub takes no more in one call.
+const MOST_REMARKS: usize = 50;
+/// GitHub takes no longer texts.
+const LONGEST_TEXT: usize = 60_000;
+
 impl Repo {
+    /// Shows a check on a commit: the one of that name and id that is there already is brought up to date.
+    pub async fn report_check(&self, commit: &Sha, report: &CheckReport<'_>) -> Result<(), Error> {
+        let is_it = |run: &&CheckRun| run.name == report.name && run.external_id.as_deref() == Some(report.external_id);
+        let known = self.check_runs(commit).await?;
+        let known = known.iter().find(is_it);
+        let summary = &report.summary[..report.summary.floor_char_boundary(LONGEST_TEXT)];
+        let mut output = json!({ "title": report.title, "summary": summary });
+        // What is sent again is shown again.
+        if known.is_none_or(|run| run.output.annotations_count == 0) && !report.remarks.is_empty() {
+            let remark = |remark: &Remark<'_>| {
+                let Remark { path, line, message } = remark;
+                json!({ "path": path, "start_line": line, "end_line": line, "annotation_level": "failure", "message": message })
+            };
+            output["annotations"] = report.remarks.iter().take(MOST_REMARKS).map(remark).collect();
+        }
+        let mut body = json!({
+            "name": report.name,
+            "external_id": report.external_id,
+            "status": "completed",
+            "conclusion": report.conclusion,
+            "output": output,
+        });
+        let call = match known {
+            Some(run) => self.write(Method::PATCH, &["check-runs", &run.id.to_string()], Effect::Write),
+            None => {
+                body["head_sha"] = commit.as_str().into();
+                self.write(Method::POST, &["check-runs"], Effect::Write)
+            }
+        };
+        self.send(&call.json(&body)).await.map(|_| ())
+    }
+
     /// The latest run of each check of a commit.
     pub async fn check_runs(&self, commit: &Sha) -> Result<Vec<CheckRun>, Error> {
         #[derive(Deserialize)]

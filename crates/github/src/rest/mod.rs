@@ -2,6 +2,7 @@
 
 mod checks;
 mod comments;
+mod contents;
 mod git;
 mod logs;
 mod merges;
@@ -14,7 +15,11 @@ mod repository;
 mod reviews;
 mod survey;
 
-pub use checks::{Annotation, CheckApp, CheckOutput, CheckRun, CheckSuite, CombinedStatus, Status, SuiteOf};
+pub use checks::{
+    Annotation, CheckApp, CheckOutput, CheckReport, CheckRun, CheckSuite, CombinedStatus, Conclusion, Remark, Status,
+    SuiteOf,
+};
+pub use contents::{Content, FileAt};
 pub use git::{BranchDeletion, Commit};
 pub use logs::LogTail;
 pub use merges::{MergeOutcome, MergeProgress, MergeTicket, SquashMerge};

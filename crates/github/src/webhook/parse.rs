@@ -5,6 +5,7 @@ use merge_train_core::facts::{
     CheckSuiteFacts, CommentChange, Delivery, Happening, ReviewState, ReviewedPull, StatusState,
 };
 use merge_train_core::ids::{BranchName, CheckSuiteId, DeliveryId, PrNumber, RepoId, Sha};
+use merge_train_core::own::FILE;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -248,12 +249,32 @@ fn push(scene: &Scene) -> Result<Happening, ParseError> {
         after: Sha,
         #[serde(default)]
         deleted: bool,
+        #[serde(default)]
+        forced: bool,
+        #[serde(default)]
+        commits: Vec<Commit>,
     }
+    #[derive(Deserialize)]
+    struct Commit {
+        #[serde(default)]
+        added: Vec<String>,
+        #[serde(default)]
+        modified: Vec<String>,
+        #[serde(default)]
+        removed: Vec<String>,
+    }
+    /// GitHub lists no more commits of a push.
+    const MOST_COMMITS: usize = 2048;
     let payload: Payload = scene.read()?;
     let Some(branch) = payload.reference.strip_prefix("refs/heads/").filter(|_| !payload.deleted) else {
         return Ok(Happening::Other);
     };
     let branch =
         BranchName::parse(branch).map_err(|invalid| ParseError::new(scene.event, "ref", &invalid.to_string()))?;
-    Ok(Happening::Push { branch, after: payload.after })
+    let names = |commit: &Commit| {
+        [&commit.added, &commit.modified, &commit.removed].into_iter().flatten().any(|name| name == FILE)
+    };
+    // What a forced push took away, or what was left off the list, may have been it.
+    let touches_own_file = payload.forced || payload.commits.len() >= MOST_COMMITS || payload.commits.iter().any(names);
+    Ok(Happening::Push { branch, after: payload.after, touches_own_file })
 }

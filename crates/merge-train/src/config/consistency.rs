@@ -20,6 +20,7 @@ pub fn settle(draft: &mut Draft) {
         each_once(draft, section, "name");
     }
     each_once(draft, "slack_workspaces", "team_id");
+    each_once(draft, "slack_channels", "tenant");
     workflows(draft);
     schedules(draft);
     slack(draft);

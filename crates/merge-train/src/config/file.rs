@@ -10,7 +10,7 @@ use super::environment::Environment;
 use super::kind::Written;
 use super::near::instead;
 use super::problem::{Place, Problem};
-use super::settings::{Rows, SECTIONS, Section, Setting, section};
+use super::settings::{Reach, Rows, SECTIONS, Section, Setting, section};
 use super::substitute::substitute;
 
 /// A key that the file sets.
@@ -40,10 +40,29 @@ pub struct Row {
     pub rows: Vec<Self>,
 }
 
+/// Whose file it is.
+#[derive(Clone, Copy)]
+pub enum Whose<'a> {
+    /// It may take values from the environment.
+    Operators(&'a Environment),
+    /// It may not, and knows only what a repository may set.
+    Repositorys,
+}
+
+impl Whose<'_> {
+    fn knows(self, setting: &Setting) -> bool {
+        matches!(self, Self::Operators(_)) || setting.reach == Reach::Repository
+    }
+
+    fn sections(self) -> impl Iterator<Item = &'static Section> {
+        SECTIONS.iter().filter(move |section| section.settings.iter().any(|setting| self.knows(setting)))
+    }
+}
+
 /// Reads all that can be read, whatever else is wrong.
-pub fn read(path: &Path, text: &str, environment: &Environment) -> Contents {
+pub fn read(path: &Path, text: &str, whose: Whose<'_>) -> Contents {
     let (root, errors) = DeTable::parse_recoverable(text);
-    let mut reader = Reader { path, text, environment, broken: Vec::new() };
+    let mut reader = Reader { path, text, whose, broken: Vec::new() };
     reader.broken = errors
         .iter()
         .map(|error| Problem::new(reader.place(error.span().map_or(0, |span| span.start)), error.message()))
@@ -60,7 +79,7 @@ fn same_line(left: &Place, right: &Place) -> bool {
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
-    environment: &'a Environment,
+    whose: Whose<'a>,
     /// What the parser could not read. What it guessed in its stead is not what was written there.
     broken: Vec<Problem>,
 }
@@ -92,7 +111,9 @@ impl Reader<'_> {
                     Ok(entry) => contents.entries.push(entry),
                     Err(problem) => contents.problems.push(problem),
                 },
-                (None, None, _) => contents.problems.push(Problem::new(place, unknown_section(&name, value.get_ref()))),
+                (None, None, _) => {
+                    contents.problems.push(Problem::new(place, self.unknown_section(&name, value.get_ref())));
+                }
             }
         }
     }
@@ -131,7 +152,8 @@ impl Reader<'_> {
         let place = self.place(key.span().start);
         let broken = self.broken_at(&place).cloned();
         let Some(setting) = section.setting(key.get_ref()) else {
-            let names: Vec<&str> = section.settings.iter().map(|setting| setting.key).collect();
+            let known = section.settings.iter().filter(|setting| self.whose.knows(setting));
+            let names: Vec<&str> = known.map(|setting| setting.key).collect();
             let hint = instead(key.get_ref(), names.iter().copied(), &names);
             let unknown =
                 || Problem::new(place, format!("unknown key {:?} in {}{hint}", key.get_ref(), section.header()));
@@ -142,7 +164,8 @@ impl Reader<'_> {
         }
         let span = value.span();
         let mut text = |text: &str| {
-            substitute(text, self.environment).map_err(|failure| {
+            let Whose::Operators(environment) = self.whose else { return Ok(Written::Quoted(text.to_owned())) };
+            substitute(text, environment).map_err(|failure| {
                 let text = format!("{}.{}: {}", section.name, setting.key, failure.text);
                 Problem::new(self.place(self.find(&span, &failure.at)), text)
             })
@@ -170,13 +193,13 @@ impl Reader<'_> {
             column: before[line_start..].chars().count() + 1,
         }
     }
-}
 
-fn unknown_section(name: &str, value: &DeValue<'_>) -> String {
-    let headers: Vec<String> = SECTIONS.iter().map(Section::header).collect();
-    let hint = instead(name, SECTIONS.iter().map(|section| section.name), &headers);
-    match value {
-        DeValue::Table(_) => format!("unknown section {name:?}{hint}"),
-        _ => format!("{name:?} stands outside every section{hint}"),
+    fn unknown_section(&self, name: &str, value: &DeValue<'_>) -> String {
+        let headers: Vec<String> = self.whose.sections().map(Section::header).collect();
+        let hint = instead(name, self.whose.sections().map(|section| section.name), &headers);
+        match value {
+            DeValue::Table(_) => format!("unknown section {name:?}{hint}"),
+            _ => format!("{name:?} stands outside every section{hint}"),
+        }
     }
 }

@@ -11,6 +11,7 @@ use url::Url;
 
 use merge_train_core::secret::HIDDEN;
 
+use crate::remote::is_this_machine;
 use crate::schedules::timetable;
 
 /// The kinds of value. Each says in one place what it takes, from the file and from the environment alike.
@@ -23,6 +24,8 @@ pub enum Kind {
     DatabaseUrl,
     Address,
     Choice(&'static [&'static str]),
+    /// One of them, or a list.
+    Choices(&'static [&'static str]),
     Integer {
         min: u64,
         max: u64,
@@ -36,6 +39,8 @@ pub enum Kind {
     Secret,
     /// One secret, or a list of them.
     Secrets,
+    /// An address that whoever knows it can use, and so a secret.
+    SecretUrl,
     /// Whoever gets it wrong may have written the key itself, and so it is a secret.
     Sha256,
     Tenant,
@@ -86,7 +91,7 @@ enum Shown {
 impl Kind {
     /// Whether a message must not show the value.
     pub fn is_secret(self) -> bool {
-        matches!(self, Self::DatabaseUrl | Self::Secret | Self::Secrets | Self::Sha256)
+        matches!(self, Self::DatabaseUrl | Self::Secret | Self::Secrets | Self::SecretUrl | Self::Sha256)
     }
 
     /// What is taken, to end the sentence "it must be".
@@ -98,6 +103,8 @@ impl Kind {
             Self::DatabaseUrl => "a URL that begins with postgres:// or postgresql://".into(),
             Self::Address => "an IP address and a port, such as 0.0.0.0:8080".into(),
             Self::Choice(choices) => format!("one of {}", choices.join(", ")),
+            Self::Choices(choices) => format!("one of {}, or a list of them", choices.join(", ")),
+            Self::SecretUrl => "a URL that begins with https://, or with http:// on this machine".into(),
             Self::Integer { min, max } if max == LARGEST => format!("a whole number, {min} or more"),
             Self::Integer { min, max } => format!("a whole number, {min}–{max}"),
             Self::Minutes { max } => format!("a number of minutes, {LEAST_MINUTES}–{max}"),
@@ -144,9 +151,11 @@ impl Kind {
 
     fn value(self, written: &Written) -> Option<Value> {
         match (self, written) {
-            (Self::Secrets | Self::Texts, Written::List(items)) => self.list(items),
-            (Self::Secrets | Self::Texts, Written::Bare(text)) if text.starts_with('[') => self.list(&array(text)?),
-            (Self::Secrets | Self::Texts, one) => self.list(std::slice::from_ref(one)),
+            (Self::Secrets | Self::Texts | Self::Choices(_), Written::List(items)) => self.list(items),
+            (Self::Secrets | Self::Texts | Self::Choices(_), Written::Bare(text)) if text.starts_with('[') => {
+                self.list(&array(text)?)
+            }
+            (Self::Secrets | Self::Texts | Self::Choices(_), one) => self.list(std::slice::from_ref(one)),
             (Self::Integer { min, max }, Written::Integer(text) | Written::Bare(text)) => {
                 let number: u64 = text.parse().ok()?;
                 (min..=max).contains(&number).then(|| number.into())
@@ -166,7 +175,11 @@ impl Kind {
     }
 
     fn list(self, items: &[Written]) -> Option<Value> {
-        let one = if self == Self::Secrets { Self::Secret } else { Self::Text };
+        let one = match self {
+            Self::Secrets => Self::Secret,
+            Self::Choices(choices) => Self::Choice(choices),
+            _ => Self::Text,
+        };
         let values: Option<Vec<Value>> = items.iter().map(|item| one.value(item)).collect();
         values.filter(|values| !values.is_empty()).map(Value::from)
     }
@@ -184,6 +197,16 @@ impl Kind {
             Self::DatabaseUrl => {
                 let url = Url::parse(text).ok()?;
                 ["postgres", "postgresql"].contains(&url.scheme()).then(|| text.to_owned())
+            }
+            // Nobody listens in on what stays on this machine.
+            Self::SecretUrl => {
+                let url = Url::parse(text).ok()?;
+                let is_safe = match url.scheme() {
+                    "https" => url.has_host(),
+                    "http" => url.host().is_some_and(is_this_machine),
+                    _ => false,
+                };
+                is_safe.then(|| text.to_owned())
             }
             Self::Address => text.parse::<SocketAddr>().ok().map(|address| address.to_string()),
             Self::Choice(choices) => choices.contains(&text).then(|| text.to_owned()),

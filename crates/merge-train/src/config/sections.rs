@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{Invalid, RepoId, TenantId};
 use merge_train_core::ratchet::{self, Approve};
 use merge_train_core::run;
-use merge_train_core::train::message::Template;
+use merge_train_core::train::message::Wording;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -175,19 +175,10 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// How the first line of a squash's message is made; none for GitHub's own.
-    pub fn title(&self) -> Option<Template> {
-        self.title.as_deref().map(template)
+    /// How squashes are worded.
+    pub fn wording(&self) -> Wording {
+        Wording { title: self.title.clone(), body: self.body.clone() }
     }
-
-    /// How the rest of a squash's message is made; none for GitHub's own.
-    pub fn body(&self) -> Option<Template> {
-        self.body.as_deref().map(template)
-    }
-}
-
-fn template(text: &str) -> Template {
-    Template::parse(text).expect("it was checked when it was read")
 }
 
 /// `[housekeeping]`
@@ -331,17 +322,10 @@ pub struct Ratchet {
     pub fixer: Fixer,
 }
 
-/// What makes every push of a fixer wait.
-const ALWAYS: &str = "always";
-
 impl Ratchet {
     /// Which pushes of a fixer wait for a person.
     fn approve(&self) -> Approve {
-        match self.approve_pushes.as_slice() {
-            [] => Approve::Never,
-            patterns if patterns.iter().any(|pattern| pattern == ALWAYS) => Approve::Always,
-            patterns => Approve::Paths(patterns.to_vec()),
-        }
+        Approve::of(&self.approve_pushes)
     }
 
     /// What it comes to for whoever decides.
@@ -610,6 +594,17 @@ impl Schedule {
 pub struct Slack {
     pub signing_secret: Option<Secret>,
     pub response_url_prefix: String,
+    /// Whoever knows it can post.
+    pub notify_url: Option<Secret>,
+    pub notify: Vec<String>,
+}
+
+/// `[[slack_channels]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlackChannel {
+    pub tenant: TenantId,
+    pub notify_url: Secret,
 }
 
 /// `[[slack_workspaces]]`

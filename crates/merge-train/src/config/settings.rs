@@ -1,6 +1,7 @@
 //! Every setting there is: the one list that the file, the environment, the defaults and the documentation go by.
 
 use super::kind::{Kind, LARGEST};
+use crate::notify::KINDS;
 
 /// A table of the file.
 pub struct Section {
@@ -28,6 +29,7 @@ pub struct Setting {
     /// Another name for it in the environment, besides the general one.
     pub short_env: Option<&'static str>,
     pub need: Need,
+    pub reach: Reach,
     pub doc: &'static str,
 }
 
@@ -37,6 +39,14 @@ pub enum Need {
     Optional,
     /// In every row of a section that repeats.
     Required,
+}
+
+/// Who may set it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    Operator,
+    /// A repository, too, for itself.
+    Repository,
 }
 
 /// What every variable of the program's environment begins with.
@@ -73,7 +83,7 @@ impl Section {
 
 impl Setting {
     const fn new(key: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self { key, kind, default: None, short_env: None, need: Need::Optional, doc }
+        Self { key, kind, default: None, short_env: None, need: Need::Optional, reach: Reach::Operator, doc }
     }
 
     const fn default(self, default: &'static str) -> Self {
@@ -82,6 +92,10 @@ impl Setting {
 
     const fn env(self, name: &'static str) -> Self {
         Self { short_env: Some(name), ..self }
+    }
+
+    const fn own(self) -> Self {
+        Self { reach: Reach::Repository, ..self }
     }
 
     const fn required(self) -> Self {
@@ -150,18 +164,18 @@ pub static SECTIONS: &[Section] = &[
         whole("shutdown_deadline_secs", 1, 3600, "How long work under way may take to end after SIGTERM.").default("30"),
     ] },
     Section { name: "behavior", rows: Rows::One, doc: "How trains behave.", settings: &[
-        whole("max_stack_size", 1, 200, "The most pull requests in one train.").default("50").env("MERGE_TRAIN_MAX_STACK_SIZE"),
+        whole("max_stack_size", 1, 200, "The most pull requests in one train.").default("50").env("MERGE_TRAIN_MAX_STACK_SIZE").own(),
         minutes("resync_interval_mins", WEEK_MINS, "How often the pull requests of a repository are compared with GitHub.").default("60").env("MERGE_TRAIN_RESYNC_INTERVAL_MINS"),
         minutes("wait_timeout_mins", DAY_MINS, "How long to wait for GitHub to show what was done there before asking for help.").default("5").env("MERGE_TRAIN_WAIT_TIMEOUT_MINS"),
         minutes("idle_worker_mins", WEEK_MINS, "After how long without an event a repository's worker ends. The next event, or the next comparison with GitHub, starts it again.").default("60"),
         minutes("branch_protection_cache_ttl_mins", DAY_MINS, "How long what is known of branch protection and rulesets is believed.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
-        set("auto_start", Kind::Flag, "Whether a train starts by itself once the root of a stack is approved and its checks have passed, as if its author had said `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START"),
-        set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false"),
+        set("auto_start", Kind::Flag, "Whether a train starts by itself once the root of a stack is approved and its checks have passed, as if its author had said `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START").own(),
+        set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false").own(),
     ] },
     Section { name: "merge", rows: Rows::One, doc: "How pull requests are squashed.", settings: &[
-        set("title", Kind::Template, "The first line of the commit that lands. `{title}`, `{number}`, `{body}`, `{author}`, `{branch}`, `{commits}` (their first lines), `{co_authors}` (as `Co-authored-by` trailers) and `{reviewers}` (as `Reviewed-by` trailers) stand for what is known of the pull request; `{{` and `}}` for braces. Unset: GitHub's own."),
-        set("body", Kind::Template, "The rest of that commit's message, written in the same way. A line whose places have nothing to say is left out. Unset: GitHub's own."),
-        set("background", Kind::Flag, "Whether GitHub is asked to merge in the background (`merge-async`) always, and not only for pull requests in one of its own stacks, which it merges in no other way.").default("false"),
+        set("title", Kind::Template, "The first line of the commit that lands. `{title}`, `{number}`, `{body}`, `{author}`, `{branch}`, `{commits}` (their first lines), `{co_authors}` (as `Co-authored-by` trailers) and `{reviewers}` (as `Reviewed-by` trailers) stand for what is known of the pull request; `{{` and `}}` for braces. Unset: GitHub's own.").own(),
+        set("body", Kind::Template, "The rest of that commit's message, written in the same way. A line whose places have nothing to say is left out. Unset: GitHub's own.").own(),
+        set("background", Kind::Flag, "Whether GitHub is asked to merge in the background (`merge-async`) always, and not only for pull requests in one of its own stacks, which it merges in no other way.").default("false").own(),
     ] },
     Section { name: "housekeeping", rows: Rows::One, doc: "What is kept how long, and looked at how often.", settings: &[
         whole("pr_retention_days", 1, TEN_YEARS_DAYS, "How long a merged or closed pull request that no train needs is remembered.").default("30").env("MERGE_TRAIN_PR_RETENTION_DAYS"),
@@ -186,14 +200,14 @@ pub static SECTIONS: &[Section] = &[
         set("sha256", Kind::Sha256, "The SHA-256 of the key, in hexadecimal: `printf %s \"$KEY\" | sha256sum`.").required(),
     ] },
     Section { name: "ratchet", rows: Rows::One, doc: "Keeping pull requests moving.", settings: &[
-        set("enabled", Kind::Flag, "Whether a pull request is looked after unless it says otherwise.").default("false"),
+        set("enabled", Kind::Flag, "Whether a pull request is looked after unless it says otherwise.").default("false").own(),
         whole("heartbeat_secs", 1, 3600, "How often the pull requests under ratchet are looked at, fifty in one request. Webhooks tell of most things sooner.").default("60"),
-        whole("max_attempts", 1, 100, "How many pushes of fixers in a row a pull request gets before a person is asked.").default("3"),
-        whole("daily_budget", 1, 100_000, "How many fixers a repository gets in 24 hours.").default("50"),
-        minutes("stale_ci_timeout_mins", DAY_MINS, "How long CI may take to start again after a fixer's push before a person is asked.").default("5"),
-        minutes("grace_mins", DAY_MINS, "How long late review comments are waited for after everything is green.").default("1"),
+        whole("max_attempts", 1, 100, "How many pushes of fixers in a row a pull request gets before a person is asked.").default("3").own(),
+        whole("daily_budget", 1, 100_000, "How many fixers a repository gets in 24 hours.").default("50").own(),
+        minutes("stale_ci_timeout_mins", DAY_MINS, "How long CI may take to start again after a fixer's push before a person is asked.").default("5").own(),
+        minutes("grace_mins", DAY_MINS, "How long late review comments are waited for after everything is green.").default("1").own(),
         whole("session_timeout_secs", 5, 86_400, "A person's session that gave no sign of life for so long does not keep the ratchet away any more.").default("90"),
-        set("approve_pushes", Kind::Texts, "Which pushes of a fixer wait for approval: `\"always\"`, or path patterns such as `[\".github/**\"]`. Unset: none."),
+        set("approve_pushes", Kind::Texts, "Which pushes of a fixer wait for approval: `\"always\"`, or path patterns such as `[\".github/**\"]`. Unset: none.").own(),
     ] },
     Section { name: "ratchet.fixer", rows: Rows::One, doc: "The program that mends what broke.", settings: &[
         set("command", Kind::Texts, "The program and its arguments. No shell is involved. What is to be mended comes on standard input, and in the file that `{prompt}` stands for."),
@@ -251,6 +265,12 @@ pub static SECTIONS: &[Section] = &[
     Section { name: "slack", rows: Rows::One, doc: "Commands and buttons in Slack.", settings: &[
         set("signing_secret", Kind::Secret, "The secret that Slack signs requests with. Without it nothing is taken from Slack."),
         set("response_url_prefix", Kind::HttpUrl, "What the addresses begin with that Slack wants its replies at; nothing is sent anywhere else. `http://` only on this machine, for trying out.").default("https://hooks.slack.com"),
+        set("notify_url", Kind::SecretUrl, "The address of an incoming webhook of Slack's: what is told of all repositories goes there, but of those whose owner has a `[[slack_channels]]` of its own. Unset: nobody else is told anything."),
+        set("notify", Kind::Choices(KINDS), "What is told there: `blocked` when a train waits for a person, is aborted or frozen; `needs_approval` when a fixer's push or a run waits for approval; `landed` when a train has landed.").default("[\"blocked\", \"needs_approval\", \"landed\"]"),
+    ] },
+    Section { name: "slack_channels", rows: Rows::Many, doc: "Owners of repositories whose news goes to a channel of their own, and to no other.", settings: &[
+        set("tenant", Kind::Tenant, "The owner of the repositories; each once.").required(),
+        set("notify_url", Kind::SecretUrl, "The address of an incoming webhook of Slack's.").required(),
     ] },
     Section { name: "slack_workspaces", rows: Rows::Many, doc: "Whose runs a Slack workspace is about, and who may do what there.", settings: &[
         set("team_id", Kind::Text, "The id of the workspace, such as `T0123ABCD`; each once.").required(),

@@ -7,6 +7,7 @@ mod failure;
 mod fixing;
 mod landing;
 mod message;
+mod own;
 mod policy;
 mod proof;
 mod say;
@@ -30,8 +31,6 @@ use crate::clones::Clones;
 use crate::fixers::Fixers;
 use crate::orders::Orders;
 use crate::telemetry::metrics::EFFECTS;
-
-pub use message::Messages;
 
 use failure::of_github;
 
@@ -58,7 +57,6 @@ const CLOSED_OF_LATE: SignedDuration = SignedDuration::from_hours(7 * 24);
 pub struct Github {
     client: github::Client,
     clones: Arc<Clones>,
-    messages: Messages,
     /// The door to runs; none where there are none.
     orders: Option<Orders>,
     /// None where none is configured.
@@ -75,8 +73,8 @@ struct Errand<'a> {
 }
 
 impl Github {
-    pub fn new(client: github::Client, clones: Arc<Clones>, messages: Messages, orders: Option<Orders>) -> Self {
-        Self { client, clones, messages, orders, fixers: None }
+    pub fn new(client: github::Client, clones: Arc<Clones>, orders: Option<Orders>) -> Self {
+        Self { client, clones, orders, fixers: None }
     }
 
     /// With fixers to send.
@@ -189,6 +187,17 @@ impl Errand<'_> {
             Effect::ClearFixer { pr, at, head } => {
                 Input::FixerCleared { pr, at, result: self.clear_fixer(pr, at, &head).await }
             }
+            Effect::ReadSettings { default } => {
+                Input::SettingsRead { requested_at, result: self.read_settings(&default).await }
+            }
+            Effect::ReadProposal { pr, head } => {
+                let result = self.read_proposal(pr, &head).await;
+                Input::ProposalRead { pr, head, result }
+            }
+            Effect::ShowCheck { head, verdict } => {
+                let result = self.show_check(&head, &verdict).await;
+                Input::CheckShown { head, result }
+            }
         }
     }
 
@@ -204,7 +213,10 @@ impl Errand<'_> {
             Work::Expect { pull, head, default } => {
                 self.expect(root, *pull, head, default).await.map(Outcome::Expected)
             }
-            Work::Squash { pull, head, base, via } => self.squash(*pull, head, base, *via).await.map(Outcome::Squashed),
+            Work::Squash { pull, head, base, via, wording } => {
+                let order = landing::Order { pull: *pull, head, base, via: *via, wording };
+                self.squash(&order).await.map(Outcome::Squashed)
+            }
             Work::Look { pull } => self.look(*pull).await.map(Outcome::Seen),
             Work::Prove { landed, default } => self.prove(root, landed, default).await.map(Outcome::Proved),
             Work::Retarget { pull, base } => self.retarget(*pull, base).await.map(Outcome::Retargeted),
@@ -248,6 +260,9 @@ fn failure_of(input: &Input) -> Option<&Failure> {
         | Input::Fixed { result: Err(failure), .. }
         | Input::Forwarded { result: Err(failure), .. }
         | Input::FixerCleared { result: Err(failure), .. }
+        | Input::SettingsRead { result: Err(failure), .. }
+        | Input::ProposalRead { result: Err(failure), .. }
+        | Input::CheckShown { result: Err(failure), .. }
         | Input::BranchDeleted { result: Err(failure), .. } => Some(failure),
         _ => None,
     }

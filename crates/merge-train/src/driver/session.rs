@@ -217,7 +217,8 @@ impl<'a> Session<'a> {
             let wake_at = repo::attention(&self.state, &self.settings);
             let mut rows: Vec<Row> = moves.iter().flat_map(rows).collect();
             let decided: Vec<repo::Event> = told.iter().map(|(event, _)| event.clone()).collect();
-            rows.extend(workspaces::rows(&self.repo, &self.state, &self.settings, &decided, self.next_seq, now));
+            let settings = self.state.settings(&self.settings);
+            rows.extend(workspaces::rows(&self.repo, &self.state, &settings, &decided, self.next_seq, now));
             let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows, wake_at, lets_go: false, now };
             failpoint::append("before", told.iter().map(|(event, _)| event));
             self.shared.store.append(&self.lease, batch).await?;
@@ -226,8 +227,9 @@ impl<'a> Session<'a> {
             self.log_length += appended;
         }
         asked.iter().for_each(|request| self.shared.options.link.tell(request));
+        let settings = self.state.settings(&self.settings);
         for (event, trigger) in &told {
-            log::tell(&self.repo, (&self.state, &self.settings), (event, trigger), now);
+            log::tell(&self.repo, (&self.state, &settings), (event, trigger), now);
         }
         if !moves.is_empty() {
             moves.iter().for_each(tell_of_run);
@@ -294,7 +296,7 @@ impl<'a> Session<'a> {
             let old = known.iter().find(|old| old.id == row.id);
             old.is_none_or(|old| Workspace { updated_at: now, ..old.clone() } != *row)
         };
-        let all = workspaces::all(&self.repo, &self.state, &self.settings, now);
+        let all = workspaces::all(&self.repo, &self.state, &self.state.settings(&self.settings), now);
         let rows: Vec<Row> = all.into_iter().filter(is_missing).map(|row| Row::Workspace(Box::new(row))).collect();
         if rows.is_empty() {
             return Ok(());

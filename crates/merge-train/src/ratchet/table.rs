@@ -187,7 +187,11 @@ impl Default {
 
     pub fn sentence(&self) -> String {
         let is = if self.enabled { "on" } else { "off" };
-        let by = if self.set_by == "config" { "the configuration says so" } else { "somebody set it so" };
+        let by = match self.set_by.as_str() {
+            "config" => "the configuration says so",
+            "file" => "the repository's own settings say so",
+            _ => "somebody set it so",
+        };
         format!("The ratchet is {is} for the pull requests of {} that say nothing else: {by}.\n", self.repo)
     }
 }

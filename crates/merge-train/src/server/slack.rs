@@ -38,6 +38,7 @@ use follow::{By, Teller};
 use reply::{Address, Replies};
 use request::Caller;
 use signature::SigningSecret;
+pub use texts::escape;
 
 /// Slack gives up after three seconds; the way there and back takes some of them.
 const AT_ONCE: Duration = Duration::from_millis(2000);

@@ -261,7 +261,7 @@ async fn one(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Workspace, Proble
     }
     let state = known(app, repo).await?;
     let pull = state.pr(pr).ok_or_else(|| no_such_pull(repo, pr))?;
-    Ok(view::untouched(app, repo, pr, pull, state.ratchet_is_on(pr, &app.settings)))
+    Ok(view::untouched(app, repo, pr, pull, &state))
 }
 
 pub(super) async fn row(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Option<rows::Workspace>, Problem> {

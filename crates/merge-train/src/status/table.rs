@@ -5,12 +5,14 @@ use std::fmt::Write;
 use anyhow::Context;
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId};
+use merge_train_core::own::{Origin, Problem, Shown};
 use merge_train_core::repo::{Lifecycle, Progress};
 use merge_train_core::train::status::Why;
 use merge_train_core::train::{TrainError, TrainState};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::server::settings::{Settings, Status};
 use crate::terminal::{BOLD, DIM, GREEN, Ink, RED, YELLOW, ago, line};
 
 /// What of a train's JSON is shown.
@@ -57,6 +59,34 @@ pub fn progress(repo: &RepoId, progress: &Progress, now: Timestamp) -> String {
         Lifecycle::Resync => "it is being looked at anew",
     };
     format!("{repo}: {what}{left}.{failed}\n")
+}
+
+/// What a repository says about itself, if it says anything.
+pub fn settings(settings: &Settings) -> String {
+    let Settings { repo, settings, file } = settings;
+    let at = file.head_sha.as_deref().map(|sha| format!(" (at {})", &sha[..sha.floor_char_boundary(9)]));
+    let at = at.unwrap_or_default();
+    match file.status {
+        Status::Unknown | Status::Absent => String::new(),
+        Status::Valid => {
+            let own = |shown: &&Shown| matches!(shown.origin, Origin::Repository | Origin::Bounded);
+            let mut told = Vec::new();
+            for Shown { key, value, wanted, .. } in settings.iter().filter(own) {
+                let wanted = wanted.as_ref().map(|wanted| format!(", not {wanted}: the operator's bound"));
+                told.push(format!("{key} = {value}{}", wanted.unwrap_or_default()));
+            }
+            let told = if told.is_empty() { "nothing".to_owned() } else { told.join("; ") };
+            line(&format!("{repo}: {} sets {told}{at}.", file.path)) + "\n"
+        }
+        Status::Invalid => {
+            let mut text =
+                format!("{repo}: {} is not valid{at}; the settings before it stay in force. To mend:\n", file.path);
+            for Problem { line: number, text: what, .. } in &file.problems {
+                let _ = writeln!(text, "  line {number}: {}", line(what));
+            }
+            text
+        }
+    }
 }
 
 impl Train {

@@ -7,6 +7,8 @@ mod declarations;
 mod disk;
 mod late;
 mod meddling;
+mod notify;
+mod own_settings;
 mod pauses;
 mod preflight;
 mod readiness;

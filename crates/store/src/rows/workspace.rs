@@ -36,6 +36,9 @@ pub struct Workspace {
     pub ratchet_current_activity: Option<String>,
     #[serde(default)]
     pub ratchet_consecutive_fixup_attempts: u32,
+    /// How many it gets; none where an older version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratchet_max_fixup_attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratchet_stale_ci_since: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

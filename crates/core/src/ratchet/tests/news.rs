@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::facts::{
-    Check, CiFacts, Glance, MergeFacts, MergeState, Progress, ReviewDecision, Talk, TalkDetail, Verdict,
+    Check, CiFacts, Glance, MergeFacts, MergeState, OwnFile, Progress, ReviewDecision, Talk, TalkDetail, Verdict,
 };
 use crate::ids::{BranchName, CheckSuiteId, PrNumber};
 
@@ -99,6 +99,7 @@ fn glance() -> Glance {
             draft: false,
             review: None,
             ci: CiFacts::default(),
+            own_file: OwnFile::Unseen,
         },
         talk: Talk {
             overview: "overview".to_owned(),

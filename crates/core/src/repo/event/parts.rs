@@ -172,6 +172,10 @@ pub enum ReadKind {
     Branch(PrNumber),
     /// What was said about pull requests.
     Talk,
+    /// What the repository says about itself.
+    Settings,
+    /// What this pull request would have it say.
+    Proposal(PrNumber),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -148,7 +148,13 @@ fn an_equal_payload_is_a_repetition_for_five_seconds() {
 fn a_pull_request_from_a_fork_is_known_and_left_alone() {
     let mut worker = Worker::ready(&[]);
     let plan = worker.pull_event("opened", PullFacts { head_repo: HeadRepo::Fork, ..pull(7) });
-    assert_eq!(plan.effects, []);
+    assert_eq!(
+        plan.effects,
+        [Effect::ReadProposal { pr: pr(7), head: sha(7) }],
+        "but for the repository's own settings"
+    );
+    let again = worker.pull_event("edited", PullFacts { head_repo: HeadRepo::Fork, updated_at: at(1), ..pull(7) });
+    assert_eq!(again.effects, []);
     assert!(matches!(worker.outcome(), DeliveryOutcome::Ignored { .. }));
     assert!(!worker.known(7).is_ours());
     let status = Happening::Status { sha: sha(7), state: StatusState::Success, context: "ci".to_owned() };

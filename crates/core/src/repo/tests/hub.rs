@@ -213,6 +213,11 @@ impl Hub {
                 let outcome = self.work(&work);
                 Input::Worked { root, work, result: Ok(outcome) }
             }
+            Effect::ReadSettings { .. } => no_settings(requested_at),
+            Effect::ReadProposal { pr, head } => {
+                Input::ProposalRead { pr, head, result: Ok(crate::own::Proposal::Untouched) }
+            }
+            Effect::ShowCheck { .. } => unreachable!("nobody says anything about the repository here"),
             Effect::ReadTalk { .. }
             | Effect::Diagnose { .. }
             | Effect::Fix { .. }

@@ -267,7 +267,8 @@ fn an_answer_to_a_question_that_no_longer_stands_changes_nothing() {
         yard.answer(0);
     }
     let before = yard.worker.state.clone();
-    let work = Work::Squash { pull: pr(1), head: sha(77), base: branch("main"), via: crate::train::work::Via::Now };
+    let (via, wording) = (crate::train::work::Via::Now, crate::train::message::Wording::default());
+    let work = Work::Squash { pull: pr(1), head: sha(77), base: branch("main"), via, wording };
     let result = Ok(Outcome::Squashed(crate::train::work::Squashed::HeadChanged));
     yard.worker.feed(&Input::Worked { root: pr(1), work, result });
     assert_eq!(before.active_trains, yard.worker.state.active_trains);

@@ -1,6 +1,6 @@
 use github::Error;
-use merge_train_core::facts::{Check, MergeFacts, MergeState, Progress, ReviewDecision, Verdict};
-use merge_train_core::ids::{CheckSuiteId, PrNumber};
+use merge_train_core::facts::{Check, MergeFacts, MergeState, OwnFile, Progress, ReviewDecision, Verdict};
+use merge_train_core::ids::{CheckSuiteId, PrNumber, Sha};
 use serde_json::{Map, Value, json};
 
 use super::repo;
@@ -69,6 +69,28 @@ async fn one_that_is_not_known_is_unknown() {
     assert_eq!((answer.found[0].state, answer.found[0].draft), (MergeState::Unknown, true));
     assert_eq!(answer.found[0].review, Some(ReviewDecision::ReviewRequired), "not an approval");
     assert!(repo.merge_states(&[]).await.unwrap().found.is_empty());
+}
+
+#[tokio::test]
+async fn the_file_in_which_a_repository_says_something_about_itself_is_seen_on_the_way() {
+    let commit = |file: Value| json!({"nodes": [{"commit": {"oid": "aaaa", "file": file, "statusCheckRollup": null}}]});
+    let unasked = json!({"nodes": [{"commit": {"oid": "aaaa", "statusCheckRollup": null}}]});
+    let other = json!({"nodes": [{"commit": {"oid": "bbbb", "file": {"oid": "cccc"}, "statusCheckRollup": null}}]});
+    let blob = OwnFile::Blob(Sha::parse("cccc").unwrap());
+    for (commits, expected) in [
+        (commit(json!({"oid": "cccc"})), blob),
+        (commit(Value::Null), OwnFile::Absent),
+        (unasked, OwnFile::Unseen),
+        (other, OwnFile::Unseen),
+    ] {
+        let facts = json!({"number": 1, "state": "OPEN", "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "CLEAN", "isDraft": false,
+            "reviewDecision": null, "commits": commits});
+        let (server, repo) = repo(move |_| Reply::ok(&json!({"data": {"repository": {"p0": facts}}}))).await;
+        let found = repo.merge_states(&numbers(1..=1)).await.unwrap().found.remove(0);
+        assert_eq!(found.own_file, expected);
+        let query = server.sent()[0].body["query"].as_str().unwrap().to_owned();
+        assert!(query.contains("file(path: \".github/merge-train.toml\")"), "{query}");
+    }
 }
 
 #[tokio::test]

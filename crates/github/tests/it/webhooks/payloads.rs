@@ -116,6 +116,29 @@ fn a_check_names_only_pull_requests_of_its_repository() {
 }
 
 #[test]
+fn a_push_that_may_change_what_a_repository_says_about_itself_is_known() {
+    let touches = |more: Value| {
+        let mut payload =
+            json!({"ref": "refs/heads/main", "after": "aaaa", "repository": {"full_name": "acme/widgets"}});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        match read("push", &payload).expect("it is well formed").happening {
+            Happening::Push { touches_own_file, .. } => touches_own_file,
+            other => panic!("{other:?}"),
+        }
+    };
+    const FILE: &str = ".github/merge-train.toml";
+    let commit = |how: &str, file: &str| json!({ "commits": [{ how: ["README.md"] }, { how: ["src/lib.rs", file] }] });
+    for how in ["added", "modified", "removed"] {
+        assert!(touches(commit(how, FILE)), "{how}");
+        assert!(!touches(commit(how, ".github/merge-train.toml.orig")), "{how}");
+    }
+    assert!(!touches(json!({})));
+    assert!(touches(json!({ "forced": true, "commits": [] })), "what it took away is not listed");
+    let many: Vec<Value> = (0..2048).map(|_| json!({ "modified": ["README.md"] })).collect();
+    assert!(touches(json!({ "commits": many })), "GitHub lists no more");
+}
+
+#[test]
 fn a_mistake_in_a_known_event_is_named_with_its_place() {
     let bad_sha = pull_request(|pull| pull["head"]["sha"] = "--upload-pack=x".into());
     let error = read("pull_request", &bad_sha).unwrap_err();

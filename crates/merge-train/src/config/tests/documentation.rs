@@ -76,7 +76,7 @@ fn the_example_is_a_configuration_as_it_is_and_with_everything_in_it() {
     assert_eq!((config.github.app_id, config.api_keys.len()), (Some(12345), 0));
     let config = parse(&uncommented(&example), &variables()).expect("the example with everything in it");
     assert_eq!((config.api_keys.len(), config.workflows.len(), config.schedules.len()), (1, 1, 1));
-    assert_eq!(config.slack_workspaces.len(), 1);
+    assert_eq!((config.slack_workspaces.len(), config.slack_channels.len()), (1, 1));
 }
 
 #[test]

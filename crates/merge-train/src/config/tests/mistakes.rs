@@ -113,6 +113,18 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
             "[slack]\nsigning_secret = 's'\n[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'a'\n[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'b'",
             "6:1: [[slack_workspaces]] \"T1\" is there already, at merge-train.toml:3:1; choose another team_id",
         ),
+        (
+            "[slack]\nnotify_url = 'http://hooks.slack.com/services/hush'",
+            "2:14: slack.notify_url is ***; it must be a URL that begins with https://, or with http:// on this machine",
+        ),
+        (
+            "[[slack_channels]]\ntenant = 'octo'\nnotify_url = 'hush'",
+            "3:14: slack_channels.notify_url is ***; it must be a URL that begins with https://",
+        ),
+        (
+            "[slack]\nnotify = ['blocked', 'landet']",
+            "2:10: slack.notify is a list; it must be one of blocked, needs_approval, landed, or a list of them",
+        ),
         ("[runs]\nheartbeat_secs = 200", "2:18: runs.orphaned_after_secs is 300 and runs.heartbeat_secs 200"),
         (
             "[server]\npublic_url = 'a ${NOPE}'",

@@ -9,6 +9,8 @@ fn sample(kind: Kind) -> String {
     match kind {
         Kind::Text | Kind::Template | Kind::Secret | Kind::Secrets | Kind::Texts | Kind::Path => "sample".into(),
         Kind::HttpUrl => "http://127.0.0.1:1".into(),
+        Kind::SecretUrl => "https://hooks.slack.com/services/1".into(),
+        Kind::Choices(choices) => choices[0].into(),
         Kind::DatabaseUrl => "postgres://db/x".into(),
         Kind::Address => "127.0.0.1:1".into(),
         Kind::Choice(choices) => choices[1].into(),

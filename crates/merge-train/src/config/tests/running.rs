@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use merge_train_core::repo;
-use merge_train_core::train::message::Template;
 use store::Owner;
 
 use super::super::settings::{Rows, SECTIONS, section};
@@ -41,10 +40,6 @@ fn settings(config: &Config) -> repo::Settings {
     options(config).settings
 }
 
-fn template(text: &str) -> Template {
-    Template::parse(text).expect("a template")
-}
-
 fn show(value: impl Debug) -> String {
     format!("{value:?}")
 }
@@ -62,8 +57,8 @@ fn behaviour() -> Vec<Row> {
         row("behavior", "auto_start", "true", |config| show(settings(config).auto_start), true),
         row("behavior", "delete_branches", "true", |config| show(settings(config).delete_branches), true),
         row("merge", "background", "true", |config| show(settings(config).merge_in_background), true),
-        row("merge", "title", "{title}!", |config| show(config.merge.title()), Some(template("{title}!"))),
-        row("merge", "body", "by {author}", |config| show(config.merge.body()), Some(template("by {author}"))),
+        row("merge", "title", "{title}!", |config| show(config.merge.wording().title), Some("{title}!")),
+        row("merge", "body", "by {author}", |config| show(config.merge.wording().body), Some("by {author}")),
         row("housekeeping", "pr_retention_days", "3", |config| show(settings(config).pr_retention), hours(72)),
         row("housekeeping", "max_prs_in_snapshot", "11", |config| show(settings(config).max_prs_in_snapshot), 11),
         row(

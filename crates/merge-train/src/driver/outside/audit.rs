@@ -72,6 +72,7 @@ mod tests {
     use std::sync::Arc;
 
     use merge_train_core::ids::{BranchName, Sha};
+    use merge_train_core::train::message::Wording;
     use merge_train_core::train::work::{Push, PushKind, Via};
     use parking_lot::Mutex;
 
@@ -109,6 +110,7 @@ mod tests {
             head: sha("aaaa1"),
             base: BranchName::parse("main").unwrap(),
             via: Via::Now,
+            wording: Wording::default(),
         };
         let push = Work::Push(Push {
             kind: PushKind::Prep,

@@ -6,6 +6,7 @@ use github::{Class, MergeOutcome, MergeProgress, SquashMerge};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::repo::Failure;
+use merge_train_core::train::message::Wording;
 use merge_train_core::train::work::{Retargeted, Seen, Squashed, Via};
 use tokio::time::Instant;
 
@@ -18,22 +19,26 @@ const LONGEST_WAIT: Duration = Duration::from_secs(8);
 /// After so long the train looks at the pull request instead.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// What is to be squashed, and how.
+pub(super) struct Order<'a> {
+    pub pull: PrNumber,
+    pub head: &'a Sha,
+    pub base: &'a BranchName,
+    pub via: Via,
+    pub wording: &'a Wording,
+}
+
 impl Errand<'_> {
     /// GitHub guards the head, and nothing guards the base: it is looked at just before.
-    pub(super) async fn squash(
-        &self,
-        pull: PrNumber,
-        head: &Sha,
-        base: &BranchName,
-        via: Via,
-    ) -> Result<Squashed, Failure> {
+    pub(super) async fn squash(&self, order: &Order<'_>) -> Result<Squashed, Failure> {
+        let Order { pull, head, base, via, wording } = *order;
         let now = self.urgent().pull(pull).await.map_err(of_github)?.facts;
         match now.state {
             PullState::Merged { merge_commit_sha: Some(commit), .. } => return Ok(Squashed::Merged { commit }),
             PullState::Open if now.base_ref != *base => return Ok(Squashed::BaseChanged { base: now.base_ref }),
             PullState::Open | PullState::Closed { .. } | PullState::Merged { .. } => {}
         }
-        let message = self.squash_message(pull).await?;
+        let message = self.squash_message(pull, wording).await?;
         let merge = SquashMerge { head, title: message.title.as_deref(), message: message.body.as_deref() };
         match via {
             Via::Now => {

@@ -1,18 +1,11 @@
-//! How a squash is worded, where the operator says so.
+//! How a squash is worded, where the operator or the repository says so.
 
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::Failure;
-use merge_train_core::train::message::{Needs, Template};
+use merge_train_core::train::message::{Needs, Template, Wording};
 
 use super::Errand;
 use super::failure::of_github;
-
-/// The operator's templates. What has none is worded by GitHub, by the repository's settings.
-#[derive(Debug, Clone, Default)]
-pub struct Messages {
-    pub title: Option<Template>,
-    pub body: Option<Template>,
-}
 
 /// What the commit of a squash is to say; what is none is left to GitHub.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,14 +16,20 @@ pub(super) struct Worded {
 
 impl Errand<'_> {
     /// Costs no call where there is no template.
-    pub(super) async fn squash_message(&self, pull: PrNumber) -> Result<Worded, Failure> {
-        let Messages { title, body } = &self.github.messages;
+    pub(super) async fn squash_message(&self, pull: PrNumber, wording: &Wording) -> Result<Worded, Failure> {
+        let (title, body) = (self.template(wording.title.as_deref()), self.template(wording.body.as_deref()));
         if title.is_none() && body.is_none() {
             return Ok(Worded::default());
         }
-        let needs = [title, body].into_iter().flatten().map(Template::needs).fold(Needs::default(), Needs::or);
+        let needs = [&title, &body].into_iter().flatten().map(Template::needs).fold(Needs::default(), Needs::or);
         let subject = self.urgent().squash_subject(pull, needs).await.map_err(of_github)?;
         let title = title.as_ref().map(|title| title.render_line(&subject)).filter(|title| !title.is_empty());
         Ok(Worded { title, body: body.as_ref().map(|body| body.render(&subject)) })
+    }
+
+    /// Templates are looked at when they are read. One that cannot be read now was read by another version.
+    fn template(&self, text: Option<&str>) -> Option<Template> {
+        let unknown = |why| tracing::warn!(repo = %self.name, %why, "the squash is worded by GitHub");
+        Template::parse(text?).map_err(unknown).ok()
     }
 }

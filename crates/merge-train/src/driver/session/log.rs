@@ -4,6 +4,7 @@ mod ratchet;
 
 use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
+use merge_train_core::own::FILE;
 use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState, Settings, Shown};
 use merge_train_core::train::TrainError;
 
@@ -87,6 +88,16 @@ pub(super) fn tell(
                     (train.original_root_pr, if trigger == "poll" { " (poll fallback)" } else { "" });
                 tracing::info!(%repo, %train_root, trigger, "evaluating cascade{about}");
             }
+        }
+        Event::SettingsObserved { head_sha, settings: Some(_), .. } => {
+            tracing::info!(%repo, %head_sha, "the repository has other settings of its own");
+        }
+        Event::SettingsObserved { head_sha, problems, .. } => {
+            let problems: Vec<String> = problems.iter().map(|it| format!("{FILE}:{}: {}", it.line, it.text)).collect();
+            tracing::warn!(%repo, %head_sha, ?problems, "the repository's own settings are not valid: those before stay in force");
+        }
+        Event::CheckDropped { head_sha, reason } => {
+            tracing::warn!(%repo, %head_sha, reason, "a check cannot be shown; a GitHub App needs write access to checks for that");
         }
         Event::CommandHandled { comment, user, command, permission, outcome } => {
             let (outcome, reason) = match outcome {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use merge_train_core::facts::{MergeFacts, Talk, TalkDetail};
+use merge_train_core::facts::{MergeFacts, OwnFile, Talk, TalkDetail};
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::ratchet::{self, Deed, Fix, Glimpse, Settled};
 use merge_train_core::repo::{CachedPr, Event, RepoState, Settings};
@@ -32,7 +32,8 @@ pub(super) fn rows(
             Event::PrObserved { pr, .. } | Event::MergeStateObserved { pr, .. } => {
                 touched.insert(*pr);
             }
-            Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
+            // What counts for all of them may be something else now.
+            Event::SettingsObserved { .. } | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
                 touched.extend(state.workspaces().keys().copied());
             }
             Event::Ratchet(event) => {
@@ -74,6 +75,7 @@ fn row(repo: &RepoId, state: &RepoState, settings: &Settings, pr: PrNumber, now:
         ratchet_state_updated_at: workspace.moved_at,
         ratchet_current_activity: workspace.activity.clone(),
         ratchet_consecutive_fixup_attempts: workspace.attempts,
+        ratchet_max_fixup_attempts: Some(settings.ratchet.max_attempts),
         ratchet_stale_ci_since: workspace.stale_since,
         ratchet_active_session_id: workspace.fix.as_ref().map(|fix| fix.run_id(pr).to_string()),
         ratchet_last_ci_run_id: workspace.last_ci_run.clone(),
@@ -98,6 +100,7 @@ fn glimpse(pr: PrNumber, known: &CachedPr, workspace: &ratchet::Workspace) -> Op
         draft: known.draft,
         review: known.review,
         ci: known.ci.clone(),
+        own_file: OwnFile::Unseen,
     };
     let detail = TalkDetail { mark: heard.mark.clone(), points: Vec::new() };
     Some(Glimpse::of(&merge, &Talk { overview: heard.overview.clone(), detail: Some(detail) }))

@@ -4,10 +4,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::facts::{CiFacts, HeadRepo, Listing, MergeFacts, MergeState, Permission, PullFacts, PullState};
+use merge_train_core::facts::{
+    CiFacts, HeadRepo, Listing, MergeFacts, MergeState, OwnFile, Permission, PullFacts, PullState,
+};
 use merge_train_core::ids::{BranchName, CommentId, PrNumber, RepoId, Sha, UserId};
+use merge_train_core::own::{File, OwnSettings, Proposal};
 use merge_train_core::plan::Plan;
-use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input};
+use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input, Showing};
 use merge_train_core::run::Output;
 use merge_train_core::train::work::{
     self, Expected, Merged, Outcome, Probed, Proof, Pushed, Retargeted, Squashed, Work,
@@ -149,6 +152,7 @@ fn answer(effect: Effect, requested_at: Timestamp) -> Input {
                 draft: false,
                 review: None,
                 ci: CiFacts::default(),
+                own_file: OwnFile::Absent,
             };
             let facts = prs.iter().map(clean).collect();
             Input::MergeStates { prs, requested_at, result: Ok(facts) }
@@ -164,6 +168,12 @@ fn answer(effect: Effect, requested_at: Timestamp) -> Input {
             let result = done(&work);
             Input::Worked { root, work, result: Ok(result) }
         }
+        Effect::ReadSettings { .. } => {
+            let file = File { at: head(PrNumber::new(9_999)), blob: None, said: Ok(OwnSettings::default()) };
+            Input::SettingsRead { requested_at, result: Ok(file) }
+        }
+        Effect::ReadProposal { pr, head } => Input::ProposalRead { pr, head, result: Ok(Proposal::Untouched) },
+        Effect::ShowCheck { head, .. } => Input::CheckShown { head, result: Ok(Showing::Shown) },
         Effect::ReadTalk { .. }
         | Effect::Diagnose { .. }
         | Effect::Fix { .. }

@@ -76,7 +76,7 @@ impl Message {
 }
 
 /// Other people's text, with nothing in it that Slack would take for its own, and not more than so many characters.
-fn escape(text: &str, longest: usize) -> String {
+pub fn escape(text: &str, longest: usize) -> String {
     let mut escaped = String::new();
     let mut length = 0;
     for c in text.chars() {

@@ -117,6 +117,8 @@ pub struct Default {
 enum SetBy {
     /// `ratchet.enabled` in the configuration.
     Config,
+    /// The repository itself, in `.github/merge-train.toml`.
+    File,
     /// Somebody, for this repository.
     Repository,
 }
@@ -176,9 +178,13 @@ pub async fn set_default(
 }
 
 async fn default(app: &App, repo: &RepoId) -> Result<Default, Problem> {
-    let own = known(app, repo).await?.ratchet_default();
-    let set_by = if own.is_some() { SetBy::Repository } else { SetBy::Config };
-    Ok(Default { repo: repo.clone(), enabled: own.unwrap_or(app.settings.ratchet.enabled), set_by })
+    let state = known(app, repo).await?;
+    let (enabled, set_by) = match (state.ratchet_default(), state.own_settings().ratchet.enabled) {
+        (Some(enabled), _) => (enabled, SetBy::Repository),
+        (None, Some(enabled)) => (enabled, SetBy::File),
+        (None, None) => (app.settings.ratchet.enabled, SetBy::Config),
+    };
+    Ok(Default { repo: repo.clone(), enabled, set_by })
 }
 
 async fn switch(asking: &Asking<'_>, headers: &HeaderMap, body: Body, pr: Option<PrNumber>) -> Result<Answer, Problem> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use merge_train_core::facts::HeadRepo;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use merge_train_core::ratchet::{Column, OutcomeKind, Reason, Status};
-use merge_train_core::repo::CachedPr;
+use merge_train_core::repo::{CachedPr, RepoState};
 use serde::Serialize;
 use serde_json::Value;
 use store::rows;
@@ -101,7 +101,7 @@ pub fn shown(app: &App, row: &rows::Workspace) -> Workspace {
         kanban_column: row.kanban_column,
         counters: Counters {
             consecutive_attempts: row.ratchet_consecutive_fixup_attempts,
-            max_attempts: app.settings.ratchet.max_attempts,
+            max_attempts: row.ratchet_max_fixup_attempts.unwrap_or(app.settings.ratchet.max_attempts),
         },
         active_session_id: row.ratchet_active_session_id.clone(),
         last_ci_run_id: row.ratchet_last_ci_run_id.clone(),
@@ -114,7 +114,9 @@ pub fn shown(app: &App, row: &rows::Workspace) -> Workspace {
 }
 
 /// A pull request that the ratchet never had to do with.
-pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, is_on: bool) -> Workspace {
+pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, state: &RepoState) -> Workspace {
+    let is_on = state.ratchet_is_on(pr, &app.settings);
+    let max_attempts = state.settings(&app.settings).ratchet.max_attempts;
     let is_fork = pull.head_repo == HeadRepo::Fork;
     let is_enabled = is_on && !is_fork && pull.is_open();
     let (status, reason) = match (pull.is_open(), is_enabled) {
@@ -139,7 +141,7 @@ pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, is_on:
         updated_at: None,
         outcome_kind: None,
         kanban_column: if pull.is_open() { Column::Waiting } else { Column::Done },
-        counters: Counters { consecutive_attempts: 0, max_attempts: app.settings.ratchet.max_attempts },
+        counters: Counters { consecutive_attempts: 0, max_attempts },
         active_session_id: None,
         last_ci_run_id: None,
         stale_ci_since: None,

@@ -20,6 +20,11 @@ impl Trains {
         self.printed(&["status"]).await
     }
 
+    /// What `merge-train status OWNER/REPO` prints.
+    pub async fn told_of_the_repository(&self) -> String {
+        self.printed(&["status", REPO]).await
+    }
+
     /// What `merge-train runs show` prints.
     pub async fn shown_on_the_command_line(&self, run: &str) -> String {
         self.printed(&["runs", "show", run]).await

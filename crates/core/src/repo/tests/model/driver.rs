@@ -38,6 +38,7 @@ impl World {
                 let result = self.github.work(git, &work, &self.late);
                 Input::Worked { root, work, result }
             }
+            Effect::ReadSettings { .. } => no_settings(requested_at),
             Effect::Survey
             | Effect::ReadConversations { .. }
             | Effect::ReadTalk { .. }
@@ -45,6 +46,8 @@ impl World {
             | Effect::Fix { .. }
             | Effect::Forward { .. }
             | Effect::ClearFixer { .. }
+            | Effect::ReadProposal { .. }
+            | Effect::ShowCheck { .. }
             | Effect::DeleteBranch { .. } => {
                 unreachable!("{effect:?} is not asked for where everything is known and stays")
             }
@@ -143,9 +146,11 @@ fn read_back(event: &Event) -> Event {
 /// What is done at once: it is asked for again until it is done, and nothing depends on when that is.
 fn is_trifling(effect: &Effect) -> bool {
     match effect {
-        Effect::Say { .. } | Effect::WriteStatus { .. } | Effect::ReadPolicy { .. } | Effect::ReadPermission { .. } => {
-            true
-        }
+        Effect::Say { .. }
+        | Effect::WriteStatus { .. }
+        | Effect::ReadPolicy { .. }
+        | Effect::ReadPermission { .. }
+        | Effect::ReadSettings { .. } => true,
         Effect::Train { work, .. } => matches!(work, Work::Plan { .. } | Work::Worktrees(_)),
         Effect::Survey
         | Effect::ReadConversations { .. }
@@ -157,6 +162,8 @@ fn is_trifling(effect: &Effect) -> bool {
         | Effect::Fix { .. }
         | Effect::Forward { .. }
         | Effect::ClearFixer { .. }
+        | Effect::ReadProposal { .. }
+        | Effect::ShowCheck { .. }
         | Effect::DeleteBranch { .. } => false,
     }
 }

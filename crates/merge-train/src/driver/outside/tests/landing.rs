@@ -3,6 +3,7 @@
 use merge_train_core::facts::Permission;
 use merge_train_core::ids::{CommentId, PrNumber, Sha};
 use merge_train_core::repo::{Effect, Failure, FailureKind, Input, NoteId, Say, Tried};
+use merge_train_core::train::message::Wording;
 use merge_train_core::train::work::{Outcome, Retargeted, Seen, Squashed, Via, Work};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,7 +12,8 @@ use super::World;
 use super::world::branch;
 
 async fn squash(world: &World, pull: PrNumber, head: &Sha, via: Via) -> Result<Squashed, Failure> {
-    match world.work(pull, Work::Squash { pull, head: head.clone(), base: branch("main"), via }).await? {
+    let (base, wording) = (branch("main"), Wording::default());
+    match world.work(pull, Work::Squash { pull, head: head.clone(), base, via, wording }).await? {
         Outcome::Squashed(squashed) => Ok(squashed),
         other => panic!("{other:?}"),
     }

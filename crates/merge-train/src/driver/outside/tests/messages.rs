@@ -1,19 +1,18 @@
 //! Squash messages as the operator wants them.
 
-use merge_train_core::train::message::Template;
+use merge_train_core::train::message::Wording;
 use merge_train_core::train::work::{Landed, Outcome, Step, Work};
 
-use super::super::Messages;
 use super::World;
 use super::world::branch;
 
-fn template(text: &str) -> Option<Template> {
-    Some(Template::parse(text).unwrap())
+fn template(text: &str) -> Option<String> {
+    Some(text.to_owned())
 }
 
 #[tokio::test]
 async fn a_template_words_the_squash_and_what_has_none_is_left_to_github() {
-    let world = World::wording(Messages { title: template("{title} [{branch}]"), body: None }).await;
+    let world = World::wording(Wording { title: template("{title} [{branch}]"), body: None }).await;
     let one = world.open_pull("one", "main").await;
     world.write("one", "more.txt", "b\n").await;
     world.squash(one, one, "one").await;
@@ -27,8 +26,8 @@ async fn without_templates_nothing_more_is_asked() {
     let world = World::new().await;
     let one = world.open_pull("one", "main").await;
     let head = world.head("one").await;
-    let via = merge_train_core::train::work::Via::Now;
-    world.work(one, Work::Squash { pull: one, head, base: branch("main"), via }).await.unwrap();
+    let (via, wording) = (merge_train_core::train::work::Via::Now, Wording::default());
+    world.work(one, Work::Squash { pull: one, head, base: branch("main"), via, wording }).await.unwrap();
     assert_eq!(world.calls("POST /graphql").await, 0);
     assert_eq!(world.calls("PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge").await, 1);
     world.finish().await;
@@ -37,7 +36,7 @@ async fn without_templates_nothing_more_is_asked() {
 #[tokio::test]
 async fn a_descendant_tells_of_its_own_commits_alone() {
     let body = template("{body}\n\n{commits}\n\n{co_authors}\n{reviewers}");
-    let world = World::wording(Messages { title: template("{title} (#{number})"), body }).await;
+    let world = World::wording(Wording { title: template("{title} (#{number})"), body }).await;
     let one = world.open_pull("one", "main").await;
     let two = world.open_pull("two", "one").await;
     world.write("one", "late.txt", "c\n").await;

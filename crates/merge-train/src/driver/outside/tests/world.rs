@@ -11,12 +11,13 @@ use git::{Committer, Git, Signing};
 use github::{Auth, Client, Config, Secret};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use merge_train_core::repo::{Effect, Failure, Input};
+use merge_train_core::train::message::Wording;
 use merge_train_core::train::work::{Merged, Outcome, Push, PushKind, Pushed, Squashed, Step, Via, Work};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::{Github, Messages, Outside};
+use super::super::{Github, Outside};
 use crate::clock;
 use crate::clones::Clones;
 use crate::orders::Orders;
@@ -29,31 +30,32 @@ pub struct World {
     described: Value,
     http: reqwest::Client,
     outside: Github,
+    wording: Wording,
 }
 
 impl World {
     pub async fn new() -> Self {
-        Self::wording(Messages::default()).await
+        Self::with(Wording::default(), None).await
     }
 
-    /// With squash messages as the operator wants them.
-    pub async fn wording(messages: Messages) -> Self {
-        Self::with(messages, None).await
+    /// With squash messages that read so.
+    pub async fn wording(wording: Wording) -> Self {
+        Self::with(wording, None).await
     }
 
     /// With runs that somebody may want something of.
     pub async fn ordering(orders: Orders) -> Self {
-        Self::with(Messages::default(), Some(orders)).await
+        Self::with(Wording::default(), Some(orders)).await
     }
 
-    async fn with(messages: Messages, orders: Option<Orders>) -> Self {
+    async fn with(wording: Wording, orders: Option<Orders>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("sim");
         let options = github_sim::Options { seed: Some(7), ..github_sim::Options::new(&data) };
         let sim = github_sim::start(options).await.unwrap();
         let described: Value = serde_json::from_slice(&std::fs::read(data.join("sim.json")).unwrap()).unwrap();
-        let outside = outside(&described, dir.path().join("clones"), messages, orders).await;
-        let world = Self { dir, sim, described, http: reqwest::Client::new(), outside };
+        let outside = outside(&described, dir.path().join("clones"), orders).await;
+        let world = Self { dir, sim, described, http: reqwest::Client::new(), outside, wording };
         world.call(Method::POST, "/user/repos", json!({ "name": "hello", "auto_init": true })).await;
         let squash_only =
             json!({ "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
@@ -204,7 +206,8 @@ impl World {
     /// Squashes what the pull request has; the commit that landed.
     pub async fn squash(&self, root: PrNumber, pull: PrNumber, name: &str) -> Sha {
         let head = self.head(name).await;
-        match self.work(root, Work::Squash { pull, head, base: branch("main"), via: Via::Now }).await.unwrap() {
+        let (base, via, wording) = (branch("main"), Via::Now, self.wording.clone());
+        match self.work(root, Work::Squash { pull, head, base, via, wording }).await.unwrap() {
             Outcome::Squashed(Squashed::Merged { commit }) => commit,
             other => panic!("{other:?}"),
         }
@@ -227,7 +230,7 @@ impl World {
     }
 }
 
-async fn outside(described: &Value, clones: PathBuf, messages: Messages, orders: Option<Orders>) -> Github {
+async fn outside(described: &Value, clones: PathBuf, orders: Option<Orders>) -> Github {
     let app = &described["app"];
     let private_key_pem = Secret::new(std::fs::read_to_string(text(&app["private_key_path"])).unwrap());
     let app_id = app["id"].as_u64().unwrap();
@@ -241,7 +244,7 @@ async fn outside(described: &Value, clones: PathBuf, messages: Messages, orders:
     let settings = Settings { base: clones, extent: Extent::Full, committer };
     let git = Git::find("git").await.unwrap();
     let clones = Clones::new(git, settings, text(&described["git_url"]).to_owned(), client.clone());
-    Github::new(client, Arc::new(clones), messages, orders)
+    Github::new(client, Arc::new(clones), orders)
 }
 
 pub fn hello() -> RepoId {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::super::tests::NoCommands;
 use super::super::super::workers::Shared;
-use super::super::super::{Github, Link, Messages, Options, RunOptions};
+use super::super::super::{Github, Link, Options, RunOptions};
 use super::gate::Gate;
 use super::hub::{Hub, text};
 use crate::clock::Clock;
@@ -112,7 +112,7 @@ fn github(hub: &Hub, git: &Git) -> Github {
     let time = hub.time.clone();
     let git = git.clone().dating_commits(move || time.ms() / 1000);
     let clones = Clones::new(git, settings, hub.text("git_url").to_owned(), client.clone());
-    Github::new(client, Arc::new(clones), Messages::default(), None)
+    Github::new(client, Arc::new(clones), None)
 }
 
 /// A webhook as the server takes it in, but for its signature.

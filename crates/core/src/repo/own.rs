@@ -1,0 +1,410 @@
+//! What the repository says about itself: when its file is read, what counts of it, and what is shown of it on GitHub.
+//!
+//! The file of the default branch is read with every full look and when a push touches it. Pull requests that change it have it
+//! looked at too, and a check on their head says whether it would do; which they are, the reading of merge states tells on the way,
+//! and pushes tell of themselves.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, PrStateName, ReadKind};
+use super::state::{Backoff, CachedPr, PrState, RepoState};
+use super::{Effect, Failure, FailureKind, Input, Plan, Settings, outbox, reads};
+use crate::facts::{HeadRepo, OwnFile, PullFacts, PullState};
+use crate::ids::{BranchName, PrNumber, Sha};
+use crate::own::{File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
+
+/// How often a check is tried to be shown before it is left.
+const MOST_TRIES: u32 = 20;
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Own {
+    /// Those of the last file that was valid.
+    #[serde(skip_serializing_if = "is_default")]
+    pub settings: OwnSettings,
+    /// What was read last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<Reading>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<Wanted>,
+    /// Pull requests that change the file, or may.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub proposals: BTreeMap<PrNumber, Proposed>,
+    /// What is to be shown, by the commit on which it is.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<Sha, Owed>,
+}
+
+/// The file of the default branch, when it was last another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The commit at which it was found.
+    pub head_sha: Sha,
+    #[serde(default)]
+    pub blob: Option<Sha>,
+    /// What is wrong with it: then it does not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+    pub at: Timestamp,
+}
+
+/// A reading that is owed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Wanted {
+    pub since: Timestamp,
+    #[serde(default)]
+    pub backoff: Backoff,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Proposed {
+    pub head_sha: Sha,
+    pub standing: Standing,
+    #[serde(default)]
+    pub backoff: Backoff,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Whether it changes the file is to be found out.
+    Suspected,
+    Untouched,
+    Changed,
+}
+
+/// A check that is to be shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Owed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr: Option<PrNumber>,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    #[serde(default)]
+    pub backoff: Backoff,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl RepoState {
+    /// The operator's settings, with what the repository itself has set.
+    pub fn settings<'s>(&self, operator: &'s Settings) -> Cow<'s, Settings> {
+        self.own.settings.within(operator)
+    }
+
+    /// What the repository itself has set.
+    pub fn own_settings(&self) -> &OwnSettings {
+        &self.own.settings
+    }
+
+    /// All that a repository may set for itself, as it is now.
+    pub fn shown_settings(&self, operator: &Settings) -> Vec<Shown> {
+        let mut all = self.own.settings.shown(operator);
+        if let (Some(on), Some(switch)) = (self.ratchet_default, all.iter_mut().find(|it| it.key == "ratchet.enabled"))
+        {
+            (switch.value, switch.origin) = (on.into(), Origin::People);
+        }
+        all
+    }
+
+    /// The file of the default branch; none before it was looked for.
+    pub fn own_file(&self) -> Option<&Reading> {
+        self.own.read.as_ref()
+    }
+}
+
+/// The settings that are in force after what was decided so far.
+pub(super) fn settings_after<'s>(state: &RepoState, plan: &Plan, operator: &'s Settings) -> Cow<'s, Settings> {
+    let read = plan.events.iter().rev().find_map(|event| match event {
+        Event::SettingsObserved { settings, .. } => settings.as_ref(),
+        _ => None,
+    });
+    read.unwrap_or(&state.own.settings).within(operator)
+}
+
+/// What an answer about the file means; none where the input is no such answer.
+pub(super) fn told(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Option<Plan> {
+    Some(match input {
+        Input::SettingsRead { requested_at, result } => read(state, *requested_at, result, operator, now),
+        Input::ProposalRead { pr, head, result } => proposal_read(state, *pr, head, result, operator, now),
+        Input::CheckShown { head, result } => check_shown(state, head, result, now),
+        _ => return None,
+    })
+}
+
+fn read(
+    state: &RepoState,
+    requested_at: Timestamp,
+    result: &Result<File, Failure>,
+    operator: &Settings,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    let Some(wanted) = state.own.wanted else { return plan };
+    let File { at, blob, said } = match result {
+        Ok(_) if reads::is_outdated(requested_at, wanted.since, now) => {
+            plan.effects.extend(state.default_branch.clone().map(|default| Effect::ReadSettings { default }));
+            return plan;
+        }
+        Ok(file) => file,
+        Err(failure) => {
+            plan.events.push(reads::failed(ReadKind::Settings, failure, wanted.backoff.attempts, now));
+            return plan;
+        }
+    };
+    let problems = said.as_ref().err().cloned().unwrap_or_default();
+    let known = state.own.read.as_ref();
+    let is_known = known.is_some_and(|known| known.blob == *blob && known.problems == problems);
+    if is_known && said.as_ref().ok().is_none_or(|said| *said == state.own.settings) {
+        plan.events.push(Event::SettingsConfirmed {});
+        return plan;
+    }
+    let settings = said.as_ref().ok().cloned();
+    plan.events.push(Event::SettingsObserved { head_sha: at.clone(), blob: blob.clone(), settings, problems });
+    // That all is as it should be is worth no check where nobody changed anything.
+    if said.is_err() || known.is_some_and(|known| known.blob != *blob) {
+        owe(at, None, verdict(said, blob.is_some(), operator), &mut plan);
+    }
+    if known.is_none() {
+        // Which pull requests change the file can be told only now.
+        let is_read = |(_, pr): &(&PrNumber, &CachedPr)| pr.is_ours() && pr.merge_state_wanted_since.is_none();
+        let read: Vec<PrNumber> = state.prs.iter().filter(is_read).map(|(number, _)| *number).collect();
+        reads::want_merge_states(state, read, &mut plan);
+    }
+    plan
+}
+
+fn proposal_read(
+    state: &RepoState,
+    pr: PrNumber,
+    head: &Sha,
+    result: &Result<Proposal, Failure>,
+    operator: &Settings,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan::default();
+    let Some(proposed) = state.own.proposals.get(&pr).filter(|it| it.standing == Standing::Suspected) else {
+        return plan;
+    };
+    if proposed.head_sha != *head {
+        plan.effects.push(Effect::ReadProposal { pr, head: proposed.head_sha.clone() });
+        return plan;
+    }
+    let settled = |standing| Event::ProposalSettled { pr, head_sha: head.clone(), standing };
+    let verdict = match result {
+        Ok(Proposal::Untouched) => {
+            plan.events.push(settled(Standing::Untouched));
+            return plan;
+        }
+        Ok(Proposal::Removed) => Verdict::Removed {},
+        Ok(Proposal::Written(said)) => verdict(said, true, operator),
+        // It is gone, or may not be seen.
+        Err(failure) if failure.kind == FailureKind::Permanent => {
+            plan.events.push(settled(Standing::Untouched));
+            return plan;
+        }
+        Err(failure) => {
+            plan.events.push(reads::failed(ReadKind::Proposal(pr), failure, proposed.backoff.attempts, now));
+            return plan;
+        }
+    };
+    plan.events.push(settled(Standing::Changed));
+    owe(head, Some(pr), verdict, &mut plan);
+    plan
+}
+
+fn verdict(said: &Result<OwnSettings, Vec<Problem>>, is_there: bool, operator: &Settings) -> Verdict {
+    match said {
+        Ok(_) if !is_there => Verdict::Removed {},
+        Ok(settings) => Verdict::Valid { limited: settings.limited(operator) },
+        Err(problems) => Verdict::Invalid { problems: problems.clone() },
+    }
+}
+
+fn owe(head: &Sha, pr: Option<PrNumber>, verdict: Verdict, plan: &mut Plan) {
+    plan.events.push(Event::CheckOwed { head_sha: head.clone(), pr, verdict: verdict.clone() });
+    plan.effects.push(Effect::ShowCheck { head: head.clone(), verdict });
+}
+
+/// What became of a check that was to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Showing {
+    Shown,
+    /// GitHub lets nobody but an app with write access to checks show any.
+    NotAllowed {
+        reason: String,
+    },
+}
+
+fn check_shown(state: &RepoState, head: &Sha, result: &Result<Showing, Failure>, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    let Some(owed) = state.own.checks.get(head) else { return plan };
+    let dropped = |reason: &str| Event::CheckDropped { head_sha: head.clone(), reason: reason.to_owned() };
+    match result {
+        Ok(Showing::Shown) => plan.events.push(Event::CheckShown { head_sha: head.clone() }),
+        Ok(Showing::NotAllowed { reason }) => {
+            plan.events.push(dropped(reason));
+            if let Some(pr) = owed.pr.or_else(|| landed_as(state, head)) {
+                let say = outbox::Say::Comment { body: owed.verdict.comment() };
+                outbox::owe(state, pr, say, now, &mut plan);
+            }
+        }
+        Err(failure) if failure.kind == FailureKind::Permanent || owed.backoff.attempts >= MOST_TRIES => {
+            plan.events.push(dropped(&failure.reason));
+        }
+        Err(failure) => {
+            let retry_at = reads::retry_at(failure, owed.backoff.attempts, now);
+            let reason = failure.reason.clone();
+            plan.events.push(Event::CheckDelayed { head_sha: head.clone(), reason, retry_at });
+        }
+    }
+    // One at a time.
+    let next = state.own.checks.iter().find(|(other, owed)| *other != head && owed.backoff.is_due(now));
+    plan.effects.extend(next.map(|(head, owed)| show(head, owed)));
+    plan
+}
+
+/// The pull request that a commit of the default branch is the landing of.
+fn landed_as(state: &RepoState, commit: &Sha) -> Option<PrNumber> {
+    let is_it = |state: &PrState| matches!(state, PrState::Merged { merge_commit_sha: Some(sha), .. } if sha == commit);
+    state.prs.iter().find(|(_, pr)| is_it(&pr.state)).map(|(number, _)| *number)
+}
+
+/// A push was heard of. Whether it has anything to do with the file.
+pub(super) fn pushed(state: &RepoState, branch: &BranchName, after: &Sha, touches: bool, plan: &mut Plan) -> bool {
+    let before = plan.events.len();
+    if touches && state.default_branch.as_ref() == Some(branch) {
+        plan.events.push(Event::SettingsWanted {});
+        plan.effects.push(Effect::ReadSettings { default: branch.clone() });
+    }
+    let heads = state.prs.iter().filter(|(_, pr)| pr.is_ours() && pr.head_ref.as_ref() == Some(branch));
+    for (number, _) in heads {
+        let proposed = state.own.proposals.get(number);
+        if touches || proposed.is_some_and(|proposed| proposed.standing == Standing::Changed) {
+            suspect(state, *number, after, plan);
+        }
+    }
+    plan.events.len() > before
+}
+
+/// A fork does not tell of its pushes, and its pull requests are read with no others: each new head is looked at.
+pub(super) fn forked(state: &RepoState, pull: &PullFacts, plan: &mut Plan) -> bool {
+    let is_fork = pull.head_repo == HeadRepo::Fork && pull.state == PullState::Open;
+    is_fork && suspect(state, pull.number, &pull.head_sha, plan)
+}
+
+/// What the reading of a merge state shows on the way.
+pub(super) fn seen(state: &RepoState, pr: PrNumber, head: &Sha, file: &OwnFile, plan: &mut Plan) {
+    let Some(read) = &state.own.read else { return };
+    let differs = match file {
+        OwnFile::Unseen => false,
+        OwnFile::Absent => read.blob.is_some(),
+        OwnFile::Blob(blob) => read.blob.as_ref() != Some(blob),
+    };
+    if !differs {
+        return;
+    }
+    // What merge-train itself pushes brings nothing of its own.
+    let is_own_push = state.pr(pr).is_some_and(|pr| pr.pushed.as_ref() == Some(head));
+    let was_untouched = |proposed: &Proposed| proposed.standing == Standing::Untouched;
+    if is_own_push && state.own.proposals.get(&pr).is_some_and(was_untouched) {
+        return;
+    }
+    suspect(state, pr, head, plan);
+}
+
+fn suspect(state: &RepoState, pr: PrNumber, head: &Sha, plan: &mut Plan) -> bool {
+    let is_known = state.own.proposals.get(&pr).is_some_and(|proposed| proposed.head_sha == *head);
+    if is_known {
+        return false;
+    }
+    plan.events.push(Event::ProposalSuspected { pr, head_sha: head.clone() });
+    plan.effects.push(Effect::ReadProposal { pr, head: head.clone() });
+    true
+}
+
+/// What is owed and due.
+pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+    let own = &state.own;
+    let default = state.default_branch.clone().filter(|_| own.wanted.is_some_and(|it| it.backoff.is_due(now)));
+    let suspects = own.proposals.iter().filter(|(_, it)| it.standing == Standing::Suspected && it.backoff.is_due(now));
+    let checks = own.checks.iter().filter(|(_, owed)| owed.backoff.is_due(now));
+    let reads = default.map(|default| Effect::ReadSettings { default });
+    let proposals = suspects.map(|(pr, it)| Effect::ReadProposal { pr: *pr, head: it.head_sha.clone() });
+    let shows = checks.map(|(head, owed)| show(head, owed));
+    reads.into_iter().chain(proposals).chain(shows).collect()
+}
+
+fn show(head: &Sha, owed: &Owed) -> Effect {
+    Effect::ShowCheck { head: head.clone(), verdict: owed.verdict.clone() }
+}
+
+/// All that is owed, and when each is tried again.
+pub(super) fn backoffs(state: &RepoState) -> impl Iterator<Item = &Backoff> {
+    let own = &state.own;
+    let suspects = own.proposals.values().filter(|it| it.standing == Standing::Suspected).map(|it| &it.backoff);
+    let checks = own.checks.values().map(|owed| &owed.backoff);
+    own.wanted.iter().map(|wanted| &wanted.backoff).chain(suspects).chain(checks)
+}
+
+/// Folds an event in that has to do with it.
+pub(super) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
+    let wanted = Some(Wanted { since: ts, backoff: Backoff::default() });
+    match event {
+        Event::RepositoryListed { .. } | Event::DefaultBranchChanged { .. } | Event::SettingsWanted {} => {
+            own.wanted = wanted;
+        }
+        Event::SettingsConfirmed {} => own.wanted = None,
+        Event::SettingsObserved { head_sha, blob, settings, problems } => {
+            let (head_sha, blob, problems) = (head_sha.clone(), blob.clone(), problems.clone());
+            own.read = Some(Reading { head_sha, blob, problems, at: ts });
+            if let Some(settings) = settings {
+                own.settings = settings.clone();
+            }
+            own.wanted = None;
+        }
+        Event::ReadFailed { read: ReadKind::Settings, retry_at, .. } => {
+            if let Some(wanted) = &mut own.wanted {
+                wanted.backoff.fail(*retry_at);
+            }
+        }
+        Event::ReadFailed { read: ReadKind::Proposal(pr), retry_at, .. } => {
+            if let Some(proposed) = own.proposals.get_mut(pr) {
+                proposed.backoff.fail(*retry_at);
+            }
+        }
+        Event::ProposalSuspected { pr, head_sha } => {
+            let (head_sha, standing) = (head_sha.clone(), Standing::Suspected);
+            own.proposals.insert(*pr, Proposed { head_sha, standing, backoff: Backoff::default() });
+        }
+        Event::ProposalSettled { pr, head_sha, standing } => {
+            let (head_sha, standing) = (head_sha.clone(), *standing);
+            own.proposals.insert(*pr, Proposed { head_sha, standing, backoff: Backoff::default() });
+        }
+        Event::PrMerged { pr, .. } | Event::PrGone { pr } => {
+            own.proposals.remove(pr);
+        }
+        Event::PrStateChanged { pr, state: PrStateName::Closed | PrStateName::Merged, .. } => {
+            own.proposals.remove(pr);
+        }
+        Event::CheckOwed { head_sha, pr, verdict } => {
+            let owed = Owed { pr: *pr, verdict: verdict.clone(), backoff: Backoff::default() };
+            own.checks.insert(head_sha.clone(), owed);
+        }
+        Event::CheckShown { head_sha } | Event::CheckDropped { head_sha, .. } => {
+            own.checks.remove(head_sha);
+        }
+        Event::CheckDelayed { head_sha, retry_at, .. } => {
+            if let Some(owed) = own.checks.get_mut(head_sha) {
+                owed.backoff.fail(*retry_at);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,69 @@
+//! What a repository says about itself: reading it, and showing on GitHub what is thought of it.
+
+use github::{CheckReport, Class, Conclusion, Content, Priority, Remark};
+use merge_train_core::ids::{BranchName, PrNumber, Sha};
+use merge_train_core::own::{CHECK, FILE, File, OwnSettings, Problem, Proposal, Verdict};
+use merge_train_core::repo::{Failure, Showing};
+
+use super::Errand;
+use super::failure::of_github;
+use crate::config::own_settings;
+
+/// By which the check is known again.
+const CHECK_ID: &str = "merge-train:configuration";
+
+/// What git says in the place of a commit where there is none.
+const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+
+impl Errand<'_> {
+    pub(super) async fn read_settings(&self, default: &BranchName) -> Result<File, Failure> {
+        let repo = self.repo.with_priority(Priority::Poll);
+        let head = repo.branch_head(default).await.map_err(of_github)?;
+        // A repository without a commit says nothing.
+        let Some(at) = head else {
+            let at = Sha::parse(NO_COMMIT).expect("it is as long as one");
+            return Ok(File { at, blob: None, said: Ok(OwnSettings::default()) });
+        };
+        let found = repo.file(FILE, &at).await.map_err(of_github)?;
+        let said = found.as_ref().map_or_else(|| Ok(OwnSettings::default()), |file| said(&file.content));
+        Ok(File { at, blob: found.map(|file| file.blob), said })
+    }
+
+    pub(super) async fn read_proposal(&self, pr: PrNumber, head: &Sha) -> Result<Proposal, Failure> {
+        let repo = self.repo.with_priority(Priority::Poll);
+        if !repo.changes(pr, FILE).await.map_err(of_github)? {
+            return Ok(Proposal::Untouched);
+        }
+        let found = repo.file(FILE, head).await.map_err(of_github)?;
+        Ok(found.map_or(Proposal::Removed, |file| Proposal::Written(said(&file.content))))
+    }
+
+    pub(super) async fn show_check(&self, head: &Sha, verdict: &Verdict) -> Result<Showing, Failure> {
+        let (title, summary) = (verdict.title(), verdict.summary());
+        let remark = |problem: &'_ Problem| (problem.line, problem.text.clone());
+        let problems: Vec<(u32, String)> = verdict.problems().iter().map(remark).collect();
+        let report = CheckReport {
+            name: CHECK,
+            external_id: CHECK_ID,
+            conclusion: if verdict.is_failure() { Conclusion::Failure } else { Conclusion::Success },
+            title: &title,
+            summary: &summary,
+            remarks: problems.iter().map(|(line, message)| Remark { path: FILE, line: *line, message }).collect(),
+        };
+        match self.repo.report_check(head, &report).await {
+            Ok(()) => Ok(Showing::Shown),
+            Err(error) if error.class() == Class::Forbidden => Ok(Showing::NotAllowed { reason: error.to_string() }),
+            Err(error) => Err(of_github(error)),
+        }
+    }
+}
+
+fn said(content: &Content) -> Result<OwnSettings, Vec<Problem>> {
+    match content {
+        Content::Bytes(bytes) => own_settings(bytes),
+        Content::Other => {
+            let text = format!("{FILE} is not a file with text in it: a folder, a link, or far too large");
+            Err(vec![Problem { line: 1, column: 1, text }])
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `/api/v1/repos/{owner}/{repo}/settings`: how a repository is treated, and who says so.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use jiff::Timestamp;
+use merge_train_core::ids::RepoId;
+use merge_train_core::own::{FILE, Problem as Mistake, Shown};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::App;
+use super::access::require;
+use super::address::{Named, Repository};
+use super::openapi::ReadingOne;
+use super::problem::Problem;
+use super::trains::known;
+use crate::config::Role;
+
+/// What counts for a repository.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[schema(as = RepoSettings)]
+pub struct Settings {
+    pub repo: RepoId,
+    /// Every setting that a repository may set for itself.
+    pub settings: Vec<Shown>,
+    pub file: Own,
+}
+
+/// The file in which a repository says something about itself.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[schema(as = SettingsFile)]
+pub struct Own {
+    /// Where it is looked for, on the default branch.
+    pub path: String,
+    pub status: Status,
+    /// The commit at which it was found as it is.
+    pub head_sha: Option<String>,
+    /// When that was.
+    pub read_at: Option<Timestamp>,
+    /// What is wrong with it.
+    pub problems: Vec<Mistake>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = SettingsFileStatus)]
+pub enum Status {
+    /// Nobody has looked yet.
+    Unknown,
+    /// There is none.
+    Absent,
+    Valid,
+    /// Something is wrong with it: the last settings that were valid stay in force.
+    Invalid,
+}
+
+/// How a repository is treated, and who says so
+///
+/// The operator's settings, with those that the repository sets for itself within what the operator allows.
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos/{owner}/{repo}/settings",
+    operation_id = "show_repo_settings",
+    tag = "repositories",
+    params(Repository),
+    responses((status = 200, description = "What counts, and where it comes from.", body = Settings), ReadingOne)
+)]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Named(repository): Named<Repository>,
+    headers: HeaderMap,
+) -> Result<Json<Settings>, Problem> {
+    let repo = repository.id()?;
+    require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
+    let state = known(&app, &repo).await?;
+    let read = state.own_file();
+    let status = match read {
+        None => Status::Unknown,
+        Some(read) if !read.problems.is_empty() => Status::Invalid,
+        Some(read) if read.blob.is_none() => Status::Absent,
+        Some(_) => Status::Valid,
+    };
+    let file = Own {
+        path: FILE.to_owned(),
+        status,
+        head_sha: read.map(|read| read.head_sha.to_string()),
+        read_at: read.map(|read| read.at),
+        problems: read.map(|read| read.problems.clone()).unwrap_or_default(),
+    };
+    Ok(Json(Settings { settings: state.shown_settings(&app.settings), repo, file }))
+}
