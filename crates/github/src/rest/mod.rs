@@ -18,7 +18,7 @@ pub use checks::{Annotation, CheckApp, CheckOutput, CheckRun, CheckSuite, Combin
 pub use git::{BranchDeletion, Commit};
 pub use logs::LogTail;
 pub use merges::{MergeOutcome, MergeProgress, MergeTicket, SquashMerge};
-pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset};
+pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset, Switch};
 pub use pulls::{NativeStack, Pull};
 pub use reach::Reachable;
 pub use reactions::{GivenReaction, Reaction};

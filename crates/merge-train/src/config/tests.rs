@@ -3,6 +3,7 @@
 mod documentation;
 mod mistakes;
 mod needs;
+mod new_file;
 mod overrides;
 mod running;
 
