@@ -1,5 +1,6 @@
 //! The configuration as an operator meets it.
 
+mod deployment;
 mod documentation;
 mod mistakes;
 mod needs;
