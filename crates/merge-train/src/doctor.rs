@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::config::{Config, Environment};
 use crate::telemetry;
-use crate::terminal::{GREEN, Ink, RED, YELLOW};
+use crate::terminal::{GREEN, Ink, RED, YELLOW, paragraph};
 
 pub use app::WEBHOOK_PATH;
 
@@ -150,7 +150,12 @@ pub fn is_writable(directory: &Path) -> bool {
 pub fn told(report: &Report, ink: Ink) -> String {
     const VERDICTS: usize = "warning".len();
     let names = report.checks.iter().map(|finding| finding.check.len()).max().unwrap_or_default();
-    let margin = format!("\n{:width$}", "", width = VERDICTS + names + 4);
+    let margin = VERDICTS + names + 4;
+    // Each line of it below the first, and as many of them as the terminal is narrow.
+    let hanging = |said: &str| {
+        let lines: Vec<String> = said.lines().map(|line| paragraph(line, margin)).collect();
+        lines.join("\n").trim_start().to_owned()
+    };
     let mut text = String::new();
     for finding in &report.checks {
         let (verdict, colour) = match finding.result {
@@ -159,10 +164,10 @@ pub fn told(report: &Report, ink: Ink) -> String {
             Verdict::Failed => ("failed", RED),
         };
         let verdict = ink.paint(colour, &format!("{verdict:VERDICTS$}"));
-        let found = finding.found.replace('\n', &margin);
+        let found = hanging(&finding.found);
         let _ = writeln!(text, "{verdict}  {:names$}  {found}", finding.check);
         if let Some(fix) = &finding.fix {
-            let _ = writeln!(text, "{}  → {}", &margin[1..margin.len() - 2], fix.replace('\n', &margin));
+            let _ = writeln!(text, "{:margin$}{}", "", hanging(&format!("→ {fix}")));
         }
     }
     let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });

@@ -140,7 +140,7 @@ async fn program() -> ExitCode {
     let outcome = match command {
         Command::App(args) => app::run(args).await,
         Command::Bench(args) => bench::run(args).await.map(done),
-        Command::Completion(args) => Ok(manual::completion(&args)),
+        Command::Completion(args) => manual::completion(&args),
         Command::Demo(args) => demo::run(args).await.map(done),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Init(args) => init::run(&args),

@@ -2,19 +2,20 @@
 
 mod examples;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Command, CommandFactory as _};
+use clap_complete::Shell;
 
 use crate::Cli;
 
 #[derive(clap::Args)]
 pub struct CompletionArgs {
     /// The shell.
-    shell: clap_complete::Shell,
+    shell: Shell,
 }
 
 #[derive(clap::Args)]
@@ -40,11 +41,19 @@ fn with_examples(mut command: Command, path: &str) -> Command {
     command
 }
 
-pub fn completion(args: &CompletionArgs) -> ExitCode {
-    let mut command = command();
+pub fn completion(args: &CompletionArgs) -> anyhow::Result<ExitCode> {
+    io::stdout().write_all(&script(args.shell)).context("nobody reads it")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn script(shell: Shell) -> Vec<u8> {
+    let (mut command, mut script) = (command(), Vec::new());
     let name = command.get_name().to_owned();
-    clap_complete::generate(args.shell, &mut command, name, &mut io::stdout());
-    ExitCode::SUCCESS
+    clap_complete::generate(shell, &mut command, &name, &mut script);
+    // It calls its own states by two names where a program's has a hyphen, and so finds none of them:
+    // <https://github.com/clap-rs/clap/issues/6421>
+    let (wrong, right) = (name.replace('-', "__subcmd__"), name.replace('-', "__"));
+    String::from_utf8_lossy(&script).replace(&wrong, &right).into_bytes()
 }
 
 pub fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {

@@ -23,6 +23,7 @@ use super::page::{self, Desk};
 use crate::config::{Config, DEFAULT_FILE, Environment, Values};
 use crate::doctor::{self, Report};
 use crate::private_file::random_text;
+use crate::remote::is_this_machine;
 use crate::terminal::Ink;
 use crate::{account, init, sim, telemetry};
 
@@ -148,6 +149,12 @@ impl Plan {
             (None, None) => Hub::at("https://github.com"),
         };
         let api_url = hub.api_url();
+        let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
+        if !Url::parse(&api_url).is_ok_and(is_safe) {
+            bail!(
+                "{api_url}: the app's key would come through the network for all to read; it must begin with https://"
+            );
+        }
         let is_default = api_url == Hub::at("https://github.com").api_url();
         match known_api {
             Some(known) if known != api_url && config.is_some_and(|config| config.sets("github", "api_url")) => {

@@ -91,7 +91,8 @@ impl Values {
                 continue;
             }
             let header = section.header();
-            let found = lines.iter().position(|line| section.rows == Rows::One && line.trim_end() == header);
+            let is_header = |line: &String| line.split('#').next().is_some_and(|code| code.trim() == header);
+            let found = lines.iter().position(|line| section.rows == Rows::One && is_header(line));
             let place = found.map_or_else(
                 || {
                     lines.extend([String::new(), header]);

@@ -32,7 +32,7 @@ pub async fn installed(contact: &Contact) -> Vec<Finding> {
             Finding::failed(CHECK, format!("{} is installed nowhere", app.slug), fix)
         }
         [] => {
-            let fix = format!("have somebody who may unsuspend it: {}", asleep[0].html_url);
+            let fix = format!("unsuspend it, or have its owner do that: {}", asleep[0].html_url);
             Finding::failed(CHECK, format!("{} is suspended wherever it is installed", app.slug), fix)
         }
         some => Finding::ok(CHECK, some.iter().map(|found| account(found)).collect::<Vec<_>>().join(", ")),

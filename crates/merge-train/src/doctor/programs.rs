@@ -47,29 +47,29 @@ pub fn steps(config: &Config) -> Option<Finding> {
 /// Why a program cannot be started.
 #[derive(Debug, PartialEq, Eq)]
 enum Obstacle {
-    NotThere,
-    NotOnThePath,
-    NotExecutable(PathBuf),
+    Missing,
+    Unknown,
+    Locked(PathBuf),
 }
 
 impl Obstacle {
     fn found(&self, program: &str) -> String {
         match self {
-            Self::NotThere => format!("there is no file {program}"),
-            Self::NotOnThePath => format!("no folder of the PATH has a program {program}"),
-            Self::NotExecutable(path) => format!("{} may not be executed", path.display()),
+            Self::Missing => format!("there is no file {program}"),
+            Self::Unknown => format!("no folder of the PATH has a program {program}"),
+            Self::Locked(path) => format!("{} may not be executed", path.display()),
         }
     }
 
     fn fix(&self, setting: &str) -> String {
         match self {
-            Self::NotThere => format!("install it, or correct the path in {setting}"),
-            Self::NotOnThePath => {
+            Self::Missing => format!("install it, or correct the path in {setting}"),
+            Self::Unknown => {
                 format!(
                     "install it where the user who runs merge-train has it on the PATH, or write its full path into {setting}"
                 )
             }
-            Self::NotExecutable(path) => format!("chmod +x {}", path.display()),
+            Self::Locked(path) => format!("chmod +x {}", path.display()),
         }
     }
 }
@@ -77,19 +77,19 @@ impl Obstacle {
 /// Where it is. As the system looks for it: a name in the folders of the PATH, anything else as a file.
 fn startable(program: &str) -> Result<PathBuf, Obstacle> {
     if program.contains('/') {
-        return judge(Path::new(program)).ok_or(Obstacle::NotThere)?;
+        return judge(Path::new(program)).ok_or(Obstacle::Missing)?;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).filter_map(|folder| judge(&folder.join(program))).collect::<Vec<_>>();
     // The first that can be started counts, wherever it is.
     let first = found.iter().position(Result::is_ok).unwrap_or_default();
-    if found.is_empty() { Err(Obstacle::NotOnThePath) } else { found.swap_remove(first) }
+    if found.is_empty() { Err(Obstacle::Unknown) } else { found.swap_remove(first) }
 }
 
 /// None where there is no such file.
 fn judge(path: &Path) -> Option<Result<PathBuf, Obstacle>> {
     path.is_file().then(|| match access(path, Access::EXEC_OK) {
         Ok(()) => Ok(path.to_owned()),
-        Err(_) => Err(Obstacle::NotExecutable(path.to_owned())),
+        Err(_) => Err(Obstacle::Locked(path.to_owned())),
     })
 }

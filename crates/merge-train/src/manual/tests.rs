@@ -85,12 +85,7 @@ fn a_slip_of_the_finger_is_told_with_what_was_meant() {
 
 #[test]
 fn shells_and_manuals_know_every_command() {
-    let generate = |shell: clap_complete::Shell| {
-        let mut text = Vec::new();
-        clap_complete::generate(shell, &mut command(), "merge-train", &mut text);
-        String::from_utf8(text).expect("text")
-    };
-    let scripts = [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish].map(generate);
+    let scripts = [Shell::Bash, Shell::Zsh, Shell::Fish].map(|shell| String::from_utf8(script(shell)).expect("text"));
     let dir = tempfile::tempdir().unwrap();
     man(&ManArgs { dir: Some(dir.path().to_owned()) }).unwrap();
     for (path, command) in all() {

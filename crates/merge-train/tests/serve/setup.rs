@@ -158,8 +158,7 @@ async fn install(world: &World, slug: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_app_is_made_and_the_daemon_lands_with_what_was_written() {
     let world = World::without_daemon().await;
-    let squash_only = json!({ "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
-    world.call(Method::PATCH, &format!("/repos/{REPO}"), squash_only).await;
+    world.squash_only().await;
     let address = free_address().await;
     let dir = world.dir.path().join("operator");
     std::fs::create_dir(&dir).expect("a folder");
@@ -278,6 +277,9 @@ async fn what_cannot_be_done_is_told_and_nothing_is_written() {
 
     let output = program(&dir).args(["app", "create", "--no-browser"]).output().await.expect("it runs");
     assert!(!output.status.success() && told(&output).contains("--url https://"), "{}", told(&output));
-    assert_eq!(files(), [PathBuf::new(); 0]);
+    let open = ["app", "create", "--url", "https://train.example", "--github", "http://github.example"];
+    let output = program(&dir).args(open).output().await.expect("it runs");
+    assert!(!output.status.success() && told(&output).contains("must begin with https://"), "{}", told(&output));
+    assert_eq!(files(), Vec::<PathBuf>::new());
     world.sim.stop().await;
 }

@@ -48,7 +48,7 @@ impl Terminal {
 
     fn start(&self, command: &mut Command) -> Child {
         let end = || Stdio::from(self.slave.try_clone().expect("a copy"));
-        command.stdin(Stdio::null()).stdout(end()).stderr(end()).env("TERM", "xterm").env_remove("NO_COLOR");
+        command.stdin(Stdio::null()).stdout(end()).stderr(end()).env("TERM", "xterm");
         command.kill_on_drop(true).spawn().expect("it starts")
     }
 
@@ -74,15 +74,12 @@ async fn colours_are_for_terminals_and_for_those_who_want_them() {
     let dir = tempfile::tempdir().expect("a folder");
     let setup = Setup::new(dir.path());
     let terminal = Terminal::new(200);
-    terminal.start(&mut setup.command(&["doctor"])).wait().await.expect("it ends");
+    terminal.start(setup.command(&["doctor"]).env_remove("NO_COLOR")).wait().await.expect("it ends");
     let shown = terminal.until("failure").await;
     assert!(shown.contains("\u{1b}[31mfailed"), "{shown:?}");
 
     let plain = Terminal::new(200);
-    let mut command = setup.command(&["doctor"]);
-    let end = || Stdio::from(plain.slave.try_clone().expect("a copy"));
-    command.stdout(end()).stderr(end()).env("TERM", "xterm").env("NO_COLOR", "1");
-    command.spawn().expect("it starts").wait().await.expect("it ends");
+    plain.start(setup.command(&["doctor"]).env("NO_COLOR", "1")).wait().await.expect("it ends");
     let shown = plain.until("failure").await;
     assert!(shown.contains("failed ") && !shown.contains(ESCAPE), "{shown:?}");
 
@@ -117,8 +114,7 @@ async fn trains_are_watched_in_place_on_a_terminal_and_line_by_line_elsewhere() 
     tokio::io::AsyncBufReadExt::read_line(&mut out, &mut line).await.expect("text");
     let seen: Value = serde_json::from_str(&line).expect("a document on a line");
     assert_eq!((&seen["trains"], seen["repos"][0]["repo"].as_str()), (&json!([]), Some(REPO)));
-    let squash_only = json!({ "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
-    world.call(Method::PATCH, &format!("/repos/{REPO}"), squash_only).await;
+    world.squash_only().await;
     let protection = json!({
         "required_status_checks": { "strict": false, "contexts": ["build"] }, "enforce_admins": null, "restrictions": null,
         "required_pull_request_reviews": null,

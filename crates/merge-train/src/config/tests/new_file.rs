@@ -1,16 +1,8 @@
 //! What `merge-train init` and `merge-train app create` write can be read.
 
 use super::super::Values;
+use super::documentation::uncommented;
 use super::*;
-
-/// With every setting that is offered taken in.
-fn uncommented(text: &str) -> String {
-    let open = |line: &str| match line.strip_prefix('#') {
-        Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => format!("{rest}\n"),
-        _ => format!("{line}\n"),
-    };
-    text.lines().map(open).collect()
-}
 
 #[test]
 fn a_new_file_can_be_read_as_it_is_and_with_everything_in_it() {
@@ -34,12 +26,12 @@ fn what_is_given_is_set_and_what_is_there_stays() {
     values.text("api_keys", "name", "first");
     let new = values.as_new_file();
     assert!(new.contains("\napp_id = 7\n") && !new.contains("#app_id"), "{new}");
-    let old = "# mine\n[server]\nbind_address = \"127.0.0.1:1\" # stays\n\n[log]\nformat = \"json\"\n";
+    let old = "# mine\n[server] # all of it\nbind_address = \"127.0.0.1:1\" # stays\n\n[log]\nformat = \"json\"\n";
     assert_eq!(values.set_in(Path::new("x"), old), [""; 0]);
     let added = values.added_to(old);
     assert_eq!(
         added,
-        "# mine\n[server]\nwebhook_secret = \"s\"\nbind_address = \"127.0.0.1:1\" # stays\n\n[log]\nformat = \"json\"\n\n\
+        "# mine\n[server] # all of it\nwebhook_secret = \"s\"\nbind_address = \"127.0.0.1:1\" # stays\n\n[log]\nformat = \"json\"\n\n\
          [github]\napp_id = 7\nprivate_key_path = \"a \\\"key\\\".pem\"\n\n[[api_keys]]\nname = \"first\"\n"
     );
     assert_eq!(

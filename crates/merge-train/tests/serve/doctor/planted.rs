@@ -34,9 +34,7 @@ impl Yard {
         let key = world.dir.path().join("signing-key");
         let made = ["-q", "-t", "ed25519", "-N", "", "-f", key.to_str().expect("a name")];
         super::run("ssh-keygen", &made, world.dir.path()).await;
-        let squash_only =
-            json!({ "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
-        world.call(Method::PATCH, &format!("/repos/{REPO}"), squash_only).await;
+        world.squash_only().await;
         chmod(Path::new(text(&world.described["app"]["private_key_path"])), 0o600);
         let yard = Self {
             setup: without_address(&world),
