@@ -53,15 +53,6 @@ pub(crate) enum Caller<'a> {
     Ourselves,
 }
 
-/// The app that we are.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct App {
-    pub id: u64,
-    /// Its name in addresses; its comments are by `{slug}[bot]`.
-    pub slug: String,
-    pub name: String,
-}
-
 /// The account in whose name comments and merges are made.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Account {
@@ -103,15 +94,6 @@ impl Client {
     fn forget(&self, forgotten: impl Fn(&RepoId) -> bool) {
         self.inner.keyring.forget_installation(&forgotten);
         self.inner.manners.forget(&forgotten);
-    }
-
-    /// The app that we are; None with a personal token.
-    pub async fn app(&self) -> Result<Option<App>, Error> {
-        let call = Call::get(self.inner.wire.urls.path(["app"]));
-        match self.inner.keyring.send_as_app(&self.inner.wire, &call).await {
-            Some(answer) => answer?.json().map(Some),
-            None => Ok(None),
-        }
     }
 
     /// In whose name we act on a repository. The app's bot is a user of its own. GitHub is asked once.

@@ -3,6 +3,7 @@
 //! A [`Client`] knows who we are and keeps to GitHub's limits; [`Client::repo`] gives what can be asked about one
 //! repository. Answers are the facts of `merge_train_core` wherever it has a name for them.
 
+mod app;
 mod auth;
 mod client;
 mod config;
@@ -14,7 +15,11 @@ mod rest;
 pub mod webhook;
 mod wire;
 
-pub use client::{Account, App, Client, Repo};
+pub use app::{
+    App, EVENTS, Grant, HookConfig, HookDelivery, Installation, Installer, Level, Need, NewApp, PERMISSIONS,
+    convert_manifest, missing_events, missing_grants,
+};
+pub use client::{Account, Client, Repo};
 pub use config::{Auth, Config, ConfigError, Timeouts};
 pub use error::{CallName, Class, Error, Executed};
 pub use governor::{BudgetStats, CallCounts, CircuitState, GovernorStats, Limits, Priority};
@@ -25,5 +30,5 @@ pub use rest::{
     Annotation, BranchDeletion, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckReport, CheckRun, CheckSuite,
     CombinedStatus, Commit, Conclusion, Content, Enforcement, FileAt, GivenReaction, LogTail, MergeOutcome,
     MergeProgress, MergeTicket, NativeStack, Pull, Reachable, Reaction, Remark, RepoSettings, RequiredChecks,
-    RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status, SuiteOf,
+    RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status, SuiteOf, Switch,
 };

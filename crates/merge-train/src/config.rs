@@ -10,6 +10,7 @@ mod environment;
 mod file;
 mod kind;
 mod near;
+mod new_file;
 mod own;
 mod problem;
 mod requirements;
@@ -29,6 +30,7 @@ use serde::Deserialize;
 pub use environment::Environment;
 pub use merge_train_core::secret::Secret;
 pub use near::near;
+pub use new_file::Values;
 pub use own::own_settings;
 pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
@@ -78,7 +80,8 @@ impl Config {
         Self::parse(wanted, &text, environment)
     }
 
-    fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
+    /// What a file says that has this text.
+    pub fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
         let contents = file::read(path, text, file::Whose::Operators(environment));
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut draft = draft::Draft::new(contents, directory, environment);
@@ -100,7 +103,28 @@ impl Config {
         keys.chain(folders.into_iter().cloned()).chain([file]).collect()
     }
 
+    /// Whether the file or the environment sets it, or another setting that it follows from.
+    pub fn sets(&self, section: &'static str, key: &'static str) -> bool {
+        self.place(section, key) != Place::Nowhere
+    }
+
     fn place(&self, section: &'static str, key: &'static str) -> Place {
         self.places.get(&(section, key)).cloned().unwrap_or(Place::Nowhere)
     }
+}
+
+/// A path that is a setting's default.
+pub fn default_path(section: &str, key: &str) -> PathBuf {
+    let setting = settings::section(section).and_then(|section| section.setting(key));
+    setting.and_then(|setting| setting.default).unwrap_or_default().into()
+}
+
+/// The secrets that stand in the file themselves, and not as the name of a variable. Nothing where it cannot be read.
+pub fn secrets_in(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    // Where no variable is known, what is read stands there as it is.
+    let contents = file::read(path, &text, file::Whose::Operators(&Environment::default()));
+    let secret = |entry: &&file::Entry| entry.setting.kind.reveals() && entry.written.is_ok();
+    let written = contents.entries.iter().filter(secret);
+    written.map(|entry| format!("{}.{}", entry.section.name, entry.setting.key)).collect()
 }

@@ -3,23 +3,34 @@
 //! **Invariant:** it changes nothing: no directory, no state, nothing at GitHub. A daemon may be at work meanwhile. (Whoever
 //! connects to PostgreSQL brings its schema up to date.)
 
+mod app;
 mod configuration;
 mod database;
 mod disk;
 mod git;
 mod github;
+mod programs;
+mod repository;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use merge_train_core::ids::RepoId;
 use serde::Serialize;
 
 use crate::config::{Config, Environment};
 use crate::telemetry;
+use crate::terminal::{GREEN, Ink, RED, YELLOW, paragraph};
+
+pub use app::WEBHOOK_PATH;
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// Repositories whose settings and rules are looked at, too.
+    #[arg(value_name = "OWNER/REPO")]
+    repos: Vec<RepoId>,
     /// The configuration; without it, merge-train.toml in the working directory, if there is one.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -65,13 +76,23 @@ impl Finding {
 
 /// All that was found.
 #[derive(Debug, Serialize)]
-struct Report {
+pub struct Report {
     checks: Vec<Finding>,
     failed: usize,
     warnings: usize,
 }
 
 impl Report {
+    /// Tries out everything that the configuration at `path` is about.
+    pub async fn of(path: Option<&Path>, repos: &[RepoId]) -> Self {
+        Self::new(Box::pin(examine(path, repos)).await)
+    }
+
+    /// 1 if anything failed.
+    pub fn exit_code(&self) -> ExitCode {
+        if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
     fn new(checks: Vec<Finding>) -> Self {
         let count = |verdict| checks.iter().filter(|finding| finding.result == verdict).count();
         Self { failed: count(Verdict::Failed), warnings: count(Verdict::Warning), checks }
@@ -81,46 +102,72 @@ impl Report {
 /// Exits with 1 if anything failed.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
-    let report = Report::new(examine(&args).await);
+    let report = Report::of(args.config.as_deref(), &args.repos).await;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
-        print!("{}", told(&report));
+        print!("{}", told(&report, Ink::of(&io::stdout())));
     }
-    Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(report.exit_code())
 }
 
-async fn examine(args: &Args) -> Vec<Finding> {
-    let loaded = Config::load(args.config.as_deref(), &Environment::of_process());
-    let mut findings = vec![configuration::readable(args.config.as_deref(), &loaded)];
+async fn examine(path: Option<&Path>, repos: &[RepoId]) -> Vec<Finding> {
+    let loaded = Config::load(path, &Environment::of_process());
+    let mut findings = vec![configuration::readable(path, &loaded)];
     let (found, git) = git::version().await;
     findings.push(found);
     // What the configuration does not say cannot be tried.
     let Ok(config) = loaded else { return findings };
+    findings.push(configuration::private(path, &config));
     findings.push(git::signing(&config, git.as_ref()).await);
     findings.push(disk::clones(&config));
     findings.push(database::opens(&config).await);
-    findings.push(github::answers(&config).await);
-    findings.push(configuration::webhook_secret(&config));
+    findings.push(configuration::address(&config));
+    findings.push(configuration::api_keys(&config));
+    findings.extend(programs::fixer(&config));
+    findings.extend(programs::steps(&config));
+    let (found, contact) = github::answers(&config).await;
+    findings.push(found);
+    if let Some(contact) = &contact {
+        findings.push(github::clock(&contact.client));
+        findings.extend(app::installed(contact).await);
+    }
+    findings.push(app::webhooks(&config, contact.as_ref()).await);
+    if let Some(contact) = &contact {
+        for repo in repos {
+            findings.push(repository::lets_land(contact, repo).await);
+        }
+    }
     findings
 }
 
+/// Whether the daemon could write there, if whoever asks were to run it.
+pub fn is_writable(directory: &Path) -> bool {
+    disk::writable(directory).is_ok()
+}
+
 /// The report for a person: a line for each check, what to do below it.
-fn told(report: &Report) -> String {
+pub fn told(report: &Report, ink: Ink) -> String {
     const VERDICTS: usize = "warning".len();
     let names = report.checks.iter().map(|finding| finding.check.len()).max().unwrap_or_default();
-    let margin = format!("\n{:width$}", "", width = VERDICTS + names + 4);
+    let margin = VERDICTS + names + 4;
+    // Each line of it below the first, and as many of them as the terminal is narrow.
+    let hanging = |said: &str| {
+        let lines: Vec<String> = said.lines().map(|line| paragraph(line, margin)).collect();
+        lines.join("\n").trim_start().to_owned()
+    };
     let mut text = String::new();
     for finding in &report.checks {
-        let verdict = match finding.result {
-            Verdict::Ok => "ok",
-            Verdict::Warning => "warning",
-            Verdict::Failed => "failed",
+        let (verdict, colour) = match finding.result {
+            Verdict::Ok => ("ok", GREEN),
+            Verdict::Warning => ("warning", YELLOW),
+            Verdict::Failed => ("failed", RED),
         };
-        let found = finding.found.replace('\n', &margin);
-        let _ = writeln!(text, "{verdict:VERDICTS$}  {:names$}  {found}", finding.check);
+        let verdict = ink.paint(colour, &format!("{verdict:VERDICTS$}"));
+        let found = hanging(&finding.found);
+        let _ = writeln!(text, "{verdict}  {:names$}  {found}", finding.check);
         if let Some(fix) = &finding.fix {
-            let _ = writeln!(text, "{}  → {}", &margin[1..margin.len() - 2], fix.replace('\n', &margin));
+            let _ = writeln!(text, "{:margin$}{}", "", hanging(&format!("→ {fix}")));
         }
     }
     let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
@@ -160,9 +207,9 @@ failed   configuration  one
 
 1 failure and 1 warning: mend what failed before `merge-train serve`.
 ";
-        assert_eq!(told(&report), expected);
-        assert!(told(&Report::new(vec![Finding::ok("git", "x")])).ends_with("\nAll is well.\n"));
+        assert_eq!(told(&report, Ink::Plain), expected);
+        assert!(told(&Report::new(vec![Finding::ok("git", "x")]), Ink::Plain).ends_with("\nAll is well.\n"));
         let warned = Report::new(vec![Finding::warning("a", "b", "c"), Finding::warning("d", "e", "f")]);
-        assert!(told(&warned).ends_with("\nIt works, with 2 warnings.\n"));
+        assert!(told(&warned, Ink::Plain).ends_with("\nIt works, with 2 warnings.\n"));
     }
 }

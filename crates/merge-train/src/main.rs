@@ -2,6 +2,7 @@
 
 mod account;
 mod agent;
+mod app;
 mod bench;
 mod clock;
 mod clones;
@@ -14,9 +15,12 @@ mod driver;
 mod failpoint;
 mod fixers;
 mod heartbeat;
+mod init;
+mod manual;
 mod notify;
 mod orders;
 mod plan;
+mod private_file;
 mod ratchet;
 mod remote;
 mod runs;
@@ -36,7 +40,7 @@ mod workflow;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 
 /// Lands stacks of GitHub pull requests, fixes what breaks on the way, and never loses its place.
 #[derive(Parser)]
@@ -48,15 +52,33 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Make the GitHub App that the daemon is.
+    ///
+    /// Exit code 0: made, and nothing failed. 1: an error, or something failed. 2: wrong arguments.
+    App(app::Args),
     /// Measure how fast the durable parts are on this machine.
     #[command(hide = true)]
     Bench(bench::Args),
+    /// Print a script that teaches a shell to complete merge-train's commands.
+    ///
+    /// Exit code 0: printed. 2: wrong arguments.
+    Completion(manual::CompletionArgs),
     /// Start a simulated GitHub with a stack of pull requests, and a daemon that lands it.
+    ///
+    /// Exit code 0: stopped, or with --once: everything has landed. 1: an error, or it has not.
     Demo(demo::Args),
     /// Try out what the daemon depends on: configuration, git, signing, disk, database, GitHub.
     ///
     /// Changes nothing. Exit code 0 if nothing failed, 1 otherwise.
     Doctor(doctor::Args),
+    /// Write a configuration to begin with, for you alone to read.
+    ///
+    /// Exit code 0: written. 1: it is there already, or cannot be written. 2: wrong arguments.
+    Init(init::Args),
+    /// Print the manual page, or write one for each command.
+    ///
+    /// Exit code 0: done. 1: the folder cannot be written. 2: wrong arguments.
+    Man(manual::ManArgs),
     /// Say what landing a stack of pull requests would do: every push, squash and retarget, and every conflict.
     ///
     /// Nothing is changed, at GitHub or anywhere else. The plan is for the whole stack that the pull request is part of.
@@ -74,6 +96,8 @@ enum Command {
     /// arguments. `runs watch` has others.
     Runs(runs::Args),
     /// Run the daemon.
+    ///
+    /// Exit code 0: it was stopped, and what was under way has ended. 1: it did not start, or an error ended it.
     Serve(serve::Args),
     /// Run a program as somebody who is at work on a pull request: the ratchet keeps out of the way meanwhile.
     ///
@@ -81,8 +105,12 @@ enum Command {
     /// 126 or 127 if it could not be, 128 and the number of the signal if one ended it. 2: wrong arguments.
     Session(session::Args),
     /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
+    ///
+    /// Exit code 0: stopped. 1: it did not start.
     Sim(sim::Args),
     /// Export, import, inspect or verify the state.
+    ///
+    /// Exit code 0: done, and nothing is wrong. 1: an error, or the state is not what its events say.
     State(state::Args),
     /// Show trains: how far each is, why it does not move yet, and who can change that; and the pull requests that the ratchet is
     /// at work on or gave up on.
@@ -103,15 +131,21 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn program() -> ExitCode {
     failpoint::arm();
-    let command = match Cli::try_parse() {
+    let parsed = manual::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let command = match parsed {
         Ok(cli) => cli.command,
         Err(usage) => return explain(&usage),
     };
+    terminal::fit();
     let done = |()| ExitCode::SUCCESS;
     let outcome = match command {
+        Command::App(args) => app::run(args).await,
         Command::Bench(args) => bench::run(args).await.map(done),
+        Command::Completion(args) => manual::completion(&args),
         Command::Demo(args) => demo::run(args).await.map(done),
         Command::Doctor(args) => doctor::run(args).await,
+        Command::Init(args) => init::run(&args),
+        Command::Man(args) => manual::man(&args),
         Command::Plan(args) => Box::pin(plan::run(args)).await,
         Command::Ratchet(args) => ratchet::run(args).await,
         Command::Runs(args) => Box::pin(runs::run(args)).await,
@@ -140,7 +174,9 @@ fn explain(usage: &clap::Error) -> ExitCode {
     let command = std::env::args().nth(1);
     match command.as_deref() {
         _ if !usage.use_stderr() => ExitCode::SUCCESS,
-        Some("ratchet" | "runs" | "session" | "status" | "train") => ExitCode::from(2),
+        Some("app" | "completion" | "init" | "man" | "ratchet" | "runs" | "session" | "status" | "train") => {
+            ExitCode::from(2)
+        }
         _ => ExitCode::FAILURE,
     }
 }

@@ -147,7 +147,7 @@ fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 }
 
 /// Prints it. Whoever reads it may have gone, which is no reason to panic.
-fn say(text: &str) -> anyhow::Result<()> {
+pub fn say(text: &str) -> anyhow::Result<()> {
     io::stdout().lock().write_all(text.as_bytes()).context("nobody reads what is told")
 }
 

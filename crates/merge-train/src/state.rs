@@ -3,12 +3,13 @@
 mod inspect;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
 use merge_train_core::ids::StreamId;
 use merge_train_core::repo::{Event, SyncReason};
+use serde_json::{Value, json};
 use store::{NewEvent, Owner, Store, layout};
 
 use crate::config::{Config, Environment, Storage};
@@ -19,6 +20,9 @@ pub struct Args {
     /// The configuration; without it, merge-train.toml in the working directory, if there is one.
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -37,11 +41,7 @@ enum Command {
     /// Print the state for a person.
     Inspect(inspect::Args),
     /// Replay all events that are kept and compare with the state that the daemon starts from.
-    Verify {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Verify,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
@@ -52,7 +52,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Command::Export { dir } => {
             let store = open_to_read(&config()?).await?;
             let summary = layout::export(store.as_ref(), &dir).await?;
-            println!("exported {} to {}", tell(&summary), dir.display());
+            match args.json {
+                true => println!("{}", counts(&summary, &dir)),
+                false => println!("exported {} to {}", tell(&summary), dir.display()),
+            }
         }
         Command::Import { dir } => {
             let config = config()?;
@@ -63,10 +66,13 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             for warning in &summary.warnings {
                 eprintln!("warning: {warning}");
             }
-            println!("imported {} from {}", tell(&summary), dir.display());
+            match args.json {
+                true => println!("{}", counts(&summary, &dir)),
+                false => println!("imported {} from {}", tell(&summary), dir.display()),
+            }
         }
-        Command::Inspect(what) => inspect::run(what, async || open_to_read(&config()?).await).await?,
-        Command::Verify { json } => verify::run(open_to_read(&config()?).await?.as_ref(), json).await?,
+        Command::Inspect(what) => inspect::run(what, args.json, async || open_to_read(&config()?).await).await?,
+        Command::Verify => verify::run(open_to_read(&config()?).await?.as_ref(), args.json).await?,
     }
     Ok(())
 }
@@ -89,6 +95,13 @@ async fn open_to_read(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
 
 fn this_command() -> Owner {
     Owner(format!("merge-train state, process {}", std::process::id()))
+}
+
+fn counts(summary: &layout::Summary, dir: &Path) -> Value {
+    json!({
+        "dir": dir, "streams": summary.streams, "events": summary.events, "waiting": summary.entries,
+        "warnings": summary.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
 }
 
 fn tell(summary: &layout::Summary) -> String {

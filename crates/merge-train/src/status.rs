@@ -2,6 +2,7 @@
 
 pub mod table;
 pub mod target;
+mod watch;
 
 use std::io;
 use std::process::ExitCode;
@@ -14,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ratchet::{self, Subset, Which};
-use crate::remote::{Access, Daemon};
+use crate::remote::{Access, Daemon, Error};
 use crate::server::settings::Settings;
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
@@ -37,6 +38,9 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Look again and again: in place on a terminal, elsewhere whenever something has changed.
+    #[arg(long)]
+    watch: bool,
 }
 
 /// A repository as the list of them has it.
@@ -49,19 +53,64 @@ struct Listed {
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
     let daemon = args.access.daemon()?;
-    match args.scope {
-        Some(Scope { repo, pull: Some(pull) }) => one(&daemon, &repo, pull, args.json).await,
-        Some(Scope { repo, pull: None }) => {
-            let mut seen = look(&daemon, repo.clone()).await?;
-            seen.settings = Some(daemon.get(&format!("/api/v1/repos/{repo}/settings")).await?);
-            print(&[seen], &stirring(&daemon, Some(&repo)).await?, args.json)
+    if args.watch {
+        return watch::run(&daemon, args.scope.as_ref(), args.json).await;
+    }
+    match Sight::of(&daemon, args.scope.as_ref()).await {
+        Ok(sight) => print!("{}", if args.json { sight.pretty()? } else { sight.text }),
+        Err(error) if is_no_such_train(&error) => {
+            eprintln!("error: {error}");
+            return Ok(ExitCode::from(NO_SUCH_TRAIN));
         }
-        None => {
-            let repos: Vec<Listed> = daemon.list("/api/v1/repos", "repos").await?;
-            let asked = repos.into_iter().map(|Listed { repo }| look(&daemon, repo));
-            let all: Vec<_> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
-            print(&all, &stirring(&daemon, None).await?, args.json)
+        Err(error) => return Err(error),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_no_such_train(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Error>().is_some_and(Error::is_no_such_train)
+}
+
+/// What was seen at one moment, for programs and for people.
+struct Sight {
+    json: Value,
+    text: String,
+}
+
+impl Sight {
+    async fn of(daemon: &Daemon, scope: Option<&Scope>) -> anyhow::Result<Self> {
+        match scope {
+            Some(Scope { repo, pull: Some(pull) }) => Self::of_one(daemon, repo, *pull).await,
+            Some(Scope { repo, pull: None }) => {
+                let mut seen = look(daemon, repo.clone()).await?;
+                seen.settings = Some(daemon.get(&format!("/api/v1/repos/{repo}/settings")).await?);
+                Self::of_all(&[seen], &stirring(daemon, Some(repo)).await?)
+            }
+            None => {
+                let repos: Vec<Listed> = daemon.list("/api/v1/repos", "repos").await?;
+                let asked = repos.into_iter().map(|Listed { repo }| look(daemon, repo));
+                let all: Vec<_> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+                Self::of_all(&all, &stirring(daemon, None).await?)
+            }
         }
+    }
+
+    async fn of_one(daemon: &Daemon, repo: &RepoId, pull: PrNumber) -> anyhow::Result<Self> {
+        let json: Value = daemon.get(&format!("/api/v1/repos/{repo}/trains/{pull}")).await?;
+        let text = table::detail(&Train::read(&json)?, Ink::of(&io::stdout()), clock::now());
+        Ok(Self { json, text })
+    }
+
+    /// All trains of these repositories: for a program one list, for a person a table for each. And these workspaces.
+    fn of_all(all: &[Seen], workspaces: &[Value]) -> anyhow::Result<Self> {
+        let trains: Vec<&Value> = all.iter().flat_map(|seen| &seen.trains).collect();
+        let repos: Vec<Value> = all.iter().map(Seen::json).collect();
+        let json = json!({ "trains": trains, "workspaces": workspaces, "repos": repos });
+        Ok(Self { text: told(all, workspaces)?, json })
+    }
+
+    fn pretty(&self) -> anyhow::Result<String> {
+        Ok(serde_json::to_string_pretty(&self.json)? + "\n")
     }
 }
 
@@ -103,50 +152,28 @@ async fn look(daemon: &Daemon, repo: RepoId) -> anyhow::Result<Seen> {
     Ok(Seen { repo, trains, progress, settings: None })
 }
 
-async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> anyhow::Result<ExitCode> {
-    match daemon.get::<Value>(&format!("/api/v1/repos/{repo}/trains/{pull}")).await {
-        Ok(train) if as_json => println!("{}", serde_json::to_string_pretty(&train)?),
-        Ok(train) => print!("{}", table::detail(&Train::read(&train)?, Ink::of(&io::stdout()), clock::now())),
-        Err(error) if error.is_no_such_train() => {
-            eprintln!("error: {error}");
-            return Ok(ExitCode::from(NO_SUCH_TRAIN));
-        }
-        Err(error) => return Err(error.into()),
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// All trains of these repositories: for a program one list, for a person a table for each. And these workspaces.
-fn print(all: &[Seen], workspaces: &[Value], as_json: bool) -> anyhow::Result<ExitCode> {
+fn told(all: &[Seen], workspaces: &[Value]) -> anyhow::Result<String> {
+    let (ink, now) = (Ink::of(&io::stdout()), clock::now());
     let count: usize = all.iter().map(|seen| seen.trains.len()).sum();
-    if as_json {
-        let trains: Vec<&Value> = all.iter().flat_map(|seen| &seen.trains).collect();
-        let repos: Vec<Value> = all.iter().map(Seen::json).collect();
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&json!({ "trains": trains, "workspaces": workspaces, "repos": repos }))?
-        );
-        return Ok(ExitCode::SUCCESS);
-    }
+    let mut text = String::new();
     for seen in all {
-        print!("{}", table::progress(&seen.repo, &seen.progress, clock::now()));
-        print!("{}", seen.settings.as_ref().map(table::settings).unwrap_or_default());
+        text += &table::progress(&seen.repo, &seen.progress, now);
+        text += &seen.settings.as_ref().map(table::settings).unwrap_or_default();
     }
     if let ([seen], 0) = (all, count) {
-        println!("No trains in {}.", seen.repo);
+        text += &format!("No trains in {}.\n", seen.repo);
     } else if count == 0 {
-        println!("No trains in any of {} repositories.", all.len());
+        text += &format!("No trains in any of {} repositories.\n", all.len());
     } else {
-        let ink = Ink::of(&io::stdout());
         for Seen { repo, trains, .. } in all.iter().filter(|seen| !seen.trains.is_empty()) {
             let trains: Vec<Train> = trains.iter().map(Train::read).collect::<Result<_, _>>()?;
-            print!("{}", table::overview(repo, &trains, ink, clock::now()));
+            text += &table::overview(repo, &trains, ink, now);
         }
     }
     if !workspaces.is_empty() {
         let workspaces: Vec<_> = workspaces.iter().map(ratchet::table::Workspace::read).collect::<Result<_, _>>()?;
-        println!("\nPull requests that the ratchet is at work on, or that need somebody (!):");
-        print!("{}", ratchet::table::overview(&workspaces, Ink::of(&io::stdout()), clock::now()));
+        text += "\nPull requests that the ratchet is at work on, or that need somebody (!):\n";
+        text += &ratchet::table::overview(&workspaces, ink, now);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(text)
 }

@@ -1,8 +1,10 @@
 //! What a person reads on a terminal: colours, columns, times, and what others wrote.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
+use rustix::termios::tcgetwinsize;
 
 /// Whether there are colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,15 +61,120 @@ impl From<String> for Cell {
     }
 }
 
-/// The headings and then each row, a line for each, in columns that are as wide as need be.
+/// How wide what is printed may be; 0 for as wide as it is.
+static WIDTH: AtomicUsize = AtomicUsize::new(0);
+/// What is narrower says nothing any more, however narrow the terminal.
+const NARROWEST: usize = 8;
+/// What tables stand away from the edge at most.
+const MARGIN: usize = 2;
+
+/// From now on tables and sentences fit the terminal, if standard output is one.
+pub fn fit() {
+    let columns = tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    WIDTH.store(columns, Ordering::Relaxed);
+}
+
+/// None for no limit.
+fn limit() -> Option<usize> {
+    Some(WIDTH.load(Ordering::Relaxed)).filter(|width| *width > 0)
+}
+
+/// The widths of columns that fit together, two spaces between them. The first tells what a row is about, and stays whole.
+fn within<const N: usize>(mut widths: [usize; N], limit: usize) -> [usize; N] {
+    let taken = |widths: &[usize; N]| widths.iter().sum::<usize>() + 2 * N.saturating_sub(1);
+    while taken(&widths) + MARGIN > limit {
+        let widest = (1..N).max_by_key(|column| widths[*column]).filter(|column| widths[*column] > NARROWEST);
+        let Some(widest) = widest else { break };
+        widths[widest] -= 1;
+    }
+    widths
+}
+
+fn clipped(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A sentence over as many lines as it takes, each of them so far from the edge.
+pub fn paragraph(text: &str, indent: usize) -> String {
+    folded(text, indent, limit())
+}
+
+fn folded(text: &str, indent: usize, limit: Option<usize>) -> String {
+    let room = limit.map_or(usize::MAX, |limit| limit.saturating_sub(indent).max(3 * NARROWEST));
+    let (mut lines, mut length) = (vec![String::new()], 0);
+    for word in text.split(' ') {
+        let added = word.chars().count() + 1;
+        if length > 0 && length + added > room {
+            lines.push(String::new());
+            length = 0;
+        }
+        let line = lines.last_mut().expect("there is one");
+        if length > 0 {
+            line.push(' ');
+        }
+        line.push_str(word);
+        length += added;
+    }
+    let margin = " ".repeat(indent);
+    lines.iter().map(|line| format!("{margin}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The last lines on a terminal, which are drawn again and again.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// How many there are.
+    rows: usize,
+}
+
+impl Live {
+    /// None where standard output is no terminal that can do that.
+    pub fn on_stdout() -> Option<Self> {
+        let is_able = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+        (io::stdout().is_terminal() && is_able).then(Self::default)
+    }
+
+    /// What takes away what was drawn.
+    pub fn erase(&mut self) -> String {
+        match std::mem::take(&mut self.rows) {
+            0 => String::new(),
+            rows => format!("\u{1b}[{rows}A\r\u{1b}[J"),
+        }
+    }
+
+    /// What draws these lines in place of those that are there.
+    pub fn draw(&mut self, text: &str) -> String {
+        let erased = self.erase();
+        // A line that is too long takes more than one row.
+        let rows = |line: &str| limit().map_or(1, |width| harmless(line).chars().count().div_ceil(width).max(1));
+        self.rows = text.lines().map(rows).sum();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        format!("{erased}{text}{end}")
+    }
+}
+
+/// The headings and then each row, a line for each, in columns that are as wide as need be, and as the terminal allows.
 pub fn columns<const N: usize>(headings: [&str; N], rows: Vec<[Cell; N]>, ink: Ink) -> Vec<String> {
+    columns_within(headings, rows, ink, limit())
+}
+
+fn columns_within<const N: usize>(
+    headings: [&str; N],
+    rows: Vec<[Cell; N]>,
+    ink: Ink,
+    limit: Option<usize>,
+) -> Vec<String> {
     let all: Vec<[Cell; N]> = [headings.map(|heading| Cell::coloured(DIM, heading))].into_iter().chain(rows).collect();
     let width = |column: usize| all.iter().map(|row| row[column].text.chars().count()).max().unwrap_or_default();
     let widths: [usize; N] = std::array::from_fn(width);
+    let widths = limit.map_or(widths, |limit| within(widths, limit));
     let line = |row: &[Cell; N]| {
         // Nothing is padded that nothing follows.
         let filled = row.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
         let padded = row[..filled].iter().zip(widths).enumerate().map(|(column, (Cell { text, colour }, width))| {
+            let text = clipped(text, width);
             let width = if column + 1 == filled { 0 } else { width };
             ink.paint(colour, &format!("{text:width$}"))
         });
@@ -216,6 +323,25 @@ mod tests {
         assert_eq!(columns(["X", "TWO", "Z"], rows.clone(), Ink::Plain), ["X     TWO  Z", "a     é    c", "long"]);
         let coloured = columns(["X", "TWO", "Z"], rows, Ink::Coloured);
         assert_eq!(coloured[1], "a     \u{1b}[31mé  \u{1b}[0m  c");
+    }
+
+    #[test]
+    fn what_is_too_wide_is_cut_and_what_a_row_is_about_is_not() {
+        let row = || ["a-name-of-its-own".into(), "short".into(), Cell::from("a long tale of many words".to_owned())];
+        let lines = |limit| columns_within(["RUN", "STATE", "WHY"], vec![row()], Ink::Plain, limit);
+        assert_eq!(lines(None)[1], "a-name-of-its-own  short  a long tale of many words");
+        assert_eq!(lines(Some(50))[1], "a-name-of-its-own  short  a long tale of many w…");
+        assert_eq!(lines(Some(10))[1], "a-name-of-its-own  short  a long …");
+        assert_eq!(folded("one two three four five six", 2, Some(20)), "  one two three four five\n  six");
+        assert_eq!(folded("one two three", 2, None), "  one two three");
+    }
+
+    #[test]
+    fn what_is_drawn_again_takes_the_place_of_what_was_there() {
+        let mut live = Live::default();
+        assert_eq!(live.draw("one\ntwo"), "one\ntwo\n");
+        assert_eq!(live.draw("three\n"), "\u{1b}[2A\r\u{1b}[Jthree\n");
+        assert_eq!((live.erase().as_str(), live.erase().as_str()), ("\u{1b}[1A\r\u{1b}[J", ""));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::body::Body;
 use axum::extract::{MatchedPath, OriginalUri, Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -19,6 +19,17 @@ use crate::Sim;
 use crate::faults::{self, Circumstances, FaultKind, Occasion};
 
 pub async fn api_pipeline(State(sim): State<Sim>, request: Request, next: Next) -> Response {
+    let mut response = served(&sim, request, next).await;
+    // What time it is at GitHub, which is not what time it is on this machine.
+    let now = sim.read(|world| world.now);
+    let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now);
+    if let Some(date) = date.ok().and_then(|date| HeaderValue::from_str(&date).ok()) {
+        response.headers_mut().insert(DATE, date);
+    }
+    response
+}
+
+async fn served(sim: &Sim, request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let uri = request.extensions().get::<OriginalUri>().map_or_else(|| request.uri().clone(), |uri| uri.0.clone());
     let path = uri.path().strip_prefix("/api/v3").unwrap_or(uri.path()).to_owned();
@@ -30,11 +41,11 @@ pub async fn api_pipeline(State(sim): State<Sim>, request: Request, next: Next) 
     if let Some(template) = &template {
         sim.calls().count(&method, template, &path);
     }
-    let fault = strike(&sim, &method, &path);
-    if let Some(answer) = instead(&sim, fault.as_ref()).await {
+    let fault = strike(sim, &method, &path);
+    if let Some(answer) = instead(sim, fault.as_ref()).await {
         return answer;
     }
-    let mut response = answer(&sim, request, next, &method, &path).await;
+    let mut response = answer(sim, request, next, &method, &path).await;
     let recorded = match buffered(response).await {
         Ok((whole, bytes)) => {
             // The root is a page to browsers, and pages are not part of the API.

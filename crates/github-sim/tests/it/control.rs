@@ -108,6 +108,11 @@ async fn the_clock_goes_forward_only_and_stays_ahead_after_a_restart() {
     let before = now(world.control("GET", "/clock", Value::Null).await.expect(200).json);
     let after = now(world.control("POST", "/clock", json!({ "advance_seconds": 86400 })).await.expect(200).json);
     assert!(after.duration_since(before).as_secs() >= 86_400);
+    for (path, status) in [("/zen", 200), ("/nowhere", 404)] {
+        let answer = world.anonymous().get(path).await.expect(status);
+        let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(answer.header("date")).unwrap();
+        assert!(date.as_second() >= after.as_second(), "what time it is there is told with every answer: {date}");
+    }
     world.control("POST", "/clock", json!({ "advance_seconds": -1 })).await.expect(422);
     world.control("POST", "/clock", json!({ "advance_seconds": 1e300 })).await.expect(422);
     world.control("POST", "/clock", json!({})).await.expect(422);

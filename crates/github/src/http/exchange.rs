@@ -111,7 +111,7 @@ impl Wire {
         etag: Option<String>,
         left: Duration,
     ) -> Attempt<Answer> {
-        let exchange = self.exchange(call, name, token, etag);
+        let exchange = self.exchange(call, name, Some(token), etag);
         // Never nothing at all: a call whose turn came at the last moment still gets a chance.
         let timeout = self.request_timeout.min(left.max(Duration::from_secs(1)));
         match tokio::time::timeout(timeout, exchange).await {
@@ -131,24 +131,32 @@ impl Wire {
         }
     }
 
+    /// Makes a call in nobody's name, one time only. What is told of it is told by another name than its own.
+    pub(crate) async fn send_once_as_nobody(&self, call: &Call, name: &CallName) -> Result<Answer, Error> {
+        let exchange = self.exchange(call, name, None, None);
+        let late = || Error::transient(name, "no complete answer in time", Executed::Perhaps);
+        let answer = tokio::time::timeout(self.request_timeout, exchange).await.map_err(|_| late())??;
+        classify(answer, call).result
+    }
+
     async fn exchange(
         &self,
         call: &Call,
         name: &CallName,
-        token: &Secret,
+        token: Option<&Secret>,
         etag: Option<String>,
     ) -> Result<Answer, Error> {
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
-            .map_err(|_| Error::permanent(name, "the token has characters that cannot be sent"))?;
-        authorization.set_sensitive(true);
+        let authorization = token.map(|token| authorization(name, token)).transpose()?;
         let mut url = call.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let mut request = self
                 .http
                 .request(call.method.clone(), url.clone())
                 .header(ACCEPT, MEDIA_TYPE)
-                .header(AUTHORIZATION, authorization.clone())
                 .header("x-github-api-version", API_VERSION);
+            if let Some(authorization) = &authorization {
+                request = request.header(AUTHORIZATION, authorization.clone());
+            }
             if let Some(etag) = &etag {
                 request = request.header(IF_NONE_MATCH, etag);
             }
@@ -217,6 +225,13 @@ impl Wire {
 pub(crate) enum Whole {
     Yes,
     No,
+}
+
+fn authorization(name: &CallName, token: &Secret) -> Result<HeaderValue, Error> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
+        .map_err(|_| Error::permanent(name, "the token has characters that cannot be sent"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn location(from: &Url, response: &Response) -> Option<Url> {

@@ -23,7 +23,7 @@ pub use contents::{Content, FileAt};
 pub use git::{BranchDeletion, Commit};
 pub use logs::LogTail;
 pub use merges::{MergeOutcome, MergeProgress, MergeTicket, SquashMerge};
-pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset};
+pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset, Switch};
 pub use pulls::{NativeStack, Pull};
 pub use reach::Reachable;
 pub use reactions::{GivenReaction, Reaction};

@@ -16,6 +16,14 @@ const NOT_IN_THIS_PLAN: &str = "Upgrade to GitHub";
 pub struct BranchProtection {
     pub required_pull_request_reviews: Option<RequiredReviews>,
     pub required_status_checks: Option<RequiredChecks>,
+    #[serde(default)]
+    pub lock_branch: Switch,
+}
+
+/// A part of protection that is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub struct Switch {
+    pub enabled: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -25,6 +33,9 @@ pub struct RequiredReviews {
     pub dismiss_stale_reviews: bool,
     #[serde(default)]
     pub required_approving_review_count: u32,
+    /// Somebody else than whoever pushed last must approve what was pushed.
+    #[serde(default)]
+    pub require_last_push_approval: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

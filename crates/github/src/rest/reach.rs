@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 
 use merge_train_core::ids::{InstallationId, RepoId};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::client::{Caller, Client};
 use crate::error::Error;
@@ -17,12 +16,6 @@ pub struct Reachable {
     pub id: RepoId,
     /// Whether anything in it can be under way: it has open issues or pull requests, and is not archived.
     pub is_busy: bool,
-}
-
-#[derive(Deserialize)]
-struct Installation {
-    id: InstallationId,
-    suspended_at: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -62,7 +55,7 @@ impl Client {
             self.pages(Caller::Ourselves, call, take).await?;
             return Ok(found.into_iter().filter_map(reachable).collect());
         };
-        for installation in self.installations().await? {
+        for installation in self.served().await? {
             let call = self.list_call(&["installation", "repositories"]);
             let take = |page: Installed| {
                 found.extend(page.repositories);
@@ -73,23 +66,13 @@ impl Client {
         Ok(found.into_iter().filter_map(reachable).collect())
     }
 
-    async fn installations(&self) -> Result<Vec<InstallationId>, Error> {
+    /// The installations that are served.
+    async fn served(&self) -> Result<Vec<InstallationId>, Error> {
         if let Some(fixed) = self.keyring().fixed_installation() {
             return Ok(vec![fixed]);
         }
-        let mut all: Vec<Installation> = Vec::new();
-        let take = |page: Vec<Installation>| {
-            all.extend(page);
-            ControlFlow::Continue(())
-        };
-        self.pages(Caller::Ourselves, self.list_call(&["app", "installations"]), take).await?;
-        let is_suspended =
-            |installation: &Installation| installation.suspended_at.as_ref().is_some_and(|at| !at.is_null());
-        Ok(all
-            .into_iter()
-            .filter(|installation| !is_suspended(installation))
-            .map(|installation| installation.id)
-            .collect())
+        let all = self.installations().await?.into_iter();
+        Ok(all.filter(|found| found.suspended_at.is_none()).map(|found| found.id).collect())
     }
 
     fn list_call(&self, segments: &[&str]) -> Call {

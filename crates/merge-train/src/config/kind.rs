@@ -94,6 +94,11 @@ impl Kind {
         matches!(self, Self::DatabaseUrl | Self::Secret | Self::Secrets | Self::SecretUrl | Self::Sha256)
     }
 
+    /// Whether whoever reads the value can make use of it. Of a digest nobody can.
+    pub fn reveals(self) -> bool {
+        self.is_secret() && self != Self::Sha256
+    }
+
     /// What is taken, to end the sentence "it must be".
     pub fn allowed(self) -> String {
         match self {
@@ -112,7 +117,10 @@ impl Kind {
             Self::LogFilter => "a level (error, warn, info, debug, trace), or target=level separated by commas".into(),
             Self::Secret => "a secret that is not empty".into(),
             Self::Secrets => "a secret that is not empty, or a list of them".into(),
-            Self::Sha256 => "the SHA-256 of the key: 64 hexadecimal digits".into(),
+            Self::Sha256 => {
+                "the SHA-256 of the key and not the key: 64 hexadecimal digits, from `printf %s \"$KEY\" | sha256sum`"
+                    .into()
+            }
             Self::Tenant => "the owner of repositories".into(),
             Self::Tenants => "the owner of repositories, or * for all".into(),
             Self::Texts => "a text that is not empty, or a list of them".into(),

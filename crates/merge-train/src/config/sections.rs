@@ -274,12 +274,16 @@ impl ApiKey {
 
     /// Whether somebody who presents `key` holds this key.
     pub fn opens_with(&self, key: &str) -> bool {
-        let presented: String =
-            digest(&SHA256, key.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let presented = sha256_of(key);
         // Every byte is compared, so that the time taken tells nothing about the digest.
         let pairs = presented.bytes().zip(self.sha256.0.bytes());
         presented.len() == self.sha256.0.len() && pairs.fold(0, |all, (left, right)| all | (left ^ right)) == 0
     }
+}
+
+/// As a key stands in the configuration.
+pub fn sha256_of(key: &str) -> String {
+    digest(&SHA256, key.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Debug for KeyDigest {

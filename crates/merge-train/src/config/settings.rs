@@ -30,7 +30,19 @@ pub struct Setting {
     pub short_env: Option<&'static str>,
     pub need: Need,
     pub reach: Reach,
+    pub new_file: NewFile,
     pub doc: &'static str,
+}
+
+/// How it stands in a file that is written for somebody to begin with. Values are written as in TOML.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum NewFile {
+    Absent,
+    /// With this value, to be taken in.
+    Offered(&'static str),
+    /// With its default, to be taken in.
+    OfferedByDefault,
+    Set(&'static str),
 }
 
 /// Whether a row can do without.
@@ -83,7 +95,16 @@ impl Section {
 
 impl Setting {
     const fn new(key: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self { key, kind, default: None, short_env: None, need: Need::Optional, reach: Reach::Operator, doc }
+        Self {
+            key,
+            kind,
+            default: None,
+            short_env: None,
+            need: Need::Optional,
+            reach: Reach::Operator,
+            new_file: NewFile::Absent,
+            doc,
+        }
     }
 
     const fn default(self, default: &'static str) -> Self {
@@ -96,6 +117,18 @@ impl Setting {
 
     const fn own(self) -> Self {
         Self { reach: Reach::Repository, ..self }
+    }
+
+    const fn offered(self) -> Self {
+        Self { new_file: NewFile::OfferedByDefault, ..self }
+    }
+
+    const fn offered_as(self, value: &'static str) -> Self {
+        Self { new_file: NewFile::Offered(value), ..self }
+    }
+
+    const fn begun_with(self, value: &'static str) -> Self {
+        Self { new_file: NewFile::Set(value), ..self }
     }
 
     const fn required(self) -> Self {
@@ -130,34 +163,34 @@ const MOST_MB: u64 = 1 << 30;
 #[rustfmt::skip]
 pub static SECTIONS: &[Section] = &[
     Section { name: "github", rows: Rows::One, doc: "Which GitHub, and as whom: a GitHub App, or a personal token for trying out.", settings: &[
-        set("api_url", Kind::HttpUrl, "Where the REST API is. On GitHub Enterprise Server: `https://HOST/api/v3`; the other two addresses follow from it.").default("https://api.github.com"),
+        set("api_url", Kind::HttpUrl, "Where the REST API is. On GitHub Enterprise Server: `https://HOST/api/v3`; the other two addresses follow from it.").default("https://api.github.com").offered(),
         set("graphql_url", Kind::HttpUrl, "Where the GraphQL API is.").default("https://api.github.com/graphql"),
         set("git_url", Kind::HttpUrl, "What the addresses of repositories begin with, for git.").default("https://github.com"),
-        whole("app_id", 1, LARGEST, "The GitHub App's id."),
-        set("private_key_path", Kind::Path, "The GitHub App's private key, a PEM file."),
+        whole("app_id", 1, LARGEST, "The GitHub App's id.").offered_as("12345"),
+        set("private_key_path", Kind::Path, "The GitHub App's private key, a PEM file.").offered_as("\"/etc/merge-train/github-app.pem\""),
         whole("installation_id", 1, LARGEST, "The one installation to serve. Without it, the installation is looked up for each repository."),
         set("token", Kind::Secret, "A personal access token, instead of an app."),
     ] },
     Section { name: "git", rows: Rows::One, doc: "The clones, and who signs the commits made in them.", settings: &[
-        set("clone_base_dir", Kind::Path, "Where the bare clones live. Everything in it can be fetched again.").default("/var/lib/merge-train/repos"),
+        set("clone_base_dir", Kind::Path, "Where the bare clones live. Everything in it can be fetched again.").default("/var/lib/merge-train/repos").offered(),
         set("clone", Kind::Choice(&["partial", "full"]), "How much of a repository is cloned. `partial`: all commits and the names of all files; what is in a file is fetched when a merge needs it, where the server allows that. `full`: everything at once; larger, and merges need no network.").default("partial"),
-        set("signing", Kind::Choice(&["gpg", "ssh", "off"]), "How commits are signed. Unset: `gpg` with a `signing_key_id`, `ssh` with an `ssh_key_path`. With neither key `serve` does not start: commits are unsigned only where `off` says so."),
+        set("signing", Kind::Choice(&["gpg", "ssh", "off"]), "How commits are signed. Unset: `gpg` with a `signing_key_id`, `ssh` with an `ssh_key_path`. With neither key `serve` does not start: commits are unsigned only where `off` says so.").begun_with("\"off\""),
         set("signing_key_id", Kind::Text, "The id of the GPG key that signs."),
         set("gpg_home", Kind::Path, "GnuPG's home directory, which holds that key."),
-        set("ssh_key_path", Kind::Path, "The SSH key that signs: its private half, without a passphrase."),
-        set("user_name", Kind::Text, "The committer's name.").default("merge-train"),
-        set("user_email", Kind::Text, "The committer's address.").default("merge-train@localhost"),
+        set("ssh_key_path", Kind::Path, "The SSH key that signs: its private half, without a passphrase.").offered_as("\"/etc/merge-train/signing-key\""),
+        set("user_name", Kind::Text, "The committer's name.").default("merge-train").offered(),
+        set("user_email", Kind::Text, "The committer's address.").default("merge-train@localhost").offered(),
     ] },
     Section { name: "state", rows: Rows::One, doc: "Where everything the daemon knows is kept.", settings: &[
-        set("state_dir", Kind::Path, "The directory of the embedded database. It must be on a disk that lasts.").default("/var/lib/merge-train/state").env("MERGE_TRAIN_STATE_DIR"),
-        set("database_url", Kind::DatabaseUrl, "A PostgreSQL database, used instead of the embedded one.").env("MERGE_TRAIN_DATABASE_URL"),
+        set("state_dir", Kind::Path, "The directory of the embedded database. It must be on a disk that lasts.").default("/var/lib/merge-train/state").env("MERGE_TRAIN_STATE_DIR").offered(),
+        set("database_url", Kind::DatabaseUrl, "A PostgreSQL database, used instead of the embedded one.").env("MERGE_TRAIN_DATABASE_URL").offered_as("\"postgres://merge_train:${DATABASE_PASSWORD}@db.example.com/merge_train\""),
         whole("max_size_mb", 16, MOST_MB, "Stop taking webhooks (503) when the embedded database is larger than this. Unset: as large as the disk."),
         whole("commit_group", 1, 65_536, "The most writes that one commit of the embedded database makes durable. 1 flushes the disk for each, which is only good for comparing.").default("512"),
     ] },
     Section { name: "server", rows: Rows::One, doc: "The HTTP server.", settings: &[
-        set("bind_address", Kind::Address, "The address and port to listen on; port 0 takes a free one.").default("0.0.0.0:8080"),
-        set("webhook_secret", Kind::Secrets, "The secret that GitHub signs webhooks with. A list accepts each of them, so that it can be changed without losing a webhook."),
-        set("public_url", Kind::HttpUrl, "How the world reaches this server: links in comments begin with it."),
+        set("bind_address", Kind::Address, "The address and port to listen on; port 0 takes a free one.").default("0.0.0.0:8080").offered(),
+        set("webhook_secret", Kind::Secrets, "The secret that GitHub signs webhooks with. A list accepts each of them, so that it can be changed without losing a webhook.").offered_as("\"${WEBHOOK_SECRET}\""),
+        set("public_url", Kind::HttpUrl, "How the world reaches this server: links in comments begin with it.").offered_as("\"https://merge-train.example.com\""),
         set("anonymous", Kind::Choice(&["none", "viewer", "operator"]), "What visitors of the dashboard may do who have not signed in with an API key. `viewer`: see everything. `operator`: start and stop trains, approve and so on; only where `bind_address` is of this machine alone.").default("none"),
         whole("max_body_mb", 1, 1024, "The largest request body. GitHub sends at most 25 MB.").default("25"),
         whole("body_budget_mb", 1, 65_536, "How much memory all bodies in flight may take together; beyond it callers get 503.").default("256"),
@@ -169,8 +202,8 @@ pub static SECTIONS: &[Section] = &[
         minutes("wait_timeout_mins", DAY_MINS, "How long to wait for GitHub to show what was done there before asking for help.").default("5").env("MERGE_TRAIN_WAIT_TIMEOUT_MINS"),
         minutes("idle_worker_mins", WEEK_MINS, "After how long without an event a repository's worker ends. The next event, or the next comparison with GitHub, starts it again.").default("60"),
         minutes("branch_protection_cache_ttl_mins", DAY_MINS, "How long what is known of branch protection and rulesets is believed.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
-        set("auto_start", Kind::Flag, "Whether a train starts by itself once the root of a stack is approved and its checks have passed, as if its author had said `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START").own(),
-        set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false").own(),
+        set("auto_start", Kind::Flag, "Whether a train starts by itself once the root of a stack is approved and its checks have passed, as if its author had said `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START").own().offered(),
+        set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false").own().offered(),
     ] },
     Section { name: "merge", rows: Rows::One, doc: "How pull requests are squashed.", settings: &[
         set("title", Kind::Template, "The first line of the commit that lands. `{title}`, `{number}`, `{body}`, `{author}`, `{branch}`, `{commits}` (their first lines), `{co_authors}` (as `Co-authored-by` trailers) and `{reviewers}` (as `Reviewed-by` trailers) stand for what is known of the pull request; `{{` and `}}` for braces. Unset: GitHub's own.").own(),
@@ -194,13 +227,13 @@ pub static SECTIONS: &[Section] = &[
         set("filter", Kind::LogFilter, "What is logged: a level, or `target=level` separated by commas.").default("info").env("RUST_LOG"),
     ] },
     Section { name: "api_keys", rows: Rows::Many, doc: "Who may use the API.", settings: &[
-        set("name", Kind::Text, "What the key is called in logs; each name once.").required(),
-        set("tenant", Kind::Tenants, "The owner of the repositories it is for, or `*` for all.").required(),
-        set("role", Kind::Choice(&["viewer", "operator", "admin"]), "What it may do: look, also act, also configure.").required(),
-        set("sha256", Kind::Sha256, "The SHA-256 of the key, in hexadecimal: `printf %s \"$KEY\" | sha256sum`.").required(),
+        set("name", Kind::Text, "What the key is called in logs; each name once.").required().offered_as("\"me\""),
+        set("tenant", Kind::Tenants, "The owner of the repositories it is for, or `*` for all.").required().offered_as("\"*\""),
+        set("role", Kind::Choice(&["viewer", "operator", "admin"]), "What it may do: look, also act, also configure.").required().offered_as("\"admin\""),
+        set("sha256", Kind::Sha256, "The SHA-256 of the key, in hexadecimal: `printf %s \"$KEY\" | sha256sum`.").required().offered_as("\"0000000000000000000000000000000000000000000000000000000000000000\""),
     ] },
     Section { name: "ratchet", rows: Rows::One, doc: "Keeping pull requests moving.", settings: &[
-        set("enabled", Kind::Flag, "Whether a pull request is looked after unless it says otherwise.").default("false").own(),
+        set("enabled", Kind::Flag, "Whether a pull request is looked after unless it says otherwise.").default("false").own().offered(),
         whole("heartbeat_secs", 1, 3600, "How often the pull requests under ratchet are looked at, fifty in one request. Webhooks tell of most things sooner.").default("60"),
         whole("max_attempts", 1, 100, "How many pushes of fixers in a row a pull request gets before a person is asked.").default("3").own(),
         whole("daily_budget", 1, 100_000, "How many fixers a repository gets in 24 hours.").default("50").own(),
@@ -211,7 +244,7 @@ pub static SECTIONS: &[Section] = &[
     ] },
     Section { name: "ratchet.fixer", rows: Rows::One, doc: "The program that mends what broke.", settings: &[
         set("command", Kind::Texts, "The program and its arguments. No shell is involved. What is to be mended comes on standard input, and in the file that `{prompt}` stands for."),
-        set("agent", Kind::Choice(&["claude", "codex", "gemini", "opencode", "aider"]), "A coding agent that need not be spelled out in `command`: how it is started, and which variables it is paid with, is known. It has to be installed."),
+        set("agent", Kind::Choice(&["claude", "codex", "gemini", "opencode", "aider"]), "A coding agent that need not be spelled out in `command`: how it is started, and which variables it is paid with, is known. It has to be installed.").offered_as("\"claude\""),
         set("environment", Kind::Texts, "The names of the variables of the daemon's environment that it gets, besides PATH and LANG: `[\"ANTHROPIC_API_KEY\"]`. None that opens GitHub should be among them."),
         minutes("timeout_mins", DAY_MINS, "How long it may take.").default("30"),
         whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
@@ -221,7 +254,7 @@ pub static SECTIONS: &[Section] = &[
         whole("max_log_mb", 1, 1 << 20, "How much is kept of what one prints.").default("50"),
     ] },
     Section { name: "runs", rows: Rows::One, doc: "How runs of workflows are looked after.", settings: &[
-        set("work_dir", Kind::Path, "Where the commands of steps run, each run in a folder of its own, and where their logs are kept.").default("/var/lib/merge-train/runs"),
+        set("work_dir", Kind::Path, "Where the commands of steps run, each run in a folder of its own, and where their logs are kept.").default("/var/lib/merge-train/runs").offered(),
         whole("max_concurrent", 1, 1024, "How many commands run at once; others wait for their turn.").default("8"),
         whole("heartbeat_secs", 1, 3600, "How often a run that is worked on gives a sign of life.").default("30"),
         whole("orphaned_after_secs", 2, 86_400, "A run that has given no sign of life for so long is taken up by whoever finds it. More than twice `heartbeat_secs`.").default("300"),

@@ -1,8 +1,10 @@
 //! The configuration as an operator meets it.
 
+mod deployment;
 mod documentation;
 mod mistakes;
 mod needs;
+mod new_file;
 mod overrides;
 mod running;
 

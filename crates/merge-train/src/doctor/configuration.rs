@@ -1,9 +1,13 @@
 //! The configuration itself.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use url::Url;
+
 use super::Finding;
-use crate::config::{Config, DEFAULT_FILE, Error};
+use crate::config::{Config, DEFAULT_FILE, Error, secrets_in};
+use crate::remote::is_this_machine;
 
 const CHECK: &str = "configuration";
 
@@ -29,18 +33,67 @@ fn unreadable(error: &Error) -> Finding {
     if let Some(cause) = std::error::Error::source(error) {
         found = format!("{found}: {cause}");
     }
-    Finding::failed(CHECK, found, "mend these and run it again for the rest; docs/configuration.md has every setting")
+    let fix = match error {
+        Error::Unreadable { .. } => "write one with `merge-train init`, or say where it is with --config",
+        Error::Invalid(_) => "mend these and run it again for the rest; docs/configuration.md has every setting",
+    };
+    Finding::failed(CHECK, found, fix)
 }
 
-pub fn webhook_secret(config: &Config) -> Finding {
-    const CHECK: &str = "webhooks";
-    match config.server.webhook_secret.as_slice() {
-        [] => {
-            let fix = "set server.webhook_secret, or MERGE_TRAIN_SERVER_WEBHOOK_SECRET, to the secret that GitHub has \
-                       (make one: openssl rand -hex 32)";
-            Finding::failed(CHECK, "no secret: anybody could send webhooks", fix)
+/// Whether anybody on this machine can read what opens GitHub or the daemon.
+pub fn private(path: Option<&Path>, config: &Config) -> Finding {
+    const CHECK: &str = "secrets";
+    let file = path.unwrap_or(Path::new(DEFAULT_FILE));
+    let (mut found, mut files) = (Vec::new(), Vec::new());
+    let keys = [(&config.github.private_key_path, "the app's key"), (&config.git.ssh_key_path, "the signing key")];
+    for (key, what) in keys {
+        if let Some(key) = key.as_deref().filter(|key| is_open_to_others(key)) {
+            found.push(format!("{what} can be read by everybody: {}", key.display()));
+            files.push(key);
         }
-        [_] => Finding::ok(CHECK, "signed with a secret"),
-        many => Finding::ok(CHECK, format!("signed with one of {} secrets", many.len())),
+    }
+    let written = secrets_in(file);
+    if !written.is_empty() && is_open_to_others(file) {
+        found.push(format!("{} can be read by everybody, and has {} in it", file.display(), written.join(", ")));
+        files.push(file);
+    }
+    if found.is_empty() {
+        return Finding::ok(CHECK, "for merge-train's eyes only");
+    }
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    Finding::warning(CHECK, found.join("\n"), format!("chmod o= {}", files.join(" ")))
+}
+
+fn is_open_to_others(file: &Path) -> bool {
+    const OTHERS: u32 = 0o007;
+    file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & OTHERS != 0)
+}
+
+/// How the world reaches the daemon.
+pub fn address(config: &Config) -> Finding {
+    const CHECK: &str = "public_url";
+    let Some(url) = &config.server.public_url else {
+        let fix = "set server.public_url to the address at which browsers and GitHub reach the daemon, such as \
+                   https://merge-train.example.com";
+        return Finding::warning(CHECK, "not set: what merge-train says on GitHub has no links to it", fix);
+    };
+    let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
+    if !Url::parse(url).is_ok_and(is_safe) {
+        let fix = "put a proxy with a certificate in front of it, and begin server.public_url with https://";
+        return Finding::warning(CHECK, format!("{url}: API keys go through the network for all to read"), fix);
+    }
+    Finding::ok(CHECK, url.as_str())
+}
+
+/// Who may use the API.
+pub fn api_keys(config: &Config) -> Finding {
+    const CHECK: &str = "api_keys";
+    match config.api_keys.len() {
+        0 => {
+            let fix = "make one: KEY=$(openssl rand -hex 32); printf %s \"$KEY\" | sha256sum; and write an [[api_keys]] with \
+                       that sha256, a name, tenant = \"*\" and role = \"admin\"";
+            Finding::warning(CHECK, "none: `merge-train status` and all else that asks the daemon is refused", fix)
+        }
+        count => Finding::ok(CHECK, count.to_string()),
     }
 }

@@ -21,7 +21,7 @@ pub async fn opens(config: &Config) -> Finding {
             Ok(found) => Finding::ok(CHECK, format!("PostgreSQL, {found}")),
             Err(error) => {
                 let fix = "check state.database_url, that the server runs and that it lets this machine in";
-                Finding::failed(CHECK, format!("{error:#}"), fix)
+                Finding::failed(CHECK, format!("{error:#}"), newer(&error).unwrap_or(fix))
             }
         },
         None => embedded(&config.state.state_dir).await,
@@ -44,12 +44,28 @@ async fn embedded(directory: &Path) -> Finding {
         Err(error) if is_absent(&error) => {
             room.judge(CHECK, &format!("none in {shown} yet, `merge-train serve` makes it"), place)
         }
+        Err(error) if is_older(&error) => room.judge(
+            CHECK,
+            &format!("of an older merge-train in {shown}, `merge-train serve` brings it up to date"),
+            place,
+        ),
         Err(error) => {
             let fix = "let the user who runs merge-train own the directory; if the database is damaged, import the last \
                        `merge-train state export` into a new one";
-            Finding::failed(CHECK, format!("{error:#}"), fix)
+            Finding::failed(CHECK, format!("{error:#}"), newer(&error).unwrap_or(fix))
         }
     }
+}
+
+fn is_older(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(store::Error::OlderSchema { .. }))
+}
+
+/// What to do about a database that this program is too old for.
+fn newer(error: &anyhow::Error) -> Option<&'static str> {
+    matches!(error.downcast_ref(), Some(store::Error::NewerSchema { .. })).then_some(
+        "install the merge-train that was at work on it, or a later one; docs/recovery.md says how to go back to an export",
+    )
 }
 
 /// Opens it as `merge-train state inspect` does, which is no hindrance to a daemon.
@@ -70,7 +86,7 @@ fn is_absent(error: &anyhow::Error) -> bool {
 }
 
 /// Which daemon holds the directory, if one does. The lock is tried shared, and let go of at once.
-fn holder(directory: &Path) -> Option<String> {
+pub fn holder(directory: &Path) -> Option<String> {
     let path = directory.join(LOCK);
     let file = File::open(&path).ok()?;
     match flock(&file, FlockOperation::NonBlockingLockShared) {

@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use super::words::Narrator;
 use super::{Form, read, say, which};
+use crate::clock;
 use crate::remote::{Daemon, Error, Event};
-use crate::terminal::{line, took};
+use crate::terminal::{DIM, Ink, Live, line, took};
 
 /// How the end of a run shows in the exit code.
 const FAILED: u8 = 1;
@@ -24,6 +25,8 @@ const INTERRUPTED: u8 = 130;
 /// Between two attempts to connect; it doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How often is drawn anew how a run stands.
+const TICK: Duration = Duration::from_secs(1);
 /// A daemon that was away for so long does not just start again.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
@@ -58,11 +61,14 @@ struct Watch<'a> {
     heard: Option<String>,
     pause: Duration,
     lost_at: Option<Instant>,
+    /// How it stands, below what happened; only on a terminal.
+    live: Option<Live>,
 }
 
 impl<'a> Watch<'a> {
     fn of(daemon: &'a Daemon, run: Run, form: Form) -> Self {
-        Self { daemon, run, form, narrator: Narrator::default(), heard: None, pause: FIRST_PAUSE, lost_at: None }
+        let live = Live::on_stdout().filter(|_| form == Form::Text);
+        Self { daemon, run, form, narrator: Narrator::default(), heard: None, pause: FIRST_PAUSE, lost_at: None, live }
     }
 
     async fn until_the_end(&mut self) -> anyhow::Result<RunStatus> {
@@ -89,14 +95,36 @@ impl<'a> Watch<'a> {
     async fn listen(&mut self, path: &str) -> Result<Option<RunStatus>, Ended> {
         let mut events = self.daemon.watch(path, self.heard.as_deref()).await?;
         self.lost_at = None;
-        while let Some(event) = events.next().await? {
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event?,
+                _ = tick.tick(), if self.live.is_some() => {
+                    self.refresh()?;
+                    continue;
+                }
+            };
+            let Some(event) = event else { return Ok(None) };
             self.pause = FIRST_PAUSE;
             let end = self.take(event)?;
             if end.is_some() {
                 return Ok(end);
             }
         }
-        Ok(None)
+    }
+
+    /// Draws anew how it stands.
+    fn refresh(&mut self) -> anyhow::Result<()> {
+        let standing = standing(&self.run, clock::now());
+        let Some(live) = &mut self.live else { return Ok(()) };
+        say(&live.draw(&Ink::of(&io::stdout()).paint(DIM, &standing)))
+    }
+
+    /// A line of what happened, which stays.
+    fn tell(&mut self, told: &str) -> anyhow::Result<()> {
+        let erased = self.live.as_mut().map(Live::erase).unwrap_or_default();
+        say(&erased)?;
+        tell(told)
     }
 
     /// Tells an event; gives the end of the run, if it is the last.
@@ -113,7 +141,8 @@ impl<'a> Watch<'a> {
         if self.form == Form::Text
             && let Some(told) = self.narrator.tell(&self.run.kind, &data)
         {
-            tell(&told)?;
+            self.tell(&told)?;
+            self.refresh()?;
         }
         Ok(None)
     }
@@ -123,7 +152,12 @@ impl<'a> Watch<'a> {
         let end = Some(run.status).filter(|status| status.is_terminal());
         if self.form == Form::Text {
             let last = end.map(|_| last_words(&run));
-            self.narrator.see(&run).into_iter().chain(last).try_for_each(|told| tell(&told))?;
+            let told: Vec<String> = self.narrator.see(&run).into_iter().chain(last).collect();
+            told.iter().try_for_each(|told| self.tell(told))?;
+        }
+        self.run = run;
+        if end.is_none() {
+            self.refresh()?;
         }
         Ok(end)
     }
@@ -162,6 +196,13 @@ pub fn as_line(name: &str, id: Option<&str>, data: &Value) -> String {
 
 pub fn tell(told: &str) -> anyhow::Result<()> {
     say(&format!("{told}\n"))
+}
+
+/// How it stands, in a line.
+fn standing(run: &Run, now: jiff::Timestamp) -> String {
+    let since = u64::try_from(now.duration_since(run.created_at).as_millis()).unwrap_or_default();
+    let step = run.current_step.as_ref().map(|step| format!(" · {}", line(step))).unwrap_or_default();
+    format!("{}{step} · {}", run.status, took(since))
 }
 
 fn last_words(run: &Run) -> String {

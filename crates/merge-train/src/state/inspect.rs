@@ -22,9 +22,6 @@ pub struct Args {
     /// One repository, in detail.
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<RepoId>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// A stream, wherever it came from.
@@ -39,7 +36,11 @@ struct Seen {
     recent: Vec<StoredEvent>,
 }
 
-pub async fn run(args: Args, open: impl AsyncFnOnce() -> anyhow::Result<Arc<dyn Store>>) -> anyhow::Result<()> {
+pub async fn run(
+    args: Args,
+    as_json: bool,
+    open: impl AsyncFnOnce() -> anyhow::Result<Arc<dyn Store>>,
+) -> anyhow::Result<()> {
     let mut seen = match &args.dir {
         Some(dir) => {
             let parsed = layout::read(dir)?;
@@ -52,7 +53,7 @@ pub async fn run(args: Args, open: impl AsyncFnOnce() -> anyhow::Result<Arc<dyn 
         seen.retain(|seen| seen.stream == StreamId::Repo(repo.clone()));
         anyhow::ensure!(!seen.is_empty(), "nothing is known of {repo}");
     }
-    if args.json {
+    if as_json {
         println!("{}", serde_json::to_string_pretty(&seen.iter().map(to_json).collect::<Vec<_>>())?);
     } else if seen.is_empty() {
         println!("Nothing is known of any repository yet.");

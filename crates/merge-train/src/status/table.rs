@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::server::settings::{Settings, Status};
-use crate::terminal::{BOLD, DIM, GREEN, Ink, RED, YELLOW, ago, line};
+use crate::terminal::{BOLD, DIM, GREEN, Ink, RED, YELLOW, ago, line, paragraph};
 
 /// What of a train's JSON is shown.
 #[derive(Deserialize)]
@@ -156,7 +156,7 @@ pub fn overview(repo: &RepoId, trains: &[Train], ink: Ink, now: Timestamp) -> St
         cells[1] = ink.paint(train.colour(), &cells[1]);
         let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
         if let Some(why) = train.why_not_yet(now) {
-            let _ = writeln!(text, "  {:width$}  {why}", "", width = widths[0]);
+            let _ = writeln!(text, "{}", paragraph(&why, widths[0] + 4));
         }
     }
     text

@@ -136,4 +136,52 @@ mod tests {
             assert!(metric.kind != Kind::Histogram || metric.name.ends_with("_seconds"), "{}", metric.name);
         }
     }
+
+    /// The names in a query that are ours, as the exporter writes them.
+    fn names_in(query: &str) -> Vec<&str> {
+        let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.filter(|word| ["gwi_", "merge_train_", "ratchet_"].iter().any(|ours| word.starts_with(ours))).collect()
+    }
+
+    /// Whether the exporter writes a series of that name.
+    fn is_exported(name: &str) -> bool {
+        METRICS.iter().any(|metric| match metric.kind {
+            Kind::Counter | Kind::Gauge => metric.name == name,
+            Kind::Histogram => {
+                name.strip_prefix(metric.name).is_some_and(|rest| ["_bucket", "_count", "_sum"].contains(&rest))
+            }
+        })
+    }
+
+    fn deployed(file: &str) -> String {
+        let path = format!("{}/../../deploy/{file}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    #[test]
+    fn alerts_ask_for_nothing_that_is_not_exported() {
+        let alerts = deployed("prometheus-alerts.yaml");
+        let queries: Vec<&str> = alerts.lines().filter_map(|line| line.trim_start().strip_prefix("expr: ")).collect();
+        let names: Vec<&str> = queries.iter().flat_map(|query| names_in(query)).collect();
+        assert!(names.len() >= queries.len() && queries.len() > 5, "{queries:?}");
+        for name in names {
+            assert!(is_exported(name), "{name} is not exported");
+        }
+        assert!(!is_exported("merge_train_ack_seconds") && !is_exported("merge_train_store_down"));
+    }
+
+    #[test]
+    fn the_dashboard_shows_every_metric_and_no_other() {
+        let dashboard: serde_json::Value = serde_json::from_str(&deployed("grafana-dashboard.json")).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap().iter();
+        let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+        let queries: Vec<&str> = targets.filter_map(|target| target["expr"].as_str()).collect();
+        let names: Vec<&str> = queries.iter().flat_map(|query| names_in(query)).collect();
+        for name in &names {
+            assert!(is_exported(name), "{name} is not exported");
+        }
+        for metric in METRICS {
+            assert!(names.iter().any(|name| name.starts_with(metric.name)), "{} is not on it", metric.name);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! `merge-train doctor`: what it finds well, and what it finds wanting.
 
+mod planted;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::support::{Database, Setup, World, fake_git, path_with_current_git};
+use planted::Yard;
 
 /// The exit code, and the checks by name.
 async fn examine(command: &mut Command) -> (i32, Value) {
@@ -45,15 +48,14 @@ async fn run(program: &str, args: &[&str], home: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_is_well_with_an_app_that_github_knows() {
-    let world = World::without_daemon().await;
-    let key = world.dir.path().join("signing-key");
-    run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", key.to_str().expect("a name")], world.dir.path()).await;
-    let setup = world.setup.clone().signing("ssh_key_path = \"signing-key\"");
+    let Yard { world, setup, .. } = Yard::new().await;
     let (code, report) = doctor(&setup).await;
     assert_eq!((code, &report["failed"], &report["warnings"]), (0, &json!(0), &json!(0)), "{report:#}");
     let names: Vec<&str> =
         report["checks"].as_array().expect("a list").iter().map(|check| text(&check["check"])).collect();
-    assert_eq!(names, ["configuration", "git", "signing", "clones", "database", "github", "webhooks"]);
+    let local = ["configuration", "git", "secrets", "signing", "clones", "database", "public_url", "api_keys"];
+    let remote = ["github", "clock", "installations", "permissions", "events", "webhooks"];
+    assert_eq!(names, [&local[..], &remote].concat());
     for found in report["checks"].as_array().expect("a list") {
         assert_eq!((&found["result"], &found["fix"]), (&json!("ok"), &Value::Null), "{found}");
     }
@@ -118,7 +120,8 @@ async fn what_is_missing_is_told_with_what_to_do() {
 async fn unsigned_commits_are_a_warning_and_an_unknown_token_a_failure() {
     let world = World::without_daemon().await;
     let urls = ["api_url", "graphql_url", "git_url"].map(|key| format!("{key} = {}\n", world.described[key])).concat();
-    let with_token = |token: &str| world.setup.clone().github(format!("[github]\n{urls}token = \"{token}\"\n"));
+    let setup = world.setup.clone().more("public_url = \"https://train.example\"\n");
+    let with_token = |token: &str| setup.clone().github(format!("[github]\n{urls}token = \"{token}\"\n"));
     let (code, report) = doctor(&with_token(world.token())).await;
     assert_eq!((code, &report["failed"], &report["warnings"]), (0, &json!(0), &json!(1)), "{report:#}");
     assert!(text(&check(&report, "signing")["found"]).contains("unverified"));

@@ -55,7 +55,7 @@ fn the_guide_has_every_setting_as_the_list_does() {
 }
 
 /// The example with every setting that is commented out taken in, but for those that exclude another.
-fn uncommented(example: &str) -> String {
+pub fn uncommented(example: &str) -> String {
     let wanted = |line: &&str| !line.starts_with("#token =");
     let open = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => format!("{rest}\n"),

@@ -1,5 +1,6 @@
 //! The daemon, as a process of its own.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -23,6 +24,7 @@ pub struct Setup {
     signing: String,
     secrets: Vec<String>,
     more: String,
+    has_keys: bool,
     /// What the process is started through, such as a shell that sets limits.
     through: Vec<String>,
 }
@@ -38,6 +40,7 @@ impl Setup {
             signing: "signing = \"off\"".to_owned(),
             secrets: vec![SECRET.to_owned()],
             more: String::new(),
+            has_keys: true,
             through: Vec::new(),
         }
     }
@@ -70,6 +73,12 @@ impl Setup {
         self
     }
 
+    /// Nobody may use the API.
+    pub fn without_keys(mut self) -> Self {
+        self.has_keys = false;
+        self
+    }
+
     pub fn through(mut self, program: &[&str]) -> Self {
         self.through = program.iter().map(|&word| word.to_owned()).collect();
         self
@@ -97,6 +106,7 @@ impl Setup {
         let keys = [("all", "*", "operator"), ("viewer", "*", "viewer"), ("stranger", "stranger", "admin")];
         let keys: String = keys
             .iter()
+            .filter(|_| self.has_keys)
             .map(|(name, tenant, role)| {
                 let digest = if *name == "all" { hex(KEY) } else { hex(&format!("{KEY} {name}")) };
                 format!(
@@ -113,6 +123,7 @@ impl Setup {
             self.github, self.signing, self.secrets, self.more
         );
         std::fs::write(self.config(), text).expect("the configuration is written");
+        std::fs::set_permissions(self.config(), std::fs::Permissions::from_mode(0o600)).expect("a mode");
     }
 
     /// The program with other words than `serve`, on the same configuration.

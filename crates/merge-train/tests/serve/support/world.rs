@@ -85,6 +85,12 @@ impl World {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
+    /// Pull requests of the repository land in no other way than squashed.
+    pub async fn squash_only(&self) {
+        let settings = json!({ "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
+        self.call(Method::PATCH, &format!("/repos/{REPO}"), settings).await;
+    }
+
     pub async fn fault(&self, fault: Value) {
         self.control(Method::POST, "/faults", fault).await;
     }

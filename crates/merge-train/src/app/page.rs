@@ -1,0 +1,121 @@
+//! The pages on this machine: one that leads to GitHub, and the one that GitHub leads back to.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use github::NewApp;
+use maud::{DOCTYPE, Markup, html};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// What is asked of GitHub, and who waits for the answer.
+pub struct Desk {
+    /// Where the proposal is posted to.
+    pub action: String,
+    pub manifest: Value,
+    /// What GitHub hands back: whoever does not have it was not sent by us.
+    pub state: String,
+    pub api_url: String,
+    /// The hosts by which the pages may be asked for: no other name may be made to lead here.
+    pub hosts: [String; 2],
+    /// None once the app is made.
+    pub waiting: Mutex<Option<oneshot::Sender<NewApp>>>,
+}
+
+#[derive(Deserialize)]
+struct Returned {
+    code: Option<String>,
+    state: Option<String>,
+}
+
+pub fn routes(desk: Arc<Desk>) -> Router {
+    Router::new()
+        .route("/", get(begin))
+        .route("/made", get(made))
+        .layer(middleware::from_fn_with_state(desk.clone(), only_by_own_name))
+        .with_state(desk)
+}
+
+async fn only_by_own_name(State(desk): State<Arc<Desk>>, headers: HeaderMap, request: Request, next: Next) -> Response {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if desk.hosts.iter().any(|own| own == host) {
+        return next.run(request).await;
+    }
+    (StatusCode::MISDIRECTED_REQUEST, "This page is for this machine only.").into_response()
+}
+
+async fn begin(State(desk): State<Arc<Desk>>) -> Response {
+    let list = |value: &Value| -> Vec<String> {
+        let named = value.as_object().into_iter().flatten();
+        named.map(|(name, level)| format!("{name}: {}", level.as_str().unwrap_or_default())).collect()
+    };
+    let name = desk.manifest["name"].as_str().unwrap_or_default();
+    let body = html! {
+        h1 { "Make a GitHub App for merge-train" }
+        p { "GitHub shows you what it asks for, and makes it when you agree. Its name, " strong { (name) } ", can be changed there." }
+        ul { @for permission in list(&desk.manifest["default_permissions"]) { li { code { (permission) } } } }
+        form method="post" action=(desk.action) {
+            input type="hidden" name="manifest" value=(desk.manifest.to_string());
+            button type="submit" autofocus { "Go on at GitHub" }
+        }
+    };
+    shown(StatusCode::OK, &body)
+}
+
+async fn made(State(desk): State<Arc<Desk>>, Query(returned): Query<Returned>) -> Response {
+    let again = || html! { p { a href="/" { "Begin again" } } };
+    let (Some(code), Some(state)) = (returned.code, returned.state) else {
+        let body = html! { h1 { "Nothing was made" } p { "This address lacks the code or the state that GitHub sends along." } (again()) };
+        return shown(StatusCode::BAD_REQUEST, &body);
+    };
+    if state != desk.state {
+        let body = html! { h1 { "Nothing was made" } p { "This is not the answer to what was asked here." } (again()) };
+        return shown(StatusCode::BAD_REQUEST, &body);
+    }
+    let Some(waiting) = desk.waiting.lock().take() else {
+        let body = html! { h1 { "The app is made already" } p { "Look at the terminal for what comes next." } };
+        return shown(StatusCode::CONFLICT, &body);
+    };
+    match github::convert_manifest(&desk.api_url, &code).await {
+        Ok(new) => {
+            let body = html! {
+                h1 { (new.app.name) " is made" }
+                p { a href=(new.app.install_url()) { "Install it on the repositories that it is for" } ", and go back to the terminal." }
+            };
+            // Whoever waited has given up if this fails, and says so.
+            let _ = waiting.send(new);
+            shown(StatusCode::OK, &body)
+        }
+        Err(error) => {
+            *desk.waiting.lock() = Some(waiting);
+            let body = html! { h1 { "GitHub did not make it" } p { (error.to_string()) } (again()) };
+            shown(StatusCode::BAD_GATEWAY, &body)
+        }
+    }
+}
+
+fn shown(status: StatusCode, body: &Markup) -> Response {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { "merge-train" }
+                style { "body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem; color-scheme: light dark }" }
+            }
+            body { (body) }
+        }
+    };
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+    let headers =
+        [("content-security-policy", policy), ("cache-control", "no-store"), ("referrer-policy", "no-referrer")];
+    (status, headers, Html(page.into_string())).into_response()
+}

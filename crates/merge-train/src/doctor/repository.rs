@@ -1,0 +1,120 @@
+//! A repository: whether its settings and the rules of its default branch let a train land.
+
+use github::{BranchProtection, BranchRule, Class, Error, Repo};
+use merge_train_core::ids::{BranchName, RepoId};
+use merge_train_core::train::check_merge_method_preflight;
+
+use super::Finding;
+use super::github::{Contact, PATIENCE};
+
+const CHECK: &str = "repository";
+
+pub async fn lets_land(contact: &Contact, name: &RepoId) -> Finding {
+    let repo = contact.client.repo(name);
+    match tokio::time::timeout(PATIENCE, look(&repo, name)).await {
+        Ok(finding) => finding,
+        Err(_) => {
+            let found = format!("GitHub did not answer about {name} within {} s", PATIENCE.as_secs());
+            Finding::failed(CHECK, found, "run it again when GitHub answers")
+        }
+    }
+}
+
+async fn look(repo: &Repo, name: &RepoId) -> Finding {
+    let settings = match repo.settings().await {
+        Ok(settings) => settings,
+        Err(error) => {
+            let fix = "check the name, and that the app is installed there or the token may see it";
+            return Finding::failed(CHECK, format!("{name}: {error}"), fix);
+        }
+    };
+    let at = |what: &str| format!("{name}: {what}");
+    if settings.archived {
+        return Finding::failed(CHECK, at("it is archived, and nothing can land"), "unarchive it");
+    }
+    let Some(methods) = settings.merge_methods() else {
+        let fix = "grant contents: write, or use a token that may push";
+        return Finding::failed(CHECK, at("GitHub does not show which ways of merging it allows"), fix);
+    };
+    if let Err(refusal) = check_merge_method_preflight(&methods) {
+        let fix = format!(
+            "repository settings, Pull Requests: allow squash merging and nothing else, or: gh api -X PATCH repos/{name} \
+             -F allow_squash_merge=true -F allow_merge_commit=false -F allow_rebase_merge=false"
+        );
+        return Finding::failed(CHECK, at(refusal.reason()), fix);
+    }
+    rules(repo, &settings.default_branch, name).await
+}
+
+async fn rules(repo: &Repo, default: &BranchName, name: &RepoId) -> Finding {
+    let (protection, rules) = tokio::join!(repo.branch_protection(default), repo.branch_rules(default));
+    let is_hidden = |error: &Error| matches!(error.class(), Class::Forbidden | Class::NotFound);
+    let (protection, rules) = match (protection, rules) {
+        (Ok(protection), Ok(rules)) => (protection, rules),
+        (Err(error), _) | (_, Err(error)) if is_hidden(&error) => {
+            let found = format!("{name}: GitHub does not show the rules of {default}, which may stop a train");
+            return Finding::warning(CHECK, found, "grant the app administration: read");
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            return Finding::failed(CHECK, format!("{name}: {error}"), "run it again when GitHub answers");
+        }
+    };
+    let at = |what: &str| format!("{name}, {default}: {what}");
+    match obstacles(protection.as_ref(), &rules).as_slice() {
+        [] => Finding::ok(CHECK, at("squashes only, and no rule that stops a train")),
+        obstacles => {
+            let found: Vec<String> = obstacles.iter().map(|obstacle| at(obstacle.found)).collect();
+            let fixes: Vec<&str> = obstacles.iter().map(|obstacle| obstacle.fix).collect();
+            let judged =
+                if obstacles.iter().any(|obstacle| obstacle.is_final) { Finding::failed } else { Finding::warning };
+            judged(CHECK, found.join("\n"), fixes.join("; "))
+        }
+    }
+}
+
+/// A rule that a train cannot satisfy, or not without people.
+struct Obstacle {
+    found: &'static str,
+    fix: &'static str,
+    is_final: bool,
+}
+
+fn obstacles(protection: Option<&BranchProtection>, rules: &[BranchRule]) -> Vec<Obstacle> {
+    let reviews = protection.and_then(|protection| protection.required_pull_request_reviews.as_ref());
+    let has = |kind: &str| rules.iter().any(|rule| rule.kind == kind);
+    let asks = |parameter: &str| rules.iter().any(|rule| rule.parameters[parameter] == true);
+    let dismisses = reviews.is_some_and(|reviews| reviews.dismiss_stale_reviews)
+        || rules.iter().any(BranchRule::dismisses_stale_reviews);
+    let wants_last_approved =
+        reviews.is_some_and(|reviews| reviews.require_last_push_approval) || asks("require_last_push_approval");
+    let is_locked = protection.is_some_and(|protection| protection.lock_branch.enabled);
+    let all = [
+        (
+            dismisses,
+            "a push takes approvals away, and every train pushes",
+            "switch off \"Dismiss stale pull request approvals\"",
+            true,
+        ),
+        (
+            has("merge_queue"),
+            "pull requests land through GitHub's merge queue only",
+            "switch off \"Require merge queue\" for it",
+            true,
+        ),
+        (is_locked, "it is locked, and nothing can land", "switch off \"Lock branch\"", true),
+        (
+            has("update"),
+            "only those who may bypass the rule can update it",
+            "add the app to the ruleset's bypass list",
+            false,
+        ),
+        (
+            wants_last_approved,
+            "each pull request needs a new approval after merge-train's push",
+            "switch off \"Require approval of the most recent reviewable push\"",
+            false,
+        ),
+    ];
+    let there = all.into_iter().filter(|(is_there, ..)| *is_there);
+    there.map(|(_, found, fix, is_final)| Obstacle { found, fix, is_final }).collect()
+}
