@@ -14,7 +14,6 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::keep::{Kept, Shelf};
@@ -75,15 +74,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = args.config.clone().unwrap_or_else(|| args.dir.join(DEFAULT_FILE));
     let shelf = Shelf::find(&args.dir, &config)?;
     let plan = Plan::of(&args, shelf.settings()?.as_ref())?;
+    shelf.rehearse(plan.values.clone())?;
     let patience = Duration::from_secs(args.timeout);
     let say = |text: &str| if args.json { eprintln!("{text}") } else { println!("{text}") };
-    let interrupted = CancellationToken::new();
-    let ending = interrupted.clone();
-    tokio::spawn(async move {
-        if sim::stop_signal().await.is_ok() {
-            ending.cancel();
-        }
-    });
     let created = async {
         let new = plan.agree(&args, patience, &say).await?;
         let kept = shelf.keep(&new, plan.values.clone())?;
@@ -94,7 +87,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let (new, kept, report) = tokio::select! {
         created = created => created?,
-        () = interrupted.cancelled() => return Ok(ExitCode::from(INTERRUPTED)),
+        _ = sim::stop_signal() => return Ok(ExitCode::from(INTERRUPTED)),
     };
     if args.json {
         let app = &new.app;

@@ -34,10 +34,17 @@ pub struct Kept {
 impl Shelf {
     /// Makes sure, before there is anything to lose, that it can be kept.
     pub fn find(dir: &Path, config: &Path) -> anyhow::Result<Self> {
-        let unwritable =
-            |folder: &Path| format!("{} cannot be written: name another folder with --dir", folder.display());
+        let unwritable = |folder: &Path| {
+            format!(
+                "{} cannot be written: name another folder with --dir, or another file with --config",
+                folder.display()
+            )
+        };
         fs::create_dir_all(dir).with_context(|| unwritable(dir))?;
-        tempfile::tempfile_in(dir).with_context(|| unwritable(dir))?;
+        for folder in [Some(dir), config.parent()].into_iter().flatten() {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            tempfile::tempfile_in(folder).with_context(|| unwritable(folder))?;
+        }
         let text = match fs::read_to_string(config) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -60,6 +67,17 @@ impl Shelf {
     pub fn settings(&self) -> anyhow::Result<Option<Config>> {
         let Some(text) = &self.text else { return Ok(None) };
         Ok(Some(Config::parse(&self.config, text, &Environment::of_process())?))
+    }
+
+    /// Makes sure, before there is anything to lose, that what is going to be written can be read.
+    pub fn rehearse(&self, mut values: Values) -> anyhow::Result<()> {
+        values.number("github", "app_id", 1);
+        values.text("github", "private_key_path", "key");
+        values.text("server", "webhook_secret", "secret");
+        let text = self.text.as_ref().map_or_else(|| values.as_new_file(), |text| values.added_to(text));
+        let read = Config::parse(&self.config, &text, &Environment::of_process());
+        read.map(drop)
+            .with_context(|| format!("{} with the app in it would not be a configuration", self.config.display()))
     }
 
     /// Writes the key, and then the configuration with it.
@@ -112,6 +130,8 @@ impl Shelf {
 
 /// A name that no file has yet.
 fn free(dir: &Path, slug: &str, ending: &str) -> PathBuf {
+    // Whatever it is called, it is a name in this folder.
+    let slug: String = slug.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let names =
         std::iter::once(format!("{slug}.{ending}")).chain((2..).map(|number| format!("{slug}-{number}.{ending}")));
     names.map(|name| dir.join(name)).find(|path| !path.exists()).expect("there is always another number")

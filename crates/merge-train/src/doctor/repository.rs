@@ -118,3 +118,42 @@ fn obstacles(protection: Option<&BranchProtection>, rules: &[BranchRule]) -> Vec
     let there = all.into_iter().filter(|(is_there, ..)| *is_there);
     there.map(|(_, found, fix, is_final)| Obstacle { found, fix, is_final }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn found(protection: Value, rules: Value) -> Vec<(&'static str, bool)> {
+        let protection: Option<BranchProtection> = serde_json::from_value(protection).expect("protection");
+        let rules: Vec<BranchRule> = serde_json::from_value(rules).expect("rules");
+        obstacles(protection.as_ref(), &rules).iter().map(|obstacle| (obstacle.found, obstacle.is_final)).collect()
+    }
+
+    #[test]
+    fn a_rule_that_no_train_can_satisfy_is_a_failure_and_one_for_people_a_warning() {
+        for (protection, rules, word, is_final) in [
+            (json!({ "lock_branch": { "enabled": true } }), json!([]), "locked", true),
+            (Value::Null, json!([{ "type": "merge_queue" }]), "merge queue", true),
+            (Value::Null, json!([{ "type": "update" }]), "bypass", false),
+            (
+                Value::Null,
+                json!([{ "type": "pull_request", "parameters": { "dismiss_stale_reviews_on_push": true } }]),
+                "takes approvals away",
+                true,
+            ),
+            (
+                Value::Null,
+                json!([{ "type": "pull_request", "parameters": { "require_last_push_approval": true } }]),
+                "new approval",
+                false,
+            ),
+        ] {
+            let found = found(protection, rules);
+            assert!(matches!(found.as_slice(), [(said, it)] if said.contains(word) && *it == is_final), "{found:?}");
+        }
+        let harmless = json!([{ "type": "required_linear_history" }, { "type": "required_status_checks" }]);
+        assert_eq!(found(json!({ "required_status_checks": { "contexts": ["build"] } }), harmless), []);
+    }
+}

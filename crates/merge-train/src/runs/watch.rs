@@ -163,6 +163,8 @@ impl<'a> Watch<'a> {
     }
 
     async fn wait(&mut self) {
+        // What is said now stays above what is drawn again.
+        let _ = say(&self.live.as_mut().map(Live::erase).unwrap_or_default());
         if self.pause == FIRST_PAUSE && io::stderr().is_terminal() {
             eprintln!("The connection to the daemon is lost; it is tried again …");
         }

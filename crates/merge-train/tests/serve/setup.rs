@@ -280,6 +280,11 @@ async fn what_cannot_be_done_is_told_and_nothing_is_written() {
     let open = ["app", "create", "--url", "https://train.example", "--github", "http://github.example"];
     let output = program(&dir).args(open).output().await.expect("it runs");
     assert!(!output.status.success() && told(&output).contains("must begin with https://"), "{}", told(&output));
+    // What is set in the environment would contradict what is written.
+    let mut contradicted = program(&dir);
+    contradicted.args(["app", "create", "--url", "https://train.example"]).env("MERGE_TRAIN_GITHUB_TOKEN", "x");
+    let output = contradicted.output().await.expect("it runs");
+    assert!(!output.status.success() && told(&output).contains("github.token and github.app_id"), "{}", told(&output));
     assert_eq!(files(), Vec::<PathBuf>::new());
     world.sim.stop().await;
 }
