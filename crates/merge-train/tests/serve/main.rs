@@ -2,6 +2,7 @@
 
 mod answers;
 mod backup;
+mod dashboard;
 mod disk;
 mod doctor;
 mod idempotency;

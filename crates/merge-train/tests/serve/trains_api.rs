@@ -29,7 +29,7 @@ impl History {
         self.say(json!({
             "type": "pr_observed", "pr": number, "head_ref": format!("branch-{number}"), "base_ref": base,
             "head_sha": format!("{number:040x}"), "draft": number == 3, "head_repo": "same", "author": 7,
-            "updated_at": TIME,
+            "updated_at": TIME, "title": format!("Change {number}"),
         }));
         self.say(json!({ "type": "pr_state_changed", "pr": number, "state": "open" }));
         if let Some(on) = on {
@@ -112,7 +112,7 @@ async fn a_train_is_shown_with_its_stack_and_how_far_it_came() {
         assert_eq!(train[field], expected, "{field}: {train}");
     }
     let commit = format!("{:040x}", 0xabc);
-    let row = |pr: u64, on: Option<u64>, standing: &str, commit: Option<&str>| json!({ "pr": pr, "branch": format!("branch-{pr}"), "predecessor": on, "standing": standing, "merge_commit": commit });
+    let row = |pr: u64, on: Option<u64>, standing: &str, commit: Option<&str>| json!({ "pr": pr, "title": format!("Change {pr}"), "branch": format!("branch-{pr}"), "predecessor": on, "standing": standing, "merge_commit": commit });
     let expected =
         json!([row(1, None, "landed", Some(&commit)), row(2, Some(1), "open", None), row(3, Some(2), "draft", None)]);
     assert_eq!(train["stack"], expected);
