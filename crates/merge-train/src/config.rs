@@ -79,7 +79,7 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
-        let contents = file::read(path, text, file::Whose::Operators(environment));
+        let contents = file::read(path, text, file::Whose::Operator(environment));
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut draft = draft::Draft::new(contents, directory, environment);
         consistency::settle(&mut draft);
