@@ -82,7 +82,7 @@ impl Config {
 
     /// What a file says that has this text.
     pub fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
-        let contents = file::read(path, text, file::Whose::Operators(environment));
+        let contents = file::read(path, text, file::Whose::Operator(environment));
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut draft = draft::Draft::new(contents, directory, environment);
         consistency::settle(&mut draft);
@@ -123,7 +123,7 @@ pub fn default_path(section: &str, key: &str) -> PathBuf {
 pub fn secrets_in(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     // Where no variable is known, what is read stands there as it is.
-    let contents = file::read(path, &text, file::Whose::Operators(&Environment::default()));
+    let contents = file::read(path, &text, file::Whose::Operator(&Environment::default()));
     let secret = |entry: &&file::Entry| entry.setting.kind.reveals() && entry.written.is_ok();
     let written = contents.entries.iter().filter(secret);
     written.map(|entry| format!("{}.{}", entry.section.name, entry.setting.key)).collect()

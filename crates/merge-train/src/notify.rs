@@ -79,6 +79,8 @@ struct Owed {
 /// What became of one that was due.
 enum Turn {
     Settled,
+    /// It is not so any more; should it be so again, that is news.
+    Over,
     Later(Duration),
 }
 
@@ -96,13 +98,11 @@ impl Notifier {
         loop {
             let stirred = self.link.stirred();
             let rung = stirred.notified();
-            let pause = tokio::select! {
-                () = stopping.cancelled() => break,
-                looked = self.look(&mut reading) => looked.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "what is to be told in Slack cannot be read; it is tried again");
-                    LOOK_AGAIN
-                }),
-            };
+            // Not cut off: what Slack has taken is to be recorded.
+            let pause = self.look(&mut reading, &stopping).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "what is to be told in Slack cannot be read; it is tried again");
+                LOOK_AGAIN
+            });
             tokio::select! {
                 () = stopping.cancelled() => break,
                 () = rung => {}
@@ -113,17 +113,13 @@ impl Notifier {
                 () = tokio::time::sleep(NOT_MORE_OFTEN) => {}
             }
         }
-        // So that whoever comes next need not wait for the claims to expire.
         for owed in reading.into_iter().flat_map(|reading| reading.owed.into_values()) {
-            if let Some((claim, _)) = owed.claim {
-                let error = "the daemon stopped".to_owned();
-                let _ = self.store.finish(&claim, Outcome::Failed { error }, self.clock.now()).await;
-            }
+            let _ = self.release(owed, "the daemon stopped").await;
         }
     }
 
     /// Reads what is new, tells what is due, and says when to look again.
-    async fn look(&self, reading: &mut Option<Reading>) -> store::Result<Duration> {
+    async fn look(&self, reading: &mut Option<Reading>, stopping: &CancellationToken) -> store::Result<Duration> {
         let reading = match reading {
             Some(reading) => reading,
             None => reading.insert(self.begin().await?),
@@ -132,11 +128,19 @@ impl Notifier {
         let due: Vec<Key> =
             reading.owed.iter().filter(|(_, owed)| owed.due <= Instant::now()).map(|(key, _)| key.clone()).collect();
         for key in due {
+            if stopping.is_cancelled() {
+                break;
+            }
             let Some(owed) = reading.owed.get_mut(&key) else { continue };
             match self.tell(&key, owed).await? {
                 Turn::Settled => {
                     reading.owed.remove(&key);
                     reading.settle(key);
+                }
+                Turn::Over => {
+                    if let Some(owed) = reading.owed.remove(&key) {
+                        self.release(owed, "it is not so any more").await?;
+                    }
                 }
                 Turn::Later(wait) => owed.due = Instant::now() + wait,
             }
@@ -200,7 +204,7 @@ impl Notifier {
     async fn tell(&self, key: &Key, owed: &mut Owed) -> store::Result<Turn> {
         let now = self.store.run(Some(&owed.run.tenant_id), &owed.run.id).await?;
         let Some(run) = now.filter(|run| Notice::of(run).as_ref().is_some_and(|now| now.is(&owed.notice))) else {
-            return Ok(Turn::Settled);
+            return Ok(Turn::Over);
         };
         failpoint::reach("notify.before");
         let is_claimed = owed.claim.as_ref().is_some_and(|(_, at)| at.elapsed() < CLAIMED_FOR);
@@ -244,6 +248,12 @@ impl Notifier {
                 Ok(Turn::Settled)
             }
         }
+    }
+
+    /// Lets go of what is not told now, so that whoever tells it later need not wait for the claim to expire.
+    async fn release(&self, owed: Owed, why: &str) -> store::Result<()> {
+        let Some((claim, _)) = owed.claim else { return Ok(()) };
+        self.finish(&claim, Outcome::Failed { error: why.to_owned() }).await
     }
 
     async fn finish(&self, claim: &Claim, outcome: Outcome) -> store::Result<()> {

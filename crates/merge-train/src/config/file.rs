@@ -44,14 +44,14 @@ pub struct Row {
 #[derive(Clone, Copy)]
 pub enum Whose<'a> {
     /// It may take values from the environment.
-    Operators(&'a Environment),
+    Operator(&'a Environment),
     /// It may not, and knows only what a repository may set.
-    Repositorys,
+    Repository,
 }
 
 impl Whose<'_> {
     fn knows(self, setting: &Setting) -> bool {
-        matches!(self, Self::Operators(_)) || setting.reach == Reach::Repository
+        matches!(self, Self::Operator(_)) || setting.reach == Reach::Repository
     }
 
     fn sections(self) -> impl Iterator<Item = &'static Section> {
@@ -164,7 +164,7 @@ impl Reader<'_> {
         }
         let span = value.span();
         let mut text = |text: &str| {
-            let Whose::Operators(environment) = self.whose else { return Ok(Written::Quoted(text.to_owned())) };
+            let Whose::Operator(environment) = self.whose else { return Ok(Written::Quoted(text.to_owned())) };
             substitute(text, environment).map_err(|failure| {
                 let text = format!("{}.{}: {}", section.name, setting.key, failure.text);
                 Problem::new(self.place(self.find(&span, &failure.at)), text)

@@ -44,7 +44,7 @@ impl Values {
 
     /// Which of them the file sets already.
     pub fn set_in(&self, path: &Path, text: &str) -> Vec<String> {
-        let contents = file::read(path, text, file::Whose::Operators(&Environment::default()));
+        let contents = file::read(path, text, file::Whose::Operator(&Environment::default()));
         let rows = contents.rows.iter().flat_map(|row| &row.entries);
         let entries = contents.entries.iter().chain(rows).map(|entry| (entry.section.name, entry.setting.key));
         let known = entries.filter(|name| self.0.contains_key(name));

@@ -41,7 +41,7 @@ pub fn own_settings(content: &[u8]) -> Result<OwnSettings, Vec<Problem>> {
         let line = content[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
         at_start(format!("{FILE} is not text in UTF-8: line {line}"))
     })?;
-    let mut contents = file::read(Path::new(FILE), text, Whose::Repositorys);
+    let mut contents = file::read(Path::new(FILE), text, Whose::Repository);
     for row in &contents.rows {
         let text = format!(
             "{} is the operator's to set, in the daemon's own configuration; {}",
