@@ -1,4 +1,4 @@
-//! `merge-train demo`: a simulated GitHub with a stack of three pull requests, and a daemon that lands them.
+//! `merge-train demo`: a simulated GitHub with a stack of four pull requests, a daemon that lands them, and a story.
 
 mod api;
 mod daemon;
@@ -16,11 +16,12 @@ use url::Url;
 use crate::telemetry;
 use api::Api;
 use daemon::{Access, Daemon};
+use journey::Pace;
 use stack::Stack;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Start the train, tell how it goes, and exit: 0 when everything has landed, 1 when not.
+    /// Play the story without a pause, tell how it goes, and exit: 0 when everything has landed, 1 when not.
     #[arg(long)]
     once: bool,
     /// The address the simulator listens on; port 0 takes a free one.
@@ -52,6 +53,13 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             return perform(&stage, &stack).await;
         }
         print!("{}", guide(&stage, &stack));
+        match journey::play(&stage.api, &stage.daemon, &stack, Pace::Human).await {
+            Ok(()) => println!(
+                "\nEverything has landed, and everything still runs: look around, and open pull requests of your own."
+            ),
+            // Whoever joins in may tell another story.
+            Err(error) => println!("\nThe story ends here: {error:#}. Everything still runs."),
+        }
         std::future::pending().await
     };
     let outcome = tokio::select! {
@@ -110,9 +118,9 @@ impl Stage {
     }
 }
 
-/// The train from its start to its end, and what is there then.
+/// The story from its beginning to its end, and what is there then.
 async fn perform(stage: &Stage, stack: &Stack) -> anyhow::Result<()> {
-    let landed = journey::land(&stage.api, &stage.daemon, stack).await;
+    let landed = journey::play(&stage.api, &stage.daemon, stack, Pace::Fast).await;
     println!("\ngit log --oneline {}", stack.default_branch);
     print!("{}", journey::log(&stage.api, stack).await?);
     println!("\nmerge-train status {}", stage.api.repo);
@@ -120,35 +128,27 @@ async fn perform(stage: &Stage, stack: &Stack) -> anyhow::Result<()> {
     landed
 }
 
-/// What there is to do and to see.
+/// What there is to see and to do.
 fn guide(stage: &Stage, stack: &Stack) -> String {
     let Stage { api, daemon, config, log, program, .. } = stage;
-    let (repo, bottom, red) = (&api.repo, stack.bottom(), &stack.red);
+    let (repo, bottom, program) = (&api.repo, stack.bottom(), program.display());
+    let access = format!("--server {} --key {}", daemon.url, daemon.key);
     let lines = [
-        format!("  Start:    comment `@merge-train start` on {}", stage.page(&format!("/pull/{bottom}"))),
-        format!("            as {}, its author. The status comment there says how far the train is.", api.login),
-        format!("  Status:   {} status --server {} --key {}", program.display(), daemon.url, daemon.key),
-        format!("  Plan:     {} plan --config {} '{repo}#{bottom}'", program.display(), config.display()),
+        format!("Watch it here: {}/", daemon.url),
         String::new(),
-        format!(
-            "The test of #{} is red, and nobody needs to mend it: a fixer is sent, pushes, and the train goes on by itself.",
-            red.pull
-        ),
+        "The stack is planned and started in a moment. A check breaks, a fixer mends it; another fixer wants to change what it may not,".to_owned(),
+        "and waits for you to approve it, or for half a minute. Join in: comment on the pull requests, press what can be pressed.".to_owned(),
         String::new(),
-        format!("  Red CI:   {}", stage.page(&format!("/pull/{}", red.pull))),
-        format!(
-            "  Ratchet:  {} ratchet log '{repo}#{}' --server {} --key {}",
-            program.display(),
-            red.pull,
-            daemon.url,
-            daemon.key
-        ),
-        format!("  Fixers:   {} runs list --server {} --key {}", program.display(), daemon.url, daemon.key),
-        format!("  Look:     {}", stage.page("")),
+        format!("  GitHub:   {}", stage.page(&format!("/pull/{bottom}"))),
+        format!("  Status:   {program} status {access}"),
+        format!("  Plan:     {program} plan --config {} '{repo}#{bottom}'", config.display()),
+        format!("  Ratchet:  {program} ratchet log '{repo}#{}' {access}", stack.pulls[1]),
+        format!("  Fixers:   {program} runs list {access}"),
         format!("  REST:     curl -H 'Authorization: Bearer {}' {}", api.token, api.url("/pulls")),
         format!("  Log:      {}", log.display()),
         String::new(),
         "Ctrl-C stops all of it and removes its data.".to_owned(),
+        String::new(),
     ];
     lines.join("\n") + "\n"
 }

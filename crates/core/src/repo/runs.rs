@@ -54,6 +54,8 @@ pub fn moves_runs(event: &Event) -> bool {
             | Event::FanOutCompleted { .. }
             | Event::PhaseTransition { .. }
             | Event::SquashCommitted { .. }
+            // What the pull request is called may have changed.
+            | Event::PrObserved { .. }
     )
 }
 

@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::api;
-use super::stack::FIXER;
+use super::stack::{FIXER, GUARDED};
 
 const START_DEADLINE: Duration = Duration::from_secs(30);
 /// It has nothing to finish that anybody would miss.
@@ -95,6 +95,11 @@ impl Access {
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         api::send(&self.http, "GET", &format!("{}{path}", self.url), &self.key, Value::Null).await
     }
+
+    /// Has its API do something that needs no more words.
+    pub async fn post(&self, path: &str) -> anyhow::Result<Value> {
+        api::send(&self.http, "POST", &format!("{}{path}", self.url), &self.key, json!({})).await
+    }
 }
 
 /// What a daemon must know of this GitHub.
@@ -107,7 +112,7 @@ fn configuration(github: &Value, key: &str, fixer: &Path) -> String {
          [server]\nbind_address = \"127.0.0.1:0\"\nanonymous = \"operator\"\nwebhook_secret = {}\n\n\
          [log]\nformat = \"text\"\n\n\
          [runs]\nwork_dir = \"runs\"\n\n\
-         [ratchet]\nenabled = true\nheartbeat_secs = 5\ngrace_mins = 0.1\n\n\
+         [ratchet]\nenabled = true\nheartbeat_secs = 5\ngrace_mins = 0.1\napprove_pushes = [\"{GUARDED}\"]\n\n\
          [ratchet.fixer]\ncommand = [\"sh\", {}]\n\n\
          [[api_keys]]\nname = \"demo\"\ntenant = \"*\"\nrole = \"operator\"\nsha256 = \"{}\"\n",
         github["api_url"],

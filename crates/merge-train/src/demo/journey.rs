@@ -1,5 +1,6 @@
-//! One train from its start to its end, told as it goes.
+//! The story of the demo: it is played, and told as it goes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -14,52 +15,88 @@ use super::api::Api;
 use super::daemon::Access;
 use super::stack::Stack;
 
-/// Some seconds are enough; a machine under load gets more.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// Some seconds are enough, and as many as somebody who watches is given; a machine under load gets more.
+const DEADLINE: Duration = Duration::from_secs(180);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// More than happens between two looks.
 const EVENTS: usize = 500;
 
-/// Whether there is more to come.
-#[derive(PartialEq, Eq)]
-enum Course {
-    UnderWay,
-    Completed,
+/// How long there is to see what happens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As long as somebody needs who reads.
+    Human,
+    /// As long as it takes.
+    Fast,
 }
 
-/// Somebody who watches the train.
+impl Pace {
+    async fn pause(self, seconds: u64) {
+        if self == Self::Human {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+        }
+    }
+
+    /// How long a fixer's push waits for whoever watches to approve it.
+    fn patience(self) -> Duration {
+        match self {
+            Self::Human => Duration::from_secs(30),
+            Self::Fast => Duration::ZERO,
+        }
+    }
+}
+
+/// Somebody who watches the trains.
 struct Witness {
     began: Instant,
     /// The last event that was told.
     seen: u64,
-    /// The pull request whose turn it is.
-    current: PrNumber,
-    /// What is told of the phase that it is in.
-    phase: Option<String>,
+    /// What has landed.
+    landed: BTreeSet<PrNumber>,
+    /// What was told of the phase that each train is in, and of why it waits.
+    phases: BTreeMap<PrNumber, String>,
+    waits: BTreeMap<PrNumber, String>,
+    /// Since when a fixer's push waits for approval, by its run.
+    asked: BTreeMap<String, Instant>,
 }
 
-/// Starts the train with a comment, as a person would, and sees everything land: what is red, a fixer mends.
-pub async fn land(api: &Api, daemon: &Access, stack: &Stack) -> anyhow::Result<()> {
-    let mut witness = Witness { began: Instant::now(), seen: 0, current: PrNumber::new(stack.bottom()), phase: None };
-    witness.tell(&format!("{} comments on #{}: @merge-train start", api.login, stack.bottom()));
-    api.comment(stack.bottom(), "@merge-train start").await?;
-    while witness.look(api, daemon).await? == Course::UnderWay {
-        ensure!(witness.began.elapsed() < DEADLINE, "the train has not arrived within {} s", DEADLINE.as_secs());
+/// The story: a stack is planned and started, something breaks and is mended, and all of it lands.
+pub async fn play(api: &Api, daemon: &Access, stack: &Stack, pace: Pace) -> anyhow::Result<()> {
+    let mut witness = Witness {
+        began: Instant::now(),
+        seen: 0,
+        landed: BTreeSet::new(),
+        phases: BTreeMap::new(),
+        waits: BTreeMap::new(),
+        asked: BTreeMap::new(),
+    };
+    let bottom = stack.bottom();
+    pace.pause(4).await;
+    witness.tell(&format!("{} comments on #{bottom}: @merge-train plan", api.login));
+    api.comment(bottom, "@merge-train plan").await?;
+    pace.pause(5).await;
+    let broken = stack.slip(api).await?;
+    let broken: Vec<String> = broken.iter().map(|pull| format!("#{pull}")).collect();
+    witness.tell(&format!("{} pushes to {} what breaks their tests", api.login, broken.join(" and ")));
+    witness.tell(&format!("{} comments on #{bottom}: @merge-train start", api.login));
+    api.comment(bottom, "@merge-train start").await?;
+    while witness.look(api, daemon, stack).await? {
+        witness.approve(daemon, pace).await?;
+        ensure!(witness.began.elapsed() < DEADLINE, "not all has landed within {} s", DEADLINE.as_secs());
         tokio::time::sleep(BETWEEN_LOOKS).await;
     }
     for pull in &stack.pulls {
         let found = api.in_repo("GET", &format!("/pulls/{pull}"), Value::Null).await?;
-        ensure!(found["merged"] == true, "the train says that it has arrived, and #{pull} has not landed");
+        ensure!(found["merged"] == true, "the trains say that they have arrived, and #{pull} has not landed");
     }
     Ok(())
 }
 
 impl Witness {
-    /// Tells what happened since the last look.
-    async fn look(&mut self, api: &Api, daemon: &Access) -> anyhow::Result<Course> {
+    /// Tells what happened since the last look; whether there is more to come.
+    async fn look(&mut self, api: &Api, daemon: &Access, stack: &Stack) -> anyhow::Result<bool> {
         let state = daemon.get(&format!("/api/v1/repos/{}/state?events={EVENTS}", api.repo)).await?;
         let events = Vec::<Recorded>::deserialize(&state["recent_events"]).context("the daemon's events")?;
-        let mut course = Course::UnderWay;
         for Recorded { seq, event, .. } in events {
             if seq <= self.seen {
                 continue;
@@ -67,21 +104,21 @@ impl Witness {
             self.seen = seq;
             match event {
                 Event::TrainStarted { root_pr, .. } => self.tell(&format!("the train of #{root_pr} starts")),
-                Event::PhaseTransition { current_pr, phase, .. } => {
-                    self.current = current_pr;
-                    self.enter(words(current_pr, &phase));
+                Event::FanOutCompleted { old_root, new_roots, .. } => {
+                    let parts: Vec<String> = new_roots.iter().map(|root| format!("#{root}")).collect();
+                    self.tell(&format!("the train of #{old_root} parts into those of {}", parts.join(" and ")));
+                }
+                Event::PhaseTransition { train_root, current_pr, phase, .. } => {
+                    self.waits.remove(&train_root);
+                    self.enter(train_root, words(current_pr, &phase));
                 }
                 Event::SquashCommitted { pr, sha, .. } => {
+                    self.landed.insert(pr);
                     self.tell(&format!("#{pr} has landed as {}", short(&sha.to_string())));
                 }
-                Event::TrainWaiting { why, .. } => {
-                    self.tell(&format!("#{} waits: {}", self.current, why.blocker));
-                }
+                Event::TrainWaiting { train_root, why, .. } => self.wait(train_root, why.blocker),
                 Event::Ratchet(event) => self.mended(&event),
-                Event::TrainCompleted { .. } => {
-                    self.tell("the train has arrived");
-                    course = Course::Completed;
-                }
+                Event::TrainCompleted { root_pr } => self.tell(&format!("the train of #{root_pr} has arrived")),
                 Event::TrainStopped { root_pr, .. } => bail!("the train of #{root_pr} was stopped"),
                 Event::TrainAborted { root_pr, error } => {
                     let why = error.map_or_else(|| "it does not say why".to_owned(), |error| error.message);
@@ -93,7 +130,32 @@ impl Witness {
                 _ => {}
             }
         }
-        Ok(course)
+        let is_under_way = state["active_trains"].as_object().is_none_or(|trains| !trains.is_empty());
+        Ok(is_under_way || self.landed.len() < stack.pulls.len())
+    }
+
+    /// Approves what fixers want to push, unless somebody else decides first.
+    async fn approve(&mut self, daemon: &Access, pace: Pace) -> anyhow::Result<()> {
+        let held = daemon.get("/api/v1/runs?type=fixer&status=awaiting_approval").await?;
+        for run in held["runs"].as_array().into_iter().flatten() {
+            let (id, pull) = (run["id"].as_str().context("a run has an id")?, run["prId"].as_str().unwrap_or_default());
+            let since = match self.asked.get(id) {
+                Some(since) => *since,
+                None => {
+                    let page = format!("{}/runs/{id}", daemon.url);
+                    self.tell(&format!("what the fixer of #{pull} wants to push waits for approval: {page}"));
+                    self.asked.insert(id.to_owned(), Instant::now());
+                    Instant::now()
+                }
+            };
+            if since.elapsed() >= pace.patience() {
+                // Somebody may be quicker.
+                if daemon.post(&format!("/api/v1/runs/{id}/approve")).await.is_ok() {
+                    self.tell("the demo approves it");
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Tells of fixers.
@@ -108,11 +170,19 @@ impl Witness {
         }
     }
 
+    /// Tells once what a train waits for.
+    fn wait(&mut self, root: PrNumber, blocker: String) {
+        if self.waits.get(&root) != Some(&blocker) {
+            self.tell(&format!("the train of #{root} waits: {blocker}"));
+            self.waits.insert(root, blocker);
+        }
+    }
+
     /// Tells of a phase once, however often its progress is recorded.
-    fn enter(&mut self, phase: Option<String>) {
-        if phase != self.phase {
-            phase.iter().for_each(|phase| self.tell(phase));
-            self.phase = phase;
+    fn enter(&mut self, root: PrNumber, phase: Option<String>) {
+        let Some(phase) = phase else { return };
+        if self.phases.insert(root, phase.clone()).as_ref() != Some(&phase) {
+            self.tell(&phase);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The demo's repository: a stack of three pull requests, CI that runs, and a conversation, made through the same API that a
+//! The demo's repository: a stack of four pull requests that parts, CI that runs, and a conversation, made through the same API that a
 //! bot would use.
 
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::api::Api;
 
 const REVIEWER: &str = "hubot";
-/// For the checks of three small pull requests, and for the daemon to take in what was declared.
+/// For the checks of four small pull requests, and for the daemon to take in what was declared.
 const READY_DEADLINE: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -21,67 +21,89 @@ const CHECKS: &[(&str, &str)] = &[
     ("lint", "for f in *.sh; do echo \"$f\"; sh -n \"$f\" || exit 1; done"),
 ];
 
-/// The files a pull request of the stack changes, on a branch cut from the one before.
+/// The files a pull request of the stack changes, on the branch that it stands on.
 struct Layer {
     branch: &'static str,
+    /// The layer below; none stands on the default branch.
+    on: Option<usize>,
     title: &'static str,
     body: &'static str,
     files: &'static [(&'static str, &'static str)],
+    /// What somebody pushes later, which breaks its test.
+    slip: Option<(&'static str, &'static str)>,
 }
 
+const HORN: &str = "horn.sh";
+const LAMP: &str = ".github/lamp.conf";
+
+/// One, and two that stand on it: a stack that parts.
 const STACK: &[Layer] = &[
     Layer {
         branch: "farewell",
+        on: None,
         title: "Say goodbye, too",
         body: "The lighthouse greets every ship that comes. Ships also leave.",
         files: &[
             ("farewell.sh", "#!/bin/sh\necho \"Fair winds, $1!\"\n"),
             ("tests/farewell.sh", "test \"$(sh farewell.sh Anna)\" = 'Fair winds, Anna!'\n"),
         ],
+        slip: None,
     },
     Layer {
         branch: "fog-signal",
+        on: Some(0),
         title: "Sound the horn in fog",
-        body: "Builds on #1. The test is right, the script is not: a red check for a fixer to mend.",
+        body: "Builds on #1.",
         files: &[
-            ("horn.sh", "#!/bin/sh\n[ \"$1\" = fog ] && echo 'TOOT'\n"),
+            (HORN, "#!/bin/sh\n[ \"$1\" = fog ] && echo 'TOOT TOOT'\n"),
             (
                 "tests/horn.sh",
                 "test \"$(sh horn.sh fog)\" = 'TOOT TOOT' || { echo 'error: in fog the horn sounds twice'; exit 1; }\n",
             ),
         ],
+        slip: Some((HORN, "#!/bin/sh\n[ \"$1\" = fog ] && echo 'TOOT'\n")),
     },
     Layer {
         branch: "count-ships",
+        on: Some(1),
         title: "Count the ships",
         body: "Builds on #2.\n\n- [x] count them\n- [ ] greet them",
         files: &[
             ("count.sh", "#!/bin/sh\necho \"$# ships\"\n"),
             ("tests/count.sh", "test \"$(sh count.sh Anna Berta)\" = '2 ships'\n"),
         ],
+        slip: None,
+    },
+    Layer {
+        branch: "light-the-lamp",
+        on: Some(0),
+        title: "Light the lamp at dusk",
+        body: "Builds on #1, beside #2.",
+        files: &[
+            (LAMP, "light = dusk\n"),
+            ("tests/lamp.sh", "grep -q dusk .github/lamp.conf || { echo 'error: the lamp is lit at dusk'; exit 1; }\n"),
+        ],
+        slip: Some((LAMP, "light = noon\n")),
     },
 ];
 
-/// The demo's fixer. A coding agent would read what it is told, on standard input; this one knows the one bug that there is.
+/// The demo's fixer. A coding agent would read what it is told, on standard input; this one knows the two bugs that there are.
 pub const FIXER: &str = "#!/bin/sh -e\n\
     grep '^error' || true  # what CI said\n\
     sleep 3                # as if it had to think\n\
-    sed -i \"s/'TOOT'/'TOOT TOOT'/\" horn.sh\n\
-    sh tests/horn.sh\n\
-    git commit -qam 'Sound the horn twice in fog'\n\
+    [ ! -e horn.sh ] || sed -i \"s/'TOOT'/'TOOT TOOT'/\" horn.sh\n\
+    [ ! -e .github/lamp.conf ] || sed -i s/noon/dusk/ .github/lamp.conf\n\
+    for t in tests/*.sh; do sh \"$t\"; done\n\
+    git commit -qam 'Do what the test says'\n\
     git push -q\n";
+/// What it may not change without somebody's leave.
+pub const GUARDED: &str = ".github/**";
 
 /// The stack as it stands in the repository.
 pub struct Stack {
-    /// From the bottom to the top.
+    /// In the order of `STACK`.
     pub pulls: Vec<u64>,
-    pub red: Red,
     pub default_branch: String,
-}
-
-/// The pull request whose own change fails its check; what stands on it has the same in it.
-pub struct Red {
-    pub pull: u64,
 }
 
 impl Stack {
@@ -90,30 +112,43 @@ impl Stack {
         let reviewer = api.with_new_user(REVIEWER).await?;
         let default_branch = repository(api).await?;
         let (mut pulls, mut declarations) = (Vec::new(), Vec::new());
-        let mut base = default_branch.as_str();
         for layer in STACK {
+            let base = layer.on.map_or(default_branch.as_str(), |on| STACK[on].branch);
             let pull = open(api, layer, base).await?;
-            if let Some(below) = pulls.last() {
+            if let Some(below) = layer.on.map(|on| pulls[on]) {
                 declarations.push(api.comment(pull, &format!("@merge-train predecessor #{below}")).await?);
             }
             pulls.push(pull);
-            base = layer.branch;
         }
         protect(api, &default_branch).await?;
         let review = json!({ "event": "APPROVE", "body": "Clear as a bell." });
         reviewer.in_repo("POST", &format!("/pulls/{}/reviews", pulls[0]), review).await?;
         let deadline = Instant::now() + READY_DEADLINE;
-        let red = find_red(api, &pulls, deadline).await?;
-        let question = format!("Once or twice? The test in #{} says twice.", red.pull);
-        reviewer.comment(red.pull, &question).await?;
+        ci_ended(api, &pulls, deadline).await?;
+        reviewer.comment(pulls[1], "Once or twice? The test says twice.").await?;
         for comment in declarations {
             acknowledged(api, comment, deadline).await?;
         }
-        Ok(Self { pulls, red, default_branch })
+        Ok(Self { pulls, default_branch })
     }
 
     pub fn bottom(&self) -> u64 {
         self.pulls[0]
+    }
+
+    /// Somebody pushes what breaks the tests of some; which ones.
+    pub async fn slip(&self, api: &Api) -> anyhow::Result<Vec<u64>> {
+        let mut broken = Vec::new();
+        for (layer, pull) in STACK.iter().zip(&self.pulls) {
+            if let Some((path, content)) = layer.slip {
+                let found = api.in_repo("GET", &format!("/contents/{path}?ref={}", layer.branch), Value::Null).await?;
+                let body = json!({ "message": format!("Tidy {path}"), "content": STANDARD.encode(content),
+                    "branch": layer.branch, "sha": found["sha"] });
+                api.in_repo("PUT", &format!("/contents/{path}"), body).await?;
+                broken.push(*pull);
+            }
+        }
+        Ok(broken)
     }
 }
 
@@ -159,9 +194,8 @@ async fn protect(api: &Api, branch: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until every check has ended; the pull request with the red one.
-async fn find_red(api: &Api, pulls: &[u64], deadline: Instant) -> anyhow::Result<Red> {
-    let mut red = None;
+/// Waits until every check has ended.
+async fn ci_ended(api: &Api, pulls: &[u64], deadline: Instant) -> anyhow::Result<()> {
     for &number in pulls {
         let pull = api.in_repo("GET", &format!("/pulls/{number}"), Value::Null).await?;
         let head = pull["head"]["sha"].as_str().context("a pull request has a head")?;
@@ -170,16 +204,13 @@ async fn find_red(api: &Api, pulls: &[u64], deadline: Instant) -> anyhow::Result
             let answer = api.in_repo("GET", &path, Value::Null).await?;
             let runs = answer["check_runs"].as_array().context("a list of check runs")?;
             if runs.len() == CHECKS.len() && runs.iter().all(|run| run["status"] == "completed") {
-                if runs.iter().any(|run| run["conclusion"] == "failure") {
-                    red = red.or(Some(Red { pull: number }));
-                }
                 break;
             }
             ensure!(Instant::now() < deadline, "CI of #{number} did not end within {} s", READY_DEADLINE.as_secs());
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
     }
-    red.context("the check that should be red is green")
+    Ok(())
 }
 
 /// Waits until the daemon has given a comment its thumbs up.

@@ -1,6 +1,6 @@
 //! The dashboard: pages for people, rendered here, and kept up to date while somebody looks at them.
 //!
-//! A page is a function of the state (`pages::render`). The same function answers a request and feeds a browser that stays
+//! A page is a function of the state (`render`). The same function answers a request and feeds a browser that stays
 //! (`live`), so that nothing is shown in two ways. What somebody presses goes to the API, as what any other client sends.
 
 mod address;

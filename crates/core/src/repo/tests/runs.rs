@@ -199,6 +199,34 @@ fn a_run_tells_what_its_train_waits_for_now() {
 }
 
 #[test]
+fn a_run_is_called_as_its_pull_request_is_now() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, started(Behest::default()));
+    let title = |worker: &Worker| only(&worker.log).result.unwrap()["title"].clone();
+    assert_eq!(title(&worker), "");
+    worker.clock = 2;
+    worker.pull_event("edited", PullFacts { title: "Say <b>goodbye</b>".to_owned(), updated_at: at(2), ..pull(1) });
+    assert_eq!(title(&worker), "Say <b>goodbye</b>");
+}
+
+#[test]
+fn a_run_knows_how_long_it_waited_for_whom() {
+    let mut worker = Worker::ready(&[pull(1)]);
+    worker.happens(1, started(Behest::default()));
+    let waits = |when: i64, reason: why::Reason| Event::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) };
+    worker.happens(2, waits(2, why::checks_running(pr(1), &["ci"], &sha(1))));
+    // Another check, the same party: it is one wait.
+    worker.happens(5, waits(5, why::checks_expected(pr(1), &["lint"], &sha(1))));
+    worker.happens(12, waits(12, why::review_required(pr(1))));
+    worker.happens(15, Event::TrainResumed { train_root: pr(1) });
+    worker.happens(20, waits(20, why::ci_expected(pr(1), &sha(1))));
+    worker.happens(21, Event::TrainResumed { train_root: pr(1) });
+    worker.happens(30, Event::TrainCompleted { root_pr: pr(1) });
+    let result = only(&worker.log).result.unwrap();
+    assert_eq!(result["waited"], serde_json::json!({ "reviewer": 3_000, "ci": 11_000 }));
+}
+
+#[test]
 fn a_run_knows_who_set_it_off_and_the_delivery_that_said_so() {
     let mut yard = Yard::new(&[0, 1, 1]);
     yard.start(1);

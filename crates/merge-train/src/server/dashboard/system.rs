@@ -1,9 +1,11 @@
 //! How the daemon itself is: what waits, who owns what, what GitHub still allows.
 
+use std::collections::BTreeMap;
+
 use github::CircuitState;
 use maud::{Markup, html};
 use merge_train_core::ids::StreamId;
-use store::StreamInfo;
+use store::{RunStatus, StreamInfo};
 
 use super::layout::{Tone, badge, run_badge};
 use super::{Page, Visitor};
@@ -20,12 +22,10 @@ pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
     let owned = streams.iter().filter(|stream| stream.owner.is_some()).count();
     let repos = streams.iter().filter(|stream| matches!(stream.stream, StreamId::Repo(_))).count();
     streams.sort_by_key(|stream| std::cmp::Reverse((stream.unsettled, stream.owner.is_some(), stream.next_seq)));
-    let active = app.store.active_runs().await?;
-    let mut by_status = std::collections::BTreeMap::new();
-    for (tenant, status, count) in active {
+    let mut by_status: BTreeMap<String, (RunStatus, u64)> = BTreeMap::new();
+    for (tenant, status, count) in app.store.active_runs().await? {
         if visitor.tenant().is_none_or(|own| *own == tenant) {
-            *by_status.entry(status.to_string()).or_insert((status, 0)) =
-                (status, by_status.get(&status.to_string()).map_or(0, |(_, sum)| *sum) + count);
+            by_status.entry(status.to_string()).or_insert((status, 0)).1 += count;
         }
     }
     let troubles = app.health.troubles();

@@ -1,7 +1,7 @@
 //! A pull request as the ratchet sees it: where it stands, what was decided, who is at work, and the switch.
 
 use maud::{Markup, html};
-use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::ids::{PrNumber, RepoId, RunId};
 use merge_train_core::ratchet::Status;
 use store::rows::{self, SessionKind, SessionStatus};
 
@@ -91,15 +91,8 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
 async fn history(app: &App, visitor: &Visitor<'_>, row: &rows::Workspace) -> Result<Markup, Problem> {
     let transitions = app.store.transitions(&row.tenant_id, &row.id, SHOWN).await?;
     let sessions = app.store.sessions(&row.tenant_id, &row.id).await?;
-    let fixer = match &row.ratchet_active_session_id {
-        Some(id) => {
-            app.store
-                .run(
-                    Some(&row.tenant_id),
-                    &merge_train_core::ids::RunId::parse(id).map_err(|_| Problem::not_found("no such run"))?,
-                )
-                .await?
-        }
+    let fixer = match row.ratchet_active_session_id.as_ref().and_then(|id| RunId::parse(id).ok()) {
+        Some(id) => app.store.run(Some(&row.tenant_id), &id).await?,
         None => None,
     };
     Ok(html! {
