@@ -8,6 +8,7 @@ mod consistency;
 mod draft;
 mod environment;
 mod file;
+mod keys;
 mod kind;
 mod near;
 mod new_file;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 pub use environment::Environment;
+pub use keys::*;
 pub use merge_train_core::secret::Secret;
 pub use near::near;
 pub use new_file::Values;

@@ -102,6 +102,13 @@ async fn only_who_has_a_key_gets_in_and_nothing_is_done_without_the_token_of_a_p
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
     assert!(refused.text.contains("Nothing was done"), "{}", refused.text);
     let token = browser.token().await;
+    for (order, is_on) in [("ratchet_on", true), ("ratchet_off", false)] {
+        let switch = [("token", &*token), ("order", order), ("repo", REPO), ("pr", &*number), ("back", "/")];
+        let turned = browser.send(Method::POST, "/orders", Some(&switch)).await;
+        assert_eq!(turned.status, StatusCode::SEE_OTHER, "{}", turned.text);
+        let (_, workspace) = daemon.get(&format!("/api/v1/workspaces/{REPO}/{pr}")).await;
+        assert_eq!(workspace["ratchetEnabled"], is_on, "{workspace}");
+    }
     let taken = browser.send(Method::POST, "/orders", Some(&order(&token))).await;
     assert_eq!((taken.status, taken.location.as_deref()), (StatusCode::SEE_OTHER, Some(&*train)), "{}", taken.text);
     eventually("it lands, and is shown so", || async {

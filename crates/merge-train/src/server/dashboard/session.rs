@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clock;
-use crate::config::ApiKey;
+use crate::config::{ApiKey, hexadecimal, is_same};
 
 /// Where a request of a page shows that it comes from one.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
@@ -96,16 +96,7 @@ fn nonce() -> String {
 }
 
 fn seal(key: &ApiKey, purpose: &str, text: &str) -> String {
-    hexadecimal(key.seal(&format!("{purpose}\n{text}")).as_ref())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Every byte is compared, so that the time taken tells nothing.
-fn is_same(left: &str, right: &str) -> bool {
-    left.len() == right.len() && left.bytes().zip(right.bytes()).fold(0, |all, (left, right)| all | (left ^ right)) == 0
+    key.seal(&format!("{purpose}\n{text}"))
 }
 
 #[cfg(test)]
@@ -117,19 +108,15 @@ mod tests {
         [Role::Viewer, Role::Operator].map(|role| ApiKey::of_nobody(role.as_str(), role)).into()
     }
 
-    fn presented(session: &Session<'_>) -> HeaderMap {
-        session.headers()
-    }
-
     #[test]
     fn a_cookie_stands_for_the_key_that_it_was_made_with() {
         let keys = keys();
         let session = Session::open(&keys[1]);
-        let found = Session::of(&keys, &presented(&session)).expect("it is genuine");
+        let found = Session::of(&keys, &session.headers()).expect("it is genuine");
         assert_eq!(found.key.name, "operator");
         assert!(found.has_token(&session.token()));
         assert!(!found.has_token(&Session::open(&keys[1]).token()), "each has its own");
-        assert!(Session::of(&keys[..1], &presented(&session)).is_none(), "the key is gone");
+        assert!(Session::of(&keys[..1], &session.headers()).is_none(), "the key is gone");
     }
 
     #[test]
