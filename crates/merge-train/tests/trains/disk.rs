@@ -53,6 +53,7 @@ async fn with_a_good_copy_in_place_of_a_damaged_database_the_train_lands() {
     world.kill().await;
     let copy = world.back_up();
     let file = world.database();
+    put_log_into(&file).await;
     let length = std::fs::metadata(&file).expect("a file").len();
     std::fs::OpenOptions::new().write(true).open(&file).expect("a file").set_len(length / 2).expect("it is cut");
     let told = world.refused().await;
@@ -79,6 +80,7 @@ async fn without_a_copy_of_a_damaged_database_the_train_is_recovered_from_github
         })
         .await;
     world.kill().await;
+    put_log_into(&world.database()).await;
     std::fs::write(world.database(), "").expect("written");
     let told = world.refused().await;
     assert!(told.contains("merge-train.sqlite is damaged") && told.contains("recovered from GitHub"), "{told}");
@@ -86,6 +88,13 @@ async fn without_a_copy_of_a_damaged_database_the_train_is_recovered_from_github
     world.restart().await;
     world.landed(&all).await;
     world.finish().await;
+}
+
+/// Puts into a database what is only in the log beside it, so that the log mends nothing of what is damaged in it. A look
+/// does that.
+async fn put_log_into(database: &Path) {
+    goes_on_from(database.parent().expect("a folder")).await.expect("it is in order");
+    assert!(!database.with_extension("sqlite-wal").exists(), "all of the log is in the database");
 }
 
 /// The state that a daemon on this directory would go on from, and what waits for it.
@@ -119,7 +128,7 @@ async fn whatever_bit_of_its_database_flips_a_train_is_as_it_was_or_the_daemon_r
     world.struck().await;
     world.phase(all[0], "Reconciling").await;
     world.kill().await;
-    // A look puts the log into the database.
+    put_log_into(&world.database()).await;
     let copy = world.back_up();
     let whole = goes_on_from(&copy).await.expect("it is in order");
     assert!(whole.0.active_trains().values().any(|train| train.original_root_pr.get() == all[0]));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tokio::process::Command;
 
 use super::Trains;
+use crate::serve::support::PATIENCE;
 
 impl Trains {
     /// A daemon on the same state that goes on where a file cannot grow. A limit on the size of files is a full disk that
@@ -56,7 +57,8 @@ impl Trains {
 
     /// What a daemon says that does not start.
     pub async fn refused(&self) -> String {
-        let output = self.world.setup.command(&["serve"]).output().await.expect("it runs");
+        let output = tokio::time::timeout(PATIENCE, self.world.setup.command(&["serve"]).output()).await;
+        let output = output.expect("it does not stay").expect("it runs");
         assert!(!output.status.success(), "it starts");
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
