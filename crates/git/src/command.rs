@@ -33,7 +33,7 @@ const CREDENTIAL_HELPER: &str =
     "!f() { test \"$1\" = get && printf 'username=x-access-token\\npassword=%s\\n' \"$MERGE_TRAIN_GIT_TOKEN\"; }; f";
 
 /// What of the daemon's environment concerns git: where programs are, how the network is reached.
-const INHERITED: [&str; 13] = [
+const INHERITED: [&str; 11] = [
     "PATH",
     "TMPDIR",
     "SSL_CERT_FILE",
@@ -45,9 +45,9 @@ const INHERITED: [&str; 13] = [
     "HTTPS_PROXY",
     "all_proxy",
     "ALL_PROXY",
-    "no_proxy",
-    "NO_PROXY",
 ];
+/// No proxy can reach this machine.
+const NO_PROXY: &str = "localhost,127.0.0.1,::1";
 
 /// Settings that hold for every process, over whatever a repository's own configuration says.
 const SETTINGS: [&str; 16] = [
@@ -293,8 +293,14 @@ impl Command {
             ("GIT_EDITOR", "false"),
         ];
         let fixed = fixed.into_iter().map(|(key, value)| (key.into(), value.into()));
+        let mut direct = OsString::from(NO_PROXY);
+        if let Some(own) = ["no_proxy", "NO_PROXY"].iter().find_map(std::env::var_os) {
+            direct.push(",");
+            direct.push(own);
+        }
+        let direct = [("no_proxy".into(), direct)];
         let token = self.token.iter().map(|token| (TOKEN_VARIABLE.into(), token.expose().into()));
-        inherited.chain(fixed).chain(self.env.iter().cloned()).chain(token).collect()
+        inherited.chain(direct).chain(fixed).chain(self.env.iter().cloned()).chain(token).collect()
     }
 }
 

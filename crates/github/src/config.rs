@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use merge_train_core::ids::InstallationId;
-use url::Url;
+use url::{Host, Url};
 
 use crate::governor::Limits;
 use merge_train_core::secret::Secret;
@@ -103,6 +103,15 @@ fn checked(name: &'static str, text: &str) -> Result<Url, ConfigError> {
     let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     let http = matches!(url.scheme(), "http" | "https") && url.has_host();
     if http && plain { Ok(url) } else { Err(invalid()) }
+}
+
+/// Whether nothing that is sent there leaves this machine.
+pub fn is_this_machine(host: Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(ip) => ip.is_loopback(),
+        Host::Ipv6(ip) => ip.is_loopback(),
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub use app::{
     convert_manifest, missing_events, missing_grants,
 };
 pub use client::{Account, Client, Repo};
-pub use config::{Auth, Config, ConfigError, Timeouts};
+pub use config::{Auth, Config, ConfigError, Timeouts, is_this_machine};
 pub use error::{CallName, Class, Error, Executed};
 pub use governor::{BudgetStats, CallCounts, CircuitState, GovernorStats, Limits, Priority};
 pub use graphql::{Depth, MergeStates, ReviewThread, ThreadAuthor, ThreadComment, Wish, Wishes};

@@ -13,7 +13,6 @@ use serde_json::json;
 use tokio::process::Command;
 use url::Url;
 
-use crate::telemetry;
 use api::Api;
 use daemon::{Access, Daemon};
 use journey::Pace;
@@ -32,7 +31,6 @@ pub struct Args {
 const NAME: &str = "lighthouse";
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    telemetry::init_plain();
     // From the first moment on: whatever is stopped tidies up.
     let stopped = tokio::spawn(crate::sim::stop_signal());
     let data = tempfile::tempdir().context("no room for the demo's data")?;
@@ -63,8 +61,6 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         std::future::pending().await
     };
     let outcome = tokio::select! {
-        // Ctrl-C reaches the daemon, too: that it ends then is no news.
-        biased;
         _ = stopped => if args.once { Err(anyhow!("stopped before everything had landed")) } else { Ok(()) },
         death = daemon.died() => Err(death),
         outcome = Box::pin(show) => outcome,

@@ -12,7 +12,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use url::{Host, Url};
+use url::Url;
 
 use crate::config::{Config, Environment, Secret};
 
@@ -124,7 +124,7 @@ impl Daemon {
             .connect_timeout(TIMEOUT)
             .read_timeout(TIMEOUT)
             .user_agent(concat!("merge-train/", env!("CARGO_PKG_VERSION")));
-        if is_this_machine(parsed.host().ok_or_else(wrong)?) {
+        if github::is_this_machine(parsed.host().ok_or_else(wrong)?) {
             // No proxy can reach it.
             http = http.no_proxy();
         }
@@ -277,15 +277,6 @@ impl Daemon {
 
     fn no_daemon(&self) -> Error {
         Error::NoDaemon { url: self.url.clone() }
-    }
-}
-
-/// Whether nothing that is sent there leaves this machine.
-pub fn is_this_machine(host: Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => name == "localhost",
-        Host::Ipv4(ip) => ip.is_loopback(),
-        Host::Ipv6(ip) => ip.is_loopback(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `merge-train serve`: the daemon, from its first log line to its last.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,17 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     telemetry::init(&config.log)?;
     // Before a secret is used: commands of steps run as the same user.
     agent::privacy::close_to_others();
+    let listening = |address| println!("merge-train is listening on http://{address}");
+    daemon(config, args.config.as_deref(), listening, asked_to_stop()).await
+}
+
+/// The daemon itself, from its start until `stop` says who wants it to end. It tells where it listens.
+pub async fn daemon(
+    config: Config,
+    file: Option<&Path>,
+    listening: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = anyhow::Result<&'static str>>,
+) -> anyhow::Result<()> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -66,7 +78,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         workflows: options.workflows.clone(),
         web_url: config.github.git_url.clone(),
     };
-    let fixers = Fixers::new(&config, args.config.as_deref()).map(Arc::new);
+    let fixers = Fixers::new(&config, file).map(Arc::new);
     let outside = driver::Github::new(github.clone(), clones.clone(), Some(orders.clone()));
     let outside = outside.with_fixers(fixers);
     let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
@@ -145,9 +157,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         async move { served.with_graceful_shutdown(stopping.cancelled_owned()).await }
     });
     tracing::info!(%address, "merge-train is listening");
-    println!("merge-train is listening on http://{address}");
+    listening(address);
 
-    let asked_by = asked_to_stop().await?;
+    let asked_by = stop.await?;
     let deadline = Instant::now() + Duration::from_secs(config.server.shutdown_deadline_secs);
     tracing::info!(asked_by, "shutting down: nothing more is taken in");
     stopping.cancel();

@@ -4,7 +4,9 @@ mod json;
 pub mod metrics;
 mod redact;
 
+use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::sync::Mutex;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
@@ -27,13 +29,23 @@ pub enum Error {
 
 /// Begins to log, for as long as the process lives. Call it once, before anything is worth telling.
 pub fn init(log: &Log) -> Result<(), Error> {
-    let filter =
-        EnvFilter::try_new(&log.filter).map_err(|source| Error::Filter { filter: log.filter.clone(), source })?;
+    let filter = filter(log)?;
     let shape = Shape::of(log.format, io::stderr().is_terminal());
     let json = (shape == Shape::Json).then(|| JsonLines::new(Redacting::new(io::stderr)));
     let text = (shape != Shape::Json)
         .then(|| fmt::layer().with_ansi(shape == Shape::Coloured).with_writer(Redacting::new(io::stderr)));
     tracing_subscriber::registry().with(filter).with(json).with(text).try_init().map_err(Error::Twice)
+}
+
+/// The same into a file, as a person reads it.
+pub fn init_file(log: &Log, file: File) -> Result<(), Error> {
+    let filter = filter(log)?;
+    let text = fmt::layer().with_ansi(false).with_writer(Redacting::new(Mutex::new(file)));
+    tracing_subscriber::registry().with(filter).with(text).try_init().map_err(Error::Twice)
+}
+
+fn filter(log: &Log) -> Result<EnvFilter, Error> {
+    EnvFilter::try_new(&log.filter).map_err(|source| Error::Filter { filter: log.filter.clone(), source })
 }
 
 /// For commands that read no configuration: warnings, as a person reads them, or what `RUST_LOG` asks for.

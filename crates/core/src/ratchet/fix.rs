@@ -47,6 +47,8 @@ pub struct Fix {
     /// How its process ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<FixExit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exited_at: Option<Timestamp>,
     /// Who approved its push, where that was held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Approved>,

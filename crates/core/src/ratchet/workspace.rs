@@ -316,11 +316,12 @@ impl Workspace {
                         fix.retry_at = Some(*retry_at);
                     }
                     Event::FixHeld { exit, push, path, diff, .. } => {
-                        fix.exit = Some(exit.clone());
+                        (fix.exit, fix.exited_at) = (Some(exit.clone()), Some(ts));
                         fix.phase = Phase::Held { push: push.clone(), path: path.clone(), diff: diff.clone() };
                     }
                     Event::FixPushIntended { exit, push, behest, .. } => {
                         fix.exit = Some(exit.clone());
+                        fix.exited_at = fix.exited_at.or(Some(ts));
                         if matches!(fix.phase, Phase::Held { .. }) {
                             fix.approved = Some(Approved { at: ts, behest: behest.clone() });
                         }

@@ -184,12 +184,15 @@ impl RepoState {
             _ => StepStatus::Running,
         };
         let all = landed.iter().map(|pr| (*pr, StepStatus::Completed)).chain(current.map(|pr| (pr, at_it)));
+        // Each is begun when the one before it has landed.
+        let mut begun = Some(run.created_at);
         let step = |(position, (pr, status)): (usize, (PrNumber, StepStatus))| {
             let (sha, at) = match self.prs.get(&pr).map(|pr| &pr.state) {
                 Some(PrState::Merged { merge_commit_sha, closed_at }) => (merge_commit_sha.clone(), *closed_at),
-                _ => (None, None),
+                _ => (None, run.completed_at),
             };
-            Step {
+            let started_at = std::mem::replace(&mut begun, at);
+            let step = Step {
                 tenant_id: run.tenant_id.clone(),
                 run_id: run.id.clone(),
                 step_id: step_id(pr),
@@ -200,10 +203,11 @@ impl RepoState {
                 output: sha.map(|sha| json!({ "mergeCommitSha": sha })),
                 error: run.error.clone().filter(|_| status == StepStatus::Failed),
                 attempts: 1,
-                started_at: None,
+                started_at,
                 completed_at: at,
                 duration_ms: None,
-            }
+            };
+            step.timed()
         };
         all.enumerate().map(step).collect()
     }

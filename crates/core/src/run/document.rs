@@ -205,6 +205,17 @@ pub struct Step {
     pub duration_ms: Option<u64>,
 }
 
+impl Step {
+    /// With how long it took. GitHub's clock, which may have said when it ended, is another: nothing ends before it begins.
+    pub(crate) fn timed(mut self) -> Self {
+        if let (Some(begun), Some(ended)) = (self.started_at, &mut self.completed_at) {
+            *ended = begun.max(*ended);
+            self.duration_ms = u64::try_from(ended.duration_since(begun).as_millis()).ok();
+        }
+        self
+    }
+}
+
 /// What a step left behind, for a run that is taken up again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -14,7 +14,7 @@ use url::Url;
 
 use super::classify::{classify, server_time};
 use super::{Answer, Caching, Call, EtagCache, Redirects};
-use crate::config::{Config, ConfigError, Urls};
+use crate::config::{Config, ConfigError, Urls, is_this_machine};
 use crate::error::{CallName, Error, Executed};
 use crate::governor::{Ask, Attempt, Governor, Report, Verdict};
 use merge_train_core::secret::Secret;
@@ -49,16 +49,20 @@ impl Wire {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let user_agent =
             HeaderValue::from_str(&config.user_agent).map_err(|_| ConfigError::UserAgent(config.user_agent.clone()))?;
-        let http = reqwest::Client::builder()
+        let urls = Urls::new(config)?;
+        let mut http = reqwest::Client::builder()
             .user_agent(user_agent)
             .connect_timeout(config.timeouts.connect)
             // Followed by hand: a token must not leave with a redirect.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(ConfigError::Http)?;
+            .redirect(reqwest::redirect::Policy::none());
+        if urls.api.host().is_some_and(is_this_machine) {
+            // No proxy can reach it.
+            http = http.no_proxy();
+        }
+        let http = http.build().map_err(ConfigError::Http)?;
         Ok(Self {
             http,
-            urls: Urls::new(config)?,
+            urls,
             etags: Mutex::new(EtagCache::new(config.etag_cache_bytes)),
             request_timeout: config.timeouts.request,
             clock_ahead: AtomicI64::new(0),

@@ -22,9 +22,9 @@ use super::page::{self, Desk};
 use crate::config::{Config, DEFAULT_FILE, Environment, Values};
 use crate::doctor::{self, Report};
 use crate::private_file::random_text;
-use crate::remote::is_this_machine;
 use crate::terminal::Ink;
 use crate::{account, init, sim, telemetry};
+use github::is_this_machine;
 
 /// What a shell says of a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;

@@ -9,7 +9,7 @@ use super::draft::{Draft, Row};
 use super::problem::Place;
 use super::sections::{Schedule, Workflow};
 use super::settings::section;
-use crate::remote::is_this_machine;
+use github::is_this_machine;
 
 /// Fills in what follows from other settings, and complains of what contradicts them.
 pub fn settle(draft: &mut Draft) {

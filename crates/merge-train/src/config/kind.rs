@@ -11,8 +11,8 @@ use url::Url;
 
 use merge_train_core::secret::HIDDEN;
 
-use crate::remote::is_this_machine;
 use crate::schedules::timetable;
+use github::is_this_machine;
 
 /// The kinds of value. Each says in one place what it takes, from the file and from the environment alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,33 +1,34 @@
-//! The demo's daemon: this program as `serve`, in a process of its own.
+//! The demo's daemon: the one that `serve` runs, in this process.
 
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::pin::Pin;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use aws_lc_rs::digest::{SHA256, digest};
-use rustix::process::{Pid, Signal, kill_process};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::api;
 use super::stack::{FIXER, GUARDED};
+use crate::config::{Config, Environment};
+use crate::{agent, serve, telemetry};
 
-const START_DEADLINE: Duration = Duration::from_secs(30);
 /// It has nothing to finish that anybody would miss.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 /// How much of the log is told when it dies.
 const LAST_LINES: usize = 15;
-/// All that the daemon gets to see of the environment: settings in it are for another one, and no proxy reaches the simulator.
-const ENVIRONMENT: &[&str] = &["HOME", "PATH", "RUST_LOG", "TMPDIR"];
+
+type Running = Pin<Box<dyn Future<Output = anyhow::Result<()>>>>;
 
 /// A daemon that is the simulator's app.
 pub struct Daemon {
-    child: Child,
-    /// Kept open: a closed one would break its next word.
-    _stdout: Lines<BufReader<ChildStdout>>,
+    running: Running,
+    stopping: CancellationToken,
     pub config: PathBuf,
     pub log: PathBuf,
     pub access: Access,
@@ -45,49 +46,50 @@ impl Daemon {
     /// Starts it with everything that it keeps in this folder.
     pub async fn start(folder: &Path, github: &Value) -> anyhow::Result<Self> {
         let key = new_key()?;
-        let (config, log) = (folder.join("merge-train.toml"), folder.join("merge-train.log"));
+        let (file, log) = (folder.join("merge-train.toml"), folder.join("merge-train.log"));
         // In a folder of its own: what is beside the daemon's things is sealed off from fixers.
         let fixer = folder.join("fixer/fix.sh");
         fs::create_dir(folder.join("fixer"))
             .and_then(|()| fs::write(&fixer, FIXER))
             .context("no room for the fixer")?;
-        let configured = configuration(github, &key, &fixer);
-        fs::write(&config, configured).context("no room for the demo's configuration")?;
-        let errors = File::create(&log).context("no room for the daemon's log")?;
-        let mut command = Command::new(std::env::current_exe().context("this program's file cannot be found")?);
-        command.arg("serve").arg("--config").arg(&config).current_dir(folder).kill_on_drop(true);
-        let environment = ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        command.env_clear().envs(environment);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn()?;
-        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let first = tokio::time::timeout(START_DEADLINE, stdout.next_line()).await;
-        let first = first.ok().and_then(Result::ok).flatten();
-        let url = first.as_deref().and_then(|line| line.split_whitespace().last());
-        let Some(url) = url.map(str::to_owned) else {
-            return Err(anyhow!("the daemon did not start; {}", last_words(&log)));
+        fs::write(&file, configuration(github, &key, &fixer)).context("no room for the demo's configuration")?;
+        // Settings in the environment are for another daemon.
+        let config = Config::load(Some(&file), &Environment::default())?;
+        telemetry::init_file(&config.log, File::create(&log).context("no room for the daemon's log")?)?;
+        agent::privacy::close_to_others();
+        let (stopping, (listening, address)) = (CancellationToken::new(), oneshot::channel::<SocketAddr>());
+        let stop = stopping.clone().cancelled_owned().map(|()| Ok("the demo"));
+        let mut running: Running = Box::pin({
+            let file = file.clone();
+            let tell = |address| {
+                let _ = listening.send(address);
+            };
+            async move { serve::daemon(config, Some(&file), tell, stop).await }
+        });
+        let address = tokio::select! {
+            address = address => address.context("it does not say where it listens")?,
+            ended = &mut running => return Err(death(ended, &log).context("the daemon did not start")),
         };
-        let access = Access { url, key, http: api::client()? };
-        Ok(Self { child, _stdout: stdout, config, log, access })
+        let access = Access { url: format!("http://{address}"), key, http: api::client()? };
+        Ok(Self { running, stopping, config: file, log, access })
     }
 
     /// Waits until it ends, which it should not; what to say of that.
     pub async fn died(&mut self) -> anyhow::Error {
-        match self.child.wait().await {
-            Ok(status) => anyhow!("the daemon has ended ({status}); {}", last_words(&self.log)),
-            Err(error) => anyhow!(error).context("nobody can tell whether the daemon still runs"),
-        }
+        death(self.running.as_mut().await, &self.log)
     }
 
-    /// Asks it to stop, and sees to it that it has.
-    pub async fn stop(mut self) {
-        let pid = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let Some(pid) = pid else { return };
-        // It may have ended this moment, by the same Ctrl-C.
-        let _ = kill_process(pid, Signal::TERM);
-        if tokio::time::timeout(STOP_DEADLINE, self.child.wait()).await.is_err() {
-            let _ = self.child.kill().await;
-        }
+    /// Asks it to stop, and waits until it has.
+    pub async fn stop(self) {
+        self.stopping.cancel();
+        let _ = tokio::time::timeout(STOP_DEADLINE, self.running).await;
     }
+}
+
+/// How it ended, with its last words.
+fn death(ended: anyhow::Result<()>, log: &Path) -> anyhow::Error {
+    let how = ended.err().unwrap_or_else(|| anyhow!("nobody asked it to"));
+    anyhow!("the daemon has ended: {how:#}; {}", last_words(log))
 }
 
 impl Access {

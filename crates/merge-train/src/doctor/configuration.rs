@@ -7,7 +7,7 @@ use url::Url;
 
 use super::Finding;
 use crate::config::{Config, DEFAULT_FILE, Error, secrets_in};
-use crate::remote::is_this_machine;
+use github::is_this_machine;
 
 const CHECK: &str = "configuration";
 

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::notice::{Kind, Notice};
 use crate::config::Config;
-use crate::remote::is_this_machine;
+use github::is_this_machine;
 
 /// Slack answers in a moment, or something is wrong.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -201,6 +201,7 @@ impl View {
             failures: 0,
             retry_at: None,
             exit: None,
+            exited_at: None,
             approved: None,
         };
         let (deed, status) = (Deed::from(issue), Status::of(issue));

@@ -101,6 +101,8 @@ fn result(title: &str, fix: &Fix) -> Value {
         "branch": fix.branch,
         "headSha": fix.head,
         "ciRunId": fix.run,
+        "startedAt": fix.started_at,
+        "exitedAt": fix.exited_at,
     });
     if let Phase::Held { push, .. } | Phase::Pushing { push, .. } = &fix.phase {
         result["push"] = json!({ "from": push.from, "to": push.to, "files": push.files });
@@ -131,6 +133,7 @@ pub(super) fn steps_of(run: &Run) -> Vec<Step> {
         RunStatus::Pending => StepStatus::Pending,
         RunStatus::Running | RunStatus::AwaitingApproval | RunStatus::WaitingExternal => StepStatus::Running,
     };
+    let begun: Vec<Option<Timestamp>> = names.iter().map(|name| begun(run, name)).collect();
     let step = |(at, name): (usize, &&str)| Step {
         tenant_id: run.tenant_id.clone(),
         run_id: run.id.clone(),
@@ -142,11 +145,22 @@ pub(super) fn steps_of(run: &Run) -> Vec<Step> {
         output: None,
         error: run.error.clone().filter(|_| at == position),
         attempts: 1 + run.resume_count,
-        started_at: None,
-        completed_at: None,
+        started_at: begun[at],
+        completed_at: if at < position { begun[at + 1] } else { run.completed_at },
         duration_ms: None,
     };
-    names.iter().enumerate().take(position + 1).map(step).collect()
+    names.iter().enumerate().take(position + 1).map(step).map(Step::timed).collect()
+}
+
+/// When a step of it was begun.
+fn begun(run: &Run, step: &str) -> Option<Timestamp> {
+    let told = |of: &Value, name: &str| of.get(name)?.as_str()?.parse().ok();
+    let result = run.result.as_ref()?;
+    match step {
+        "fix" => told(result, "startedAt"),
+        "approve" => told(result, "exitedAt"),
+        _ => result.get("approval").map_or_else(|| told(result, "exitedAt"), |approval| told(approval, "at")),
+    }
 }
 
 /// How a run ended whose fixer is not under way any more.

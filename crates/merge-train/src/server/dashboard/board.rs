@@ -238,8 +238,8 @@ fn of_workspace(row: &rows::Workspace) -> Option<Card> {
         title: row.title.clone(),
         to: Address::Workspace { repo: row.repo_id.clone(), pr },
         tone,
-        word: row.ratchet_current_activity.clone().unwrap_or_else(|| word.to_owned()),
-        detail: row.ratchet_state_detail.clone(),
+        word: word.to_owned(),
+        detail: row.ratchet_state_detail.clone().or_else(|| row.ratchet_current_activity.clone()),
         at: row.ratchet_state_updated_at.unwrap_or(row.created_at),
     })
 }

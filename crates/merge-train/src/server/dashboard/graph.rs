@@ -5,7 +5,7 @@ use merge_train_core::ids::PrNumber;
 
 use super::layout::Tone;
 
-const WIDTH: i64 = 230;
+const WIDTH: i64 = 250;
 const HEIGHT: i64 = 58;
 const GAP_X: i64 = 46;
 const GAP_Y: i64 = 18;
@@ -62,8 +62,11 @@ pub fn draw(trunk: &str, nodes: &[Node]) -> Markup {
                     a href=(it.node.to) {
                         g class={ "node " (it.node.tone.name()) @if it.node.is_current { " current" } } {
                             rect x=(x(it.depth)) y=(y(it.row)) width=(WIDTH) height=(HEIGHT) rx="8" {}
-                            text.title x=(x(it.depth) + 12) y=(y(it.row) + 24) { (cut(&format!("#{} {}", it.node.pr, it.node.title), LETTERS)) }
-                            text.word x=(x(it.depth) + 12) y=(y(it.row) + 45) { (cut(&it.node.word, LETTERS + 4)) }
+                            // Letters differ in width: what has no room is cut off, and the whole is in the title.
+                            svg x=(x(it.depth)) y=(y(it.row)) width=(WIDTH - 8) height=(HEIGHT) {
+                                text.title x="12" y="24" { (cut(&format!("#{} {}", it.node.pr, it.node.title), LETTERS)) }
+                                text.word x="12" y="45" { (cut(&it.node.word, LETTERS + 4)) }
+                            }
                             title { "#" (it.node.pr) " " (it.node.title) ": " (it.node.word) }
                         }
                     }

@@ -249,7 +249,7 @@ impl<'a> Button<'a> {
 
 /// JSON for people, indented.
 pub fn json(value: &serde_json::Value) -> Markup {
-    html! { pre.json { code { (serde_json::to_string_pretty(value).unwrap_or_default()) } } }
+    html! { pre.json tabindex="0" { code { (serde_json::to_string_pretty(value).unwrap_or_default()) } } }
 }
 
 /// A unified diff with its lines told apart.
@@ -262,7 +262,7 @@ pub fn diff(text: &str) -> Markup {
         _ => "same",
     };
     html! {
-        pre.diff { @for line in text.lines() { span class=(class(line)) { (crate::terminal::spelled_out(line)) } (PreEscaped("\n")) } }
+        pre.diff tabindex="0" { @for line in text.lines() { span class=(class(line)) { (crate::terminal::spelled_out(line)) } (PreEscaped("\n")) } }
     }
 }
 

@@ -42,7 +42,7 @@ pub fn columns(label: &str, all: &[(String, u64)]) -> Markup {
     // So that names do not run into each other.
     let every = all.len().div_ceil(10).max(1);
     html! {
-        figure {
+        figure tabindex="0" {
             svg.plot viewBox="0 0 1000 200" role="img" aria-label=(label) {
                 line.ground x1="0" y1="170" x2="1000" y2="170" {}
                 @for (at, (name, count)) in all.iter().enumerate() {

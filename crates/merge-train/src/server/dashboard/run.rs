@@ -91,16 +91,13 @@ fn asked(visitor: &Visitor<'_>, run: &Run, back: &Address) -> Markup {
     }
     let approval = run.last_transition.as_ref().and_then(|context| context.approval.as_ref());
     let result = run.result.as_ref();
-    let files = result.and_then(|result| result.get("push")?.get("files")?.as_array());
     let change = result.and_then(|result| result.get("diff")?.as_str());
     let fields = || vec![("run", run.id.to_string())];
     html! {
         section.approval aria-label="Approval" {
             h2 { "Waits for approval" @if let Some(approval) = approval { ": " (approval.action) } }
-            @if let Some(reason) = approval.and_then(|approval| approval.reason.as_ref()) { p { (reason) } }
-            @if let Some(files) = files {
-                p { "It changes:" }
-                ul { @for file in files { li { code { (file.as_str().unwrap_or_default()) } } } }
+            @if let Some(reason) = approval.and_then(|approval| approval.reason.as_ref()) {
+                p { @if run.kind == FIXER { "Because " (reason) "." } @else { (reason) } }
             }
             @if let Some(change) = change { (diff(change)) }
             @if visitor.may_operate() {
@@ -147,7 +144,7 @@ fn waterfall(run: &Run, steps: &[Step], now: Timestamp) -> Markup {
     html! {
         @if steps.is_empty() { p.muted { "None yet." } }
         @else {
-            div.wide { table.waterfall {
+            div.wide tabindex="0" role="region" aria-label="Steps" { table.waterfall {
                 thead { tr { th { "Step" } th { "State" } th { "Took" } th.bars { "From " (moment(run.created_at)) " to " (moment(end)) } } }
                 tbody {
                     @for step in steps {

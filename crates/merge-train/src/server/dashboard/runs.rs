@@ -41,7 +41,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, which: &Which) -> Result<P
         }
         @if runs.is_empty() { p.notice { "No such runs." } }
         @else {
-            div.wide { table {
+            div.wide tabindex="0" role="region" aria-label="Runs" { table {
                 thead { tr { th { "Run" } th { "About" } th { "State" } th { "Since" } th { "Took" } } }
                 tbody { @for run in &runs { (row(app, visitor, run)) } }
             } }

@@ -58,7 +58,7 @@ fn github(app: &App) -> Markup {
     html! {
         @if stats.is_empty() { p.muted { "GitHub was not asked anything yet." } }
         @else {
-            div.wide { table {
+            div.wide tabindex="0" role="region" aria-label="Accounts at GitHub" { table {
                 thead { tr { th { "Account" } th { "State" } th { "REST" } th { "GraphQL" } th { "Under way" } th { "Waiting" } th { "Answered" } th { "From cache" } th { "Failed" } } }
                 tbody {
                     @for it in &stats {
@@ -100,7 +100,7 @@ pub fn budget(budget: Option<&github::BudgetStats>) -> Markup {
 
 fn table(streams: &[StreamInfo]) -> Markup {
     html! {
-        div.wide { table {
+        div.wide tabindex="0" role="region" aria-label="Streams" { table {
             thead { tr { th { "Stream" } th { "Unsettled" } th { "Events" } th { "Generation" } th { "Owner" } } }
             tbody {
                 @for it in streams.iter().take(STREAMS) {

@@ -200,7 +200,7 @@ fn orders(
 
 fn table(app: &App, repo: &RepoId, state: &RepoState, train: Option<&TrainRecord>, stack: &[PrNumber]) -> Markup {
     html! {
-        div.wide { table {
+        div.wide tabindex="0" role="region" aria-label="Pull requests" { table {
             thead { tr { th { "Pull request" } th { "Branch" } th { "Stands on" } th { "Where it is" } th { "Checks" } th { "Review" } } }
             tbody {
                 @for (pr, pull) in stack.iter().filter_map(|pr| Some((*pr, state.pr(*pr)?))) {
@@ -240,7 +240,7 @@ fn plan(legs: &[Leg]) -> Markup {
     html! {
         @if legs.is_empty() { p.muted { "There is nothing to land." } }
         @else {
-            div.wide { table {
+            div.wide tabindex="0" role="region" aria-label="The plan" { table {
                 thead { tr { th { "Step" } th { "Done" } th { "Took" } } }
                 tbody {
                     @for leg in legs {

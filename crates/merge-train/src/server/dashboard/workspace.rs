@@ -111,7 +111,7 @@ async fn history(app: &App, visitor: &Visitor<'_>, row: &rows::Workspace) -> Res
         section { h2 { "At work" }
             @if sessions.is_empty() { p.muted { "Nobody was, so far." } }
             @else {
-                div.wide { table {
+                div.wide tabindex="0" role="region" aria-label="At work" { table {
                     thead { tr { th { "Who" } th { "State" } th { "Begun" } th { "Took" } } }
                     tbody { @for session in sessions.iter().take(SHOWN) { (at_work(row, session, visitor)) } }
                 } }

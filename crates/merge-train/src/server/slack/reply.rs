@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::remote::is_this_machine;
+use github::is_this_machine;
 
 /// So long and so often Slack takes replies to one request.
 const VALID_FOR: Duration = Duration::from_mins(30);

@@ -184,6 +184,10 @@ fn every_step_of_a_run_that_completed_is_complete() {
                 told.extend(moved.steps.into_iter().map(|step| (step.step_id.clone(), step)));
             }
         }
+        let mut times: Vec<_> = told.values().map(|step| (step.position, step.started_at, step.completed_at)).collect();
+        times.sort_unstable();
+        assert!(times.iter().all(|(_, begun, ended)| begun.is_some() && begun <= ended), "{times:?}");
+        assert!(times.windows(2).all(|pair| pair[0].2 == pair[1].1), "one begins as the other ends: {times:?}");
         let mut steps: Vec<_> = told.into_values().map(|step| (step.position, step.step_id, step.status)).collect();
         steps.sort_unstable_by_key(|(position, ..)| *position);
         let names: Vec<&str> = steps.iter().map(|(_, name, _)| name.as_str()).collect();

@@ -63,27 +63,28 @@
   };
 
   // A log grows at its end, and is read on from where it is.
-  const followed = new WeakSet();
+  const followed = new Set();
   const follow = () => {
     for (const log of document.querySelectorAll("pre[data-log]")) {
-      if (followed.has(log)) continue;
+      if (followed.has(log) || !looking) continue;
       followed.add(log);
-      read(log);
+      read(log, looking.signal).catch(() => undefined);
     }
   };
-  const read = async (log) => {
+  const read = async (log, signal) => {
     const token = document.querySelector('meta[name="csrf-token"]').content;
-    const answer = await fetch(`${log.dataset.log}?from=${log.dataset.from}&follow=true`, {
-      headers: { "x-csrf-token": token },
-    }).catch(() => undefined);
-    if (!answer?.ok) return;
-    const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    const address = `${log.dataset.log}?from=${log.dataset.from}&follow=true`;
+    const answer = await fetch(address, { headers: { "x-csrf-token": token }, signal });
+    if (!answer.ok) return;
+    const [bytes, decoder] = [answer.body.getReader(), new TextDecoder()];
     for (;;) {
-      const { value, done } = await text.read().catch(() => ({ done: true }));
+      const { value, done } = await bytes.read();
       if (done || !log.isConnected) return;
+      log.dataset.from = Number(log.dataset.from) + value.length;
+      const text = decoder.decode(value, { stream: true });
       const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
       // Text and nothing else, whatever it looks like; what a terminal would obey is left out.
-      log.append(value.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "").replace(/[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, "\ufffd"));
+      log.append(text.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, "").replace(/[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, "\ufffd"));
       if (isAtEnd) log.scrollTop = log.scrollHeight;
     }
   };
@@ -98,12 +99,31 @@
     if (event.target.matches("form.filter select")) event.target.form.requestSubmit();
   });
 
+  // Only what somebody looks at is kept up to date: a browser has few connections for all of its pages, and one that was
+  // left or is hidden needs none.
+  let looking;
+  const look = () => {
+    if (looking || document.hidden) return;
+    looking = new AbortController();
+    follow();
+    const source = new EventSource(address);
+    looking.signal.addEventListener("abort", () => source.close());
+    source.addEventListener("page", (event) => {
+      say("live", true);
+      show(JSON.parse(event.data));
+    });
+    source.addEventListener("error", () => say("not live", false));
+  };
+  const leave = () => {
+    looking?.abort();
+    looking = undefined;
+    followed.clear();
+    say("not live", false);
+  };
   if (!address || !main) return;
-  follow();
-  const source = new EventSource(address);
-  source.addEventListener("page", (event) => {
-    say("live", true);
-    show(JSON.parse(event.data));
-  });
-  source.addEventListener("error", () => say("not live", false));
+  // What does not end must not keep the page from being loaded.
+  addEventListener("load", () => setTimeout(look));
+  addEventListener("pageshow", (event) => event.persisted && look());
+  addEventListener("pagehide", leave);
+  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : look()));
 })();
