@@ -174,6 +174,7 @@ fn programs(text: &str) -> Vec<String> {
         };
         plain.push(if quote.is_some() { '_' } else { c });
     }
+    let plain = plain.replace("$(", ";").replace(')', ";");
     let parts = plain.split(['|', ';', '&']).map(str::trim).filter(|part| !part.is_empty());
     let first = |part: &str| {
         let part = part.strip_prefix("sudo -u merge-train ").unwrap_or(part);

@@ -131,3 +131,17 @@ fn every_picture_is_shown_and_says_what_it_shows() {
         }
     }
 }
+
+/// The security model says where each claim is held; elsewhere paths may be shortened.
+#[test]
+fn every_file_that_the_security_model_points_to_is_there() {
+    let page = guides().into_iter().find(|page| page.name == "docs/security.md").expect("the page");
+    let places = [root(), root().join("crates/merge-train"), root().join("crates/merge-train/src")];
+    let named = page.spans().into_iter().filter(|(_, span)| span.starts_with("crates/") || span.ends_with(".rs"));
+    let mut pointed = 0;
+    for (line, span) in named {
+        assert!(places.iter().any(|place| place.join(&span).exists()), "docs/security.md:{line}: there is no {span}");
+        pointed += 1;
+    }
+    assert!(pointed > 8, "only {pointed} files were found");
+}

@@ -5,6 +5,7 @@ mod deeds;
 mod journey;
 mod links;
 mod pages;
+mod quotes;
 mod settings;
 #[path = "../serve"]
 mod serve {
