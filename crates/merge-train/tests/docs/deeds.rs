@@ -198,7 +198,7 @@ impl Scene {
     }
 
     /// Types it, and waits until it has ended, or until it has said something where it does not end by itself.
-    pub async fn type_in(&self, command: &Typed, place: &Place) {
+    pub async fn type_in(&self, command: &Typed, place: &Place) -> Result<(), String> {
         let mut replaced = self.prepare(command, place).await;
         replaced.push(("http://127.0.0.1:8080", self.daemon.url.clone()));
         replaced.push(("https://merge-train.example.com", self.daemon.url.clone()));
@@ -209,7 +209,7 @@ impl Scene {
         shell.env("CONTROL", text_of(&self.world.described["control_url"]));
         let words = command.words();
         let goes_on = words.first() == Some(&"serve") || words.contains(&"--watch") && words.first() == Some(&"status");
-        finish(command, shell, goes_on).await;
+        finish(command, shell, goes_on).await
     }
 }
 
@@ -302,7 +302,7 @@ pub fn programs(within: &Path) -> PathBuf {
 }
 
 /// Waits for the end of a command, or ends one that goes on by itself once it has said something.
-pub async fn finish(command: &Typed, mut shell: Command, goes_on: bool) {
+pub async fn finish(command: &Typed, mut shell: Command, goes_on: bool) -> Result<(), String> {
     let place = command.place();
     shell.stdout(Stdio::piped()).stderr(Stdio::piped());
     let waited = async {
@@ -313,16 +313,37 @@ pub async fn finish(command: &Typed, mut shell: Command, goes_on: bool) {
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let first = lines.next_line().await.expect("text");
         let group = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)).expect("it runs");
+        eventually("it listens to signals", || async { listens(group.as_raw_nonzero().get()).then_some(()) }).await;
         rustix::process::kill_process_group(group, rustix::process::Signal::INT).ok();
         let mut stderr = String::new();
         child.stderr.take().expect("piped").read_to_string(&mut stderr).await.expect("text");
         let status = child.wait().await.expect("a status");
         Output { status, stdout: first.unwrap_or_default().into_bytes(), stderr: stderr.into_bytes() }
     };
-    let output = tokio::time::timeout(PATIENCE, waited).await.unwrap_or_else(|_| panic!("{place} does not end"));
+    let Ok(output) = tokio::time::timeout(PATIENCE, waited).await else { return Err(format!("{place} does not end")) };
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     // Who watches is interrupted, and says so.
     let wanted = if goes_on && command.words().contains(&"--watch") { 130 } else { command.exit_code };
-    assert_eq!(output.status.code(), Some(wanted), "{place}\n{said}");
-    assert!(!goes_on || !output.stdout.is_empty(), "{place} says nothing");
+    let ended = output.status.code();
+    if ended != Some(wanted) {
+        return Err(format!("{place} ends with {ended:?} and not with {wanted}\n{said}"));
+    }
+    if goes_on && output.stdout.is_empty() {
+        return Err(format!("{place} says nothing"));
+    }
+    Ok(())
+}
+
+/// Whether a process does something of its own about an interruption, as it does once it has begun.
+fn listens(process: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    caught & (1 << (rustix::process::Signal::INT.as_raw() - 1)) != 0
+}
+
+/// What went wrong, all of it at once.
+pub fn all_well(results: Vec<Result<(), String>>) {
+    let wrong: Vec<String> = results.into_iter().filter_map(Result::err).collect();
+    assert!(wrong.is_empty(), "{} went wrong:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }

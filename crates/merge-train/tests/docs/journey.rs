@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::commands::{Lot, Session, Typed, sessions};
-use crate::deeds::{Place, Scene, finish, programs};
+use crate::deeds::{Place, Scene, all_well, finish, programs};
 use crate::serve::support::{World, http};
 
 /// The blocks with those of their commands that are treated so, each command once.
@@ -25,29 +25,31 @@ fn of(lot: &Lot) -> Vec<Vec<Typed>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_about_a_daemon_does_what_it_should() {
     let scene = Scene::new().await;
-    let mut typed = 0;
+    let mut results = Vec::new();
     for (number, block) in of(&Lot::InTheWorld).iter().enumerate() {
         let place = Place::new(scene.world.dir.path(), &number.to_string());
         for command in block {
-            scene.type_in(command, &place).await;
-            typed += 1;
+            results.push(scene.type_in(command, &place).await);
         }
     }
-    assert!(typed > 50, "only {typed} commands were found");
+    assert!(results.len() > 100, "only {} commands were found", results.len());
     scene.end().await;
+    all_well(results);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_that_needs_nothing_else_does_what_it_should() {
     let world = World::without_daemon().await;
     let bin = programs(world.dir.path());
+    world.control(Method::POST, "/orgs", json!({ "login": "acme", "admins": ["octocat"], "members": [] })).await;
+    let mut results = Vec::new();
     for (number, block) in of(&Lot::Alone).iter().enumerate() {
         let place = Place::new(world.dir.path(), &format!("alone-{number}"));
         for (at, command) in block.iter().enumerate() {
             let words = command.words();
             if words.first() == Some(&"app") {
                 let place = Place::new(world.dir.path(), &format!("app-{number}-{at}"));
-                make_app(&world, &bin, command, &place).await;
+                results.push(make_app(&world, &bin, command, &place).await);
                 continue;
             }
             let mut text = place.spell(command, &[]);
@@ -57,14 +59,15 @@ async fn every_command_that_needs_nothing_else_does_what_it_should() {
                 text += " --listen 127.0.0.1:0";
             }
             let goes_on = words[0] == "sim" || words[0] == "demo" && !words.contains(&"--once");
-            finish(command, place.shell(&bin, &text, &world), goes_on).await;
+            results.push(finish(command, place.shell(&bin, &text, &world), goes_on).await);
         }
     }
     world.sim.stop().await;
+    all_well(results);
 }
 
 /// `merge-train app create`, and somebody who agrees at GitHub.
-async fn make_app(world: &World, bin: &std::path::Path, command: &Typed, place: &Place) {
+async fn make_app(world: &World, bin: &std::path::Path, command: &Typed, place: &Place) -> Result<(), String> {
     let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
     let web = text(&world.described["web_url"]);
     let number = place.dir.file_name().expect("a name").to_string_lossy().into_owned();
@@ -74,7 +77,6 @@ async fn make_app(world: &World, bin: &std::path::Path, command: &Typed, place: 
     if !line.contains("--github") {
         line += &format!(" --github {web}");
     }
-    world.control(Method::POST, "/orgs", json!({ "login": "acme", "admins": ["octocat"], "members": [] })).await;
     let mut shell = place.shell(bin, &line, world);
     for (name, folder) in [("STATE_STATE_DIR", "state"), ("GIT_CLONE_BASE_DIR", "repos"), ("RUNS_WORK_DIR", "runs")] {
         shell.env(format!("MERGE_TRAIN_{name}"), place.dir.join(folder));
@@ -110,7 +112,7 @@ async fn make_app(world: &World, bin: &std::path::Path, command: &Typed, place: 
         (child.wait().await.expect("a status"), said)
     });
     let (status, said) = output.await.unwrap_or_else(|_| panic!("{} does not end", command.place()));
-    assert!(status.success(), "{}\n{said}", command.place());
+    if status.success() { Ok(()) } else { Err(format!("{} ends with {status}\n{said}", command.place())) }
 }
 
 /// Blocks in which something goes on while the rest is done: each as one script.
@@ -120,6 +122,7 @@ async fn every_script_does_what_it_should() {
     let bin = programs(world.dir.path());
     let scripts: Vec<Session> = sessions().into_iter().filter(|session| session.is_script).collect();
     assert!(!scripts.is_empty());
+    let mut results = Vec::new();
     for (number, session) in scripts.iter().enumerate() {
         let first = session.commands.first().expect("a command");
         let place = Place::new(world.dir.path(), &format!("script-{number}"));
@@ -132,9 +135,10 @@ async fn every_script_does_what_it_should() {
             .replace("127.0.0.1:9000", &format!("127.0.0.1:{}", ports[0]))
             .replace("\"127.0.0.1\", 9000", &format!("\"127.0.0.1\", {}", ports[0]))
             .replace("merge-train sim ", &format!("merge-train sim --listen 127.0.0.1:{} ", ports[1]));
-        finish(first, place.shell(&bin, &script, &world), false).await;
+        results.push(finish(first, place.shell(&bin, &script, &world), false).await);
     }
     world.sim.stop().await;
+    all_well(results);
 }
 
 async fn free_port() -> u16 {

@@ -12,6 +12,7 @@ struct Words {
     time: Regex,
     name: Regex,
     number: Regex,
+    plural: Regex,
     space: Regex,
 }
 
@@ -24,6 +25,7 @@ impl Words {
             time: regex(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC|TIME"),
             name: regex(r"`[^`\n]*`|\{[^{}\n]*\}"),
             number: regex(r"\b[0-9a-f]{7,}\b|SHA|\bRUN\b|#?\d+"),
+            plural: regex(r"\b(squash|push|retarget)(es|s)\b"),
             space: regex(r"\s+"),
         }
     }
@@ -33,6 +35,7 @@ impl Words {
         let text = self.time.replace_all(&text, "0");
         let text = self.name.replace_all(&text, "0");
         let text = self.number.replace_all(&text, "0").replace("#0", "0");
+        let text = self.plural.replace_all(&text, "$1");
         self.space.replace_all(&text, " ").trim().to_owned()
     }
 }
@@ -73,7 +76,7 @@ fn what_is_quoted_of_the_bot_is_what_it_says() {
                 || line.starts_with(|c: char| c.is_ascii_digit());
             match pieces.last_mut() {
                 Some((_, piece)) if !begins && !line.is_empty() && *number == last + 1 && !piece.is_empty() => {
-                    *piece += &format!(" {line}")
+                    *piece += &format!(" {line}");
                 }
                 _ => pieces.push((*number, line.to_owned())),
             }
@@ -83,9 +86,10 @@ fn what_is_quoted_of_the_bot_is_what_it_says() {
             for part in
                 piece.trim_start_matches("- ").split('…').map(|part| words.of(part)).filter(|part| part.len() > 8)
             {
-                // A row of a table is made of its cells.
-                let cells: Vec<&str> = part.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect();
-                for cell in cells.iter().filter(|cell| cell.chars().any(char::is_alphabetic)) {
+                // A row of a table is made of its cells, and a line with something bold of two texts.
+                let cells =
+                    part.split(" | ").flat_map(|cell| cell.split("**")).map(|cell| cell.trim_matches(['|', ' ']));
+                for cell in cells.filter(|cell| cell.chars().any(char::is_alphabetic)) {
                     let cell = cell.trim_start_matches("0. ");
                     assert!(said.contains(cell), "{}:{number}: nobody says {cell:?}", page.name);
                 }

@@ -65,7 +65,7 @@ fn operation(method: &str, path: &str, operation: &Value) -> String {
         true => " Role: `viewer`.",
         false => "",
     };
-    let _ = write!(told, "{who}\n");
+    let _ = writeln!(told, "{who}");
     // What stands in the address speaks for itself, and headers are explained once.
     let asked = operation["parameters"].as_array().into_iter().flatten();
     for asked in asked.filter(|asked| asked["in"] == "query") {
