@@ -94,8 +94,26 @@ pub fn sessions() -> Vec<Session> {
             let is_script = commands.iter().any(|command| command.text.ends_with('&'));
             sessions.push(Session { commands, is_script });
         }
+        let inside = page.spans().into_iter().filter_map(|(line, span)| {
+            let text = complete(&span)?;
+            Some(Typed { page: page.name.clone(), line, text, set: String::new(), exit_code: 0 })
+        });
+        sessions.extend(inside.map(|command| Session { commands: vec![command], is_script: false }));
     }
     sessions
+}
+
+/// A command in the middle of a sentence, if it can be typed as it stands: the name of a command alone is a name, and what has a
+/// placeholder in it has to be filled in first.
+fn complete(span: &str) -> Option<String> {
+    let words: Vec<&str> = span.strip_prefix("merge-train ")?.split(' ').collect();
+    let is_placeholder =
+        |word: &&str| word.chars().any(|c| c.is_ascii_uppercase()) && !word.contains(|c: char| c.is_ascii_lowercase());
+    let is_run = |word: &str| word == "RUN" || word.starts_with("run-");
+    let words: Vec<&str> = words.into_iter().map(|word| if is_run(word) { "run-1" } else { word }).collect();
+    let is_name = words.iter().all(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+    let is_pattern = span.contains(['[', '|', '…', '<']) || words.iter().any(is_placeholder);
+    (!is_name && !is_pattern).then(|| format!("merge-train {}", words.join(" ")))
 }
 
 /// Of what a terminal shows, what was typed.

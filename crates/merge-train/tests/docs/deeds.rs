@@ -8,7 +8,7 @@
 //! | `octocat/hello#7` | a pull request whose checks failed, without a fixer |
 //! | `octocat/hello#12` | the bottom of a stack of two, whose checks run for ever |
 //! | `run-1` | a run in the state that the command is about |
-//! | `deploy`, `release` | workflows of the configuration |
+//! | `deploy`, `release`, `triage` | workflows of the configuration |
 //! | `http://127.0.0.1:8080`, `https://merge-train.example.com` | the daemon |
 //! | `https://ghes.example.com` | the simulator |
 //! | `/etc`, `/usr/local`, `/var`, `/tmp` | folders of these names below one that is the block's own |
@@ -52,6 +52,14 @@ inputs = { version = { type = "string", required = true } }
 
 [[workflows.steps]]
 id = "build"
+command = ["sh", "-c", "echo '{}'"]
+
+[[workflows]]
+name = "triage"
+inputs = { issue = { type = "integer", required = true } }
+
+[[workflows.steps]]
+id = "look"
 command = ["sh", "-c", "echo '{}'"]
 
 [[workflows]]
@@ -313,7 +321,9 @@ pub async fn finish(command: &Typed, mut shell: Command, goes_on: bool) -> Resul
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let first = lines.next_line().await.expect("text");
         let group = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)).expect("it runs");
-        eventually("it listens to signals", || async { listens(group.as_raw_nonzero().get()).then_some(()) }).await;
+        if first.is_some() {
+            eventually("it listens to signals", || async { listens(group.as_raw_nonzero().get()).then_some(()) }).await;
+        }
         rustix::process::kill_process_group(group, rustix::process::Signal::INT).ok();
         let mut stderr = String::new();
         child.stderr.take().expect("piped").read_to_string(&mut stderr).await.expect("text");

@@ -145,3 +145,69 @@ fn every_file_that_the_security_model_points_to_is_there() {
     }
     assert!(pointed > 8, "only {pointed} files were found");
 }
+
+#[test]
+fn every_target_and_every_suite_that_is_named_is_there() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).expect("a text");
+    let is_target = |name: &str| makefile.lines().any(|line| line.starts_with(&format!("{name}:")));
+    let mut named = 0;
+    for page in all() {
+        let blocks = page.blocks.iter().flat_map(|block| block.text.lines().map(|line| (block.line, line.to_owned())));
+        for (line, text) in page.spans().into_iter().chain(blocks) {
+            let mut words = text.split_whitespace();
+            match words.next() {
+                Some("make") => {
+                    let Some(target) = words.next() else { continue };
+                    assert!(is_target(target), "{}:{line}: there is no `make {target}`", page.name);
+                    named += 1;
+                }
+                Some("cargo" | "…") => {
+                    let Some(suite) = words.skip_while(|word| *word != "--test").nth(1) else { continue };
+                    let tests = root().join("crates/merge-train/tests");
+                    let is_there =
+                        tests.join(suite).join("main.rs").exists() || tests.join(format!("{suite}.rs")).exists();
+                    assert!(is_there, "{}:{line}: there is no suite {suite}", page.name);
+                    named += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(named > 15, "only {named} were found");
+}
+
+/// An address with what differs from one request to the next left out.
+fn shape(path: &str) -> String {
+    let is_name = |part: &str| {
+        let is_upper = part.chars().any(|c| c.is_ascii_uppercase()) && !part.contains(|c: char| c.is_ascii_lowercase());
+        let is_number = !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+        part.starts_with('{') || is_upper || is_number || ["octocat", "hello", "run-1"].contains(&part)
+    };
+    let parts = path.split(['?', ' ']).next().unwrap_or_default().split('/');
+    parts.map(|part| if is_name(part) { "*" } else { part }).collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn every_request_that_prose_names_is_one_that_the_daemon_takes() {
+    let pages = guides();
+    let reference = pages.iter().find(|page| page.name == "docs/api.md").expect("the reference");
+    let headings =
+        reference.prose.iter().filter_map(|(_, line)| line.strip_prefix("### `")?.strip_suffix('`')?.split_once(' '));
+    let known: BTreeSet<(String, String)> = headings.map(|(method, path)| (method.to_owned(), shape(path))).collect();
+    let mut named = 0;
+    for page in &pages {
+        for (line, span) in page.spans() {
+            let Some((method, path)) = span.split_once(' ') else { continue };
+            let is_request = ["GET", "POST", "PUT", "DELETE"].contains(&method) && path.starts_with('/');
+            // The simulator has an API of its own, and GitHub has.
+            if !is_request || path.starts_with("/_sim") || path.contains(['…', '*']) || page.name == "docs/simulator.md"
+            {
+                continue;
+            }
+            let asked = (method.to_owned(), shape(path));
+            assert!(known.contains(&asked), "{}:{line}: the daemon does not take {method} {path}", page.name);
+            named += 1;
+        }
+    }
+    assert!(named > 50, "only {named} were found");
+}
