@@ -312,25 +312,28 @@ pub fn programs(within: &Path) -> PathBuf {
 /// Waits for the end of a command, or ends one that goes on by itself once it has said something.
 pub async fn finish(command: &Typed, mut shell: Command, goes_on: bool) -> Result<(), String> {
     let place = command.place();
-    shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
+    let group = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)).expect("it runs");
     let waited = async {
         if !goes_on {
-            return shell.output().await.expect("a shell");
+            return child.wait_with_output().await.expect("a status");
         }
-        let mut child = shell.spawn().expect("a shell");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let first = lines.next_line().await.expect("text");
-        let group = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)).expect("it runs");
         if first.is_some() {
             eventually("it listens to signals", || async { listens(group.as_raw_nonzero().get()).then_some(()) }).await;
+            rustix::process::kill_process_group(group, rustix::process::Signal::INT).ok();
         }
-        rustix::process::kill_process_group(group, rustix::process::Signal::INT).ok();
         let mut stderr = String::new();
         child.stderr.take().expect("piped").read_to_string(&mut stderr).await.expect("text");
         let status = child.wait().await.expect("a status");
         Output { status, stdout: first.unwrap_or_default().into_bytes(), stderr: stderr.into_bytes() }
     };
-    let Ok(output) = tokio::time::timeout(PATIENCE, waited).await else { return Err(format!("{place} does not end")) };
+    let waited = tokio::time::timeout(PATIENCE, waited).await;
+    let Ok(output) = waited else {
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
+        return Err(format!("{place} does not end"));
+    };
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     // Who watches is interrupted, and says so.
     let wanted = if goes_on && command.words().contains(&"--watch") { 130 } else { command.exit_code };
