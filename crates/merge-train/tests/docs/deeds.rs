@@ -5,8 +5,8 @@
 //! | written | stands for |
 //! |---|---|
 //! | `octocat/hello` | a repository of the simulator's |
-//! | `octocat/hello#7` | a pull request whose checks failed, without a fixer |
-//! | `octocat/hello#12` | the bottom of a stack of two, whose checks run for ever |
+//! | `octocat/hello#7` | a pull request |
+//! | `octocat/hello#12` | the bottom of a stack of two, whose checks never end, so that its train waits |
 //! | `run-1` | a run in the state that the command is about |
 //! | `deploy`, `release`, `triage` | workflows of the configuration |
 //! | `http://127.0.0.1:8080`, `https://merge-train.example.com` | the daemon |
@@ -28,12 +28,12 @@ use crate::commands::Typed;
 use crate::serve::support::{Daemon, REPO, World, eventually, path_with_current_git};
 
 /// Nothing in the documentation takes as long, unless something is wrong.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 const KEY: &str = "the key of the documentation";
 /// A folder of the machine, and the same below a folder of the test's.
 const FOLDERS: [&str; 4] = ["/etc/", "/usr/local/", "/var/", "/tmp/"];
 
-/// Workflows and a key for the examples; a fixer that is never sent, as nobody turns the ratchet on for long.
+/// The workflows that examples are about, and those that a run of an example may be of.
 const SETTINGS: &str = r#"
 [runs]
 work_dir = "runs"
@@ -111,9 +111,7 @@ impl Scene {
         let above = scene.world.open_pull("thirteen", "twelve").await;
         scene.world.comment(above, "@merge-train predecessor #12").await;
         eventually("the stack is known", || async {
-            let state = scene.daemon.state(REPO).await;
-            (!state["prs"]["13"]["predecessor"].is_null() || state.to_string().contains("\"predecessor\""))
-                .then_some(())
+            (scene.daemon.state(REPO).await["prs"]["13"]["predecessor"] == 12).then_some(())
         })
         .await;
         scene
@@ -195,7 +193,7 @@ impl Scene {
         let at = format!("/api/v1/repos/{REPO}/trains/12");
         let is_under_way = async || {
             let (status, train) = self.daemon.get(&at).await;
-            status == 200 && train["state"] == "waiting_ci"
+            status == 200 && ["running", "waiting_ci"].contains(&train["state"].as_str().unwrap_or_default())
         };
         if is_under_way().await != under_way {
             let verb = if under_way { "start" } else { "stop" };

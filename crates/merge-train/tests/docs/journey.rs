@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::commands::{Lot, Session, Typed, sessions};
-use crate::deeds::{Place, Scene, all_well, finish, programs};
+use crate::deeds::{PATIENCE, Place, Scene, all_well, finish, programs};
 use crate::serve::support::{World, http};
 
 /// The blocks with those of their commands that are treated so, each command once.
@@ -104,7 +104,7 @@ async fn make_app(world: &World, bin: &std::path::Path, command: &Typed, place: 
     let back: Url = agreed.headers()["location"].to_str().expect("text").parse().expect("an address");
     assert_eq!(browser.get(back).send().await.expect("an answer").status(), 200, "{}", command.place());
     world.control(Method::POST, "/installations", json!({ "app": name, "account": owner })).await;
-    let output = tokio::time::timeout(std::time::Duration::from_secs(60), async {
+    let output = tokio::time::timeout(PATIENCE, async {
         let mut said = String::new();
         while let Some(line) = lines.next_line().await.expect("text") {
             said += &format!("{line}\n");
