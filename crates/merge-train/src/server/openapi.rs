@@ -1,5 +1,8 @@
 //! `GET /api/openapi.json`: what can be asked here, in the words of OpenAPI, made of the handlers themselves.
 
+#[cfg(test)]
+mod documentation;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
