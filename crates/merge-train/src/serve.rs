@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures_util::FutureExt as _;
 use jiff::SignedDuration;
 use merge_train_core::repo;
 use store::{Owner, Retention};
@@ -157,9 +159,15 @@ pub async fn daemon(
         async move { served.with_graceful_shutdown(stopping.cancelled_owned()).await }
     });
     tracing::info!(%address, "merge-train is listening");
+    // Whoever hears where it listens may ask it to stop at once.
+    let mut stop = pin!(stop);
+    let asked = stop.as_mut().now_or_never();
     listening(address);
 
-    let asked_by = stop.await?;
+    let asked_by = match asked {
+        Some(asked) => asked?,
+        None => stop.await?,
+    };
     let deadline = Instant::now() + Duration::from_secs(config.server.shutdown_deadline_secs);
     tracing::info!(asked_by, "shutting down: nothing more is taken in");
     stopping.cancel();

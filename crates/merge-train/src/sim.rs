@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 
 use anyhow::Context;
+use futures_util::FutureExt as _;
 
 use crate::telemetry;
 
@@ -46,9 +48,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     })
     .await
     .context("the simulator did not start")?;
+    // Whoever reads where it is may ask it to stop at once.
+    let mut stopped = pin!(stop_signal());
+    let asked = stopped.as_mut().now_or_never();
     println!("GitHub simulator at {}", running.urls().web(""));
     println!("Addresses, tokens and the app's key: {}", description.display());
-    stop_signal().await?;
+    match asked {
+        Some(asked) => asked?,
+        None => stopped.await?,
+    }
     running.stop().await;
     Ok(())
 }

@@ -116,7 +116,7 @@ async fn a_train_is_started_stopped_and_started_again_until_it_has_landed() {
     browser.shows("Why not yet:").await;
     browser.shows("test failed").await;
     mark(&browser).await;
-    browser.press("Look again now").await;
+    browser.press("Retry now").await;
     browser.shows("Why not yet:").await;
     browser.press("Stop").await;
     browser.shows("stopped").await;

@@ -33,7 +33,8 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
     let train = state.train_of(pr).and_then(|root| state.active_trains().get(&root));
     let root = train.map_or(pr, |train| train.original_root_pr);
     let last = last_run(app, repo, root).await?;
-    let stack = stack(&state, train, last.as_ref(), pr);
+    let own = stack(&state, train, last.as_ref(), pr);
+    let stack = with_parts(&state, &own);
     let events = match &last {
         Some(run) => recorded(app, run).await?,
         None => Vec::new(),
@@ -43,7 +44,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
     let heading = title.map_or_else(|| format!("Train of {repo}#{root}"), str::to_owned);
     let why = state.why(root).filter(|_| train.is_some());
     let error = train.and_then(|train| train.error.as_ref()).map(|error| error.message.clone());
-    let legs = itinerary::of(&stack, &state, &events);
+    let legs = itinerary::of(&own, &stack, &state, &events);
     let body = html! {
         p.crumbs { a href="/" { "Board" } " / " a href=(Address::Board { repo: Some(repo.clone()) }) { (repo) } " / train of #" (root) }
         div.heading { h1 { (heading) } (standing(train, last.as_ref())) }
@@ -102,6 +103,21 @@ fn stack(state: &RepoState, train: Option<&TrainRecord>, last: Option<&Run>, pr:
         if !all.contains(&member.pull) {
             all.push(member.pull);
         }
+    }
+    all
+}
+
+/// The same with what others have landed of it: where a train parts, each part goes on as one of its own.
+fn with_parts(state: &RepoState, stack: &[PrNumber]) -> Vec<PrNumber> {
+    let mut all = stack.to_vec();
+    let mut at = 0;
+    while let Some(below) = all.get(at).copied() {
+        let is_above =
+            |pull: &CachedPr| pull.predecessor == Some(below) && matches!(pull.state, PrState::Merged { .. });
+        let above = state.prs().iter().filter(|(_, pull)| is_above(pull));
+        let more: Vec<PrNumber> = above.map(|(pr, _)| *pr).filter(|pr| !all.contains(pr)).collect();
+        all.extend(more);
+        at += 1;
     }
     all
 }
@@ -191,7 +207,7 @@ fn orders(
         div.orders {
             @if may_start { (Button::new("start_train", "Start", fields()).class("primary").show(visitor, back)) }
             @if let Some(run) = last.filter(|_| waits) {
-                (Button::new("resume", "Look again now", vec![("run", run.id.to_string())]).show(visitor, back))
+                (Button::new("resume", "Retry now", vec![("run", run.id.to_string())]).show(visitor, back))
             }
             @if is_under_way { (Button::new("stop_train", "Stop", fields()).class("danger").show(visitor, back)) }
         }

@@ -22,12 +22,13 @@ enum Deed {
     Retarget,
 }
 
-pub fn of(stack: &[PrNumber], state: &RepoState, events: &[Recorded]) -> Vec<Leg> {
+/// Of those of a stack that are the train's own.
+pub fn of(own: &[PrNumber], stack: &[PrNumber], state: &RepoState, events: &[Recorded]) -> Vec<Leg> {
     let above = |pr: PrNumber| {
         let stands_on = move |other: &&PrNumber| state.pr(**other).is_some_and(|other| other.predecessor == Some(pr));
         stack.iter().filter(stands_on).copied().collect::<Vec<_>>()
     };
-    let steps = stack.iter().flat_map(|pr| steps(*pr, &above(*pr)));
+    let steps = own.iter().flat_map(|pr| steps(*pr, &above(*pr)));
     let legs = steps.map(|(deed, pr, words)| {
         let at = |wanted: fn(&Event) -> Option<(Deed, PrNumber)>| {
             events.iter().find(|it| wanted(&it.event) == Some((deed, pr))).map(|it| it.ts)
