@@ -2,10 +2,10 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := help
-.PHONY: help setup test storm matrix lint fmt demo bench bench-runs
+.PHONY: help setup test storm matrix lint fmt demo bench bench-runs bench-dashboard
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what the tests need (Debian and Ubuntu; elsewhere: say what is missing).
 	@scripts/setup
@@ -48,3 +48,8 @@ bench-runs: ## Measure durable runs per second, beside DBOS.
 	@scripts/setup bench
 	$(CARGO) build --release --package merge-train
 	scripts/with-postgres benches/runs.py
+
+bench-dashboard: ## Measure each page of the dashboard with 1,000 trains and 10,000 runs, and restarts.
+	@scripts/setup build
+	$(CARGO) bench --package merge-train --bench dashboard --no-run
+	scripts/with-postgres $(CARGO) bench --package merge-train --bench dashboard

@@ -23,17 +23,19 @@ mod writer;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::ids::{RunId, StreamId, TenantId};
+use merge_train_core::ids::{RepoId, RunId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, Record};
 use tokio::sync::broadcast;
 
 pub use error::{Error, Result};
 pub use inbox::{Admission, Arrival, Claim, Entry, EntryId, Outcome, Priority, Route, Settlement, TakeLimit};
 pub use postgres::Postgres;
-use rows::{Checkpoint, Run, Session, Step, Transition, Workspace};
+use rows::{Checkpoint, Endings, Run, Session, Step, Transition, Workspace};
 pub use rows::{Row, RunCursor, RunQuery, RunStatus};
 pub use sqlite::Sqlite;
-pub use stream::{Batch, Lease, LeaseRequest, Loaded, NewEvent, Owner, Since, Snapshot, StoredEvent, StreamInfo};
+pub use stream::{
+    Batch, Busiest, Lease, LeaseRequest, Loaded, NewEvent, Owner, Since, Snapshot, StoredEvent, StreamInfo,
+};
 pub use sweep::{Retention, Swept};
 pub use view::View;
 pub use whole::ImportedStream;
@@ -95,6 +97,9 @@ pub trait Store: Send + Sync + 'static {
     /// All streams, by name.
     async fn streams(&self, tenant: Option<&TenantId>) -> Result<Vec<StreamInfo>>;
 
+    /// How many streams there are, and so many of them at most: those with the most to do first.
+    async fn busiest(&self, tenant: Option<&TenantId>, limit: usize) -> Result<Busiest>;
+
     // ── Rows ──
 
     /// A run of this tenant, or of whomever.
@@ -113,6 +118,9 @@ pub trait Store: Send + Sync + 'static {
     /// How many runs have not ended, by whose they are and what they are doing.
     async fn active_runs(&self) -> Result<Vec<(TenantId, RunStatus, u64)>>;
 
+    /// What came of the runs of a kind that ended at that time or later: of all of them, however many.
+    async fn endings(&self, tenant: Option<&TenantId>, kind: &str, since: Timestamp) -> Result<Endings>;
+
     /// By position.
     async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>>;
 
@@ -120,6 +128,9 @@ pub trait Store: Send + Sync + 'static {
     async fn checkpoints(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Checkpoint>>;
 
     async fn workspaces(&self, tenant: Option<&TenantId>) -> Result<Vec<Workspace>>;
+
+    /// Those whose pull requests are not closed, of a repository or of all.
+    async fn open_workspaces(&self, tenant: Option<&TenantId>, repo: Option<&RepoId>) -> Result<Vec<Workspace>>;
 
     async fn workspace(&self, tenant: &TenantId, id: &str) -> Result<Option<Workspace>>;
 

@@ -1,5 +1,6 @@
 //! Rows that are written with the events that cause them, and asked for by their columns.
 
+pub(crate) mod endings;
 pub(crate) mod query;
 mod workspace;
 pub(crate) mod write;
@@ -7,6 +8,7 @@ pub(crate) mod write;
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, TenantId};
 
+pub use endings::Endings;
 pub use merge_train_core::run::{
     Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStatus, Step,
     StepStatus, TokensUsed, TransitionContext, Trigger, TriggerSource,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::ids::{RunId, StreamId, TenantId};
+use merge_train_core::ids::{RepoId, RunId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, Record};
 use tokio::sync::broadcast;
 
@@ -11,12 +11,12 @@ use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::inbox::finish::Finish;
 use crate::inbox::{self, Admission, Arrival, Claim, Entry, EntryId, Outcome, TakeLimit};
-use crate::rows::{self, Checkpoint, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
+use crate::rows::{self, Checkpoint, Endings, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
 use crate::schedule;
 use crate::stream::append::Append;
 use crate::stream::compact::Compact;
 use crate::stream::lease::{Acquire, Release, Renew};
-use crate::stream::{Batch, Lease, LeaseRequest, Loaded, Since, Snapshot, StoredEvent, StreamInfo, load};
+use crate::stream::{Batch, Busiest, Lease, LeaseRequest, Loaded, Since, Snapshot, StoredEvent, StreamInfo, load};
 use crate::sweep::{self, Retention, Swept};
 use crate::view::View;
 use crate::whole::{Check, Import, ImportedStream};
@@ -97,6 +97,12 @@ impl<B: Backend> Store for B {
             .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
+    async fn busiest(&self, tenant: Option<&TenantId>, limit: usize) -> Result<Busiest> {
+        load::busiest(&mut self.reader().await?.conn(), tenant, limit)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
     async fn run(&self, tenant: Option<&TenantId>, id: &RunId) -> Result<Option<Run>> {
         rows::query::run(&mut self.reader().await?.conn(), tenant, id)
             .await
@@ -127,6 +133,12 @@ impl<B: Backend> Store for B {
             .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
+    async fn endings(&self, tenant: Option<&TenantId>, kind: &str, since: Timestamp) -> Result<Endings> {
+        rows::endings::endings(&mut self.reader().await?.conn(), tenant, kind, since)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
     async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
         rows::query::steps(&mut self.reader().await?.conn(), tenant, run)
             .await
@@ -141,6 +153,12 @@ impl<B: Backend> Store for B {
 
     async fn workspaces(&self, tenant: Option<&TenantId>) -> Result<Vec<Workspace>> {
         rows::query::workspaces(&mut self.reader().await?.conn(), tenant)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
+    async fn open_workspaces(&self, tenant: Option<&TenantId>, repo: Option<&RepoId>) -> Result<Vec<Workspace>> {
+        rows::query::open_workspaces(&mut self.reader().await?.conn(), tenant, repo)
             .await
             .map_err(|error| error.in_file(self.file().as_deref()))
     }

@@ -108,6 +108,20 @@ pub struct Loaded {
     pub next_seq: u64,
 }
 
+/// All streams in numbers, and those with the most to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Busiest {
+    /// The most unsettled entries first; among equals those with an owner, and then those with the most events.
+    pub streams: Vec<StreamInfo>,
+    pub count: u64,
+    /// Those of repositories.
+    pub repos: u64,
+    /// Those with an owner.
+    pub owned: u64,
+    /// The entries of all that are not settled.
+    pub unsettled: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamInfo {
     pub stream: StreamId,

@@ -15,6 +15,14 @@ const OLDER: &str = "
     ALTER TABLE snapshots DROP COLUMN checksum;
     ALTER TABLE bodies DROP COLUMN checksum;
     DROP TABLE schedules;
+    DROP INDEX runs_by_end;
+    DROP INDEX runs_of_all_by_status;
+    DROP INDEX runs_of_all_by_repo;
+    DROP INDEX runs_of_all_by_kind;
+    ALTER TABLE runs DROP COLUMN completed_at;
+    ALTER TABLE runs DROP COLUMN duration_ms;
+    ALTER TABLE runs DROP COLUMN landed;
+    ALTER TABLE runs DROP COLUMN waited;
     DROP INDEX runs_by_kind;
     DROP INDEX runs_by_id;
     ALTER TABLE runs DROP COLUMN kind;
@@ -88,7 +96,7 @@ async fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
     {
         let (succeeded, told) = said(&setup, words).await;
         assert!(!succeeded && told.contains("a newer merge-train"), "{words:?}: {told}");
-        assert!(told.contains("version 9, and this program knows 4 at most"), "{words:?}: {told}");
+        assert!(told.contains("version 9, and this program knows 5 at most"), "{words:?}: {told}");
         assert!(told.contains("Run the newer program"), "{words:?}: {told}");
     }
     assert!(content("merge-train.sqlite") == before);

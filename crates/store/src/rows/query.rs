@@ -1,7 +1,7 @@
 //! Asking for rows. Whose they are is part of every question.
 
 use jiff::Timestamp;
-use merge_train_core::ids::{RunId, TenantId};
+use merge_train_core::ids::{RepoId, RunId, TenantId};
 use serde::de::DeserializeOwned;
 
 use super::{Checkpoint, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
@@ -146,6 +146,18 @@ pub async fn workspaces(conn: &mut Conn<'_>, tenant: Option<&TenantId>) -> Resul
         }
         None => many(sql("SELECT data FROM workspaces ORDER BY tenant, id"), conn).await,
     }
+}
+
+pub(crate) const OPEN_WORKSPACES: &str = "SELECT data FROM workspaces WHERE archived_at IS NULL \
+     AND ($1 IS NULL OR tenant = $1) AND ($2 IS NULL OR repo = $2) ORDER BY tenant, id";
+
+pub async fn open_workspaces(
+    conn: &mut Conn<'_>,
+    tenant: Option<&TenantId>,
+    repo: Option<&RepoId>,
+) -> Result<Vec<Workspace>> {
+    let repo = repo.map(|repo| repo.to_string().to_ascii_lowercase());
+    many(sql(OPEN_WORKSPACES).opt_text(tenant.map(TenantId::as_str)).opt_text(repo), conn).await
 }
 
 pub async fn workspace(conn: &mut Conn<'_>, tenant: &TenantId, id: &str) -> Result<Option<Workspace>> {

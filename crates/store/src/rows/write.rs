@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use merge_train_core::repo::TRAIN;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Checkpoint, Row, Run, RunStatus, Session, Step, Transition, Workspace};
-use crate::db::{Conn, Query, Record, Script, cell, corrupt, micros, sql};
+use crate::db::{Conn, Query, Record, Script, cell, corrupt, int, micros, sql};
 use crate::error::{Error, Result};
 
 fn runs(rows: &[Row]) -> impl Iterator<Item = &Run> {
@@ -44,7 +45,7 @@ pub fn check(rows: &[Row], known: &[Record]) -> Result<()> {
     Ok(())
 }
 
-fn read(text: &str) -> Result<RunStatus> {
+pub(super) fn read(text: &str) -> Result<RunStatus> {
     let status = RunStatus::ALL.into_iter().find(|status| status.as_str() == text);
     status.ok_or_else(|| corrupt(format!("{text:?} is not the status of a run")))
 }
@@ -79,9 +80,13 @@ fn written(row: &impl Serialize) -> Result<String> {
 
 fn upsert_run(run: &Run) -> Result<Query> {
     // What a run is about, and when it began, stays: each column that is named has its indices written anew.
-    let query = "INSERT INTO runs (tenant, id, repo, kind, status, created_at, last_heartbeat_at, data) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant, id) DO UPDATE SET \
-                 status = excluded.status, last_heartbeat_at = excluded.last_heartbeat_at, data = excluded.data";
+    let query = "INSERT INTO runs (tenant, id, repo, kind, status, created_at, last_heartbeat_at, completed_at, \
+                 duration_ms, landed, waited, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+                 ON CONFLICT (tenant, id) DO UPDATE SET status = excluded.status, \
+                 last_heartbeat_at = excluded.last_heartbeat_at, completed_at = excluded.completed_at, \
+                 duration_ms = excluded.duration_ms, landed = excluded.landed, waited = excluded.waited, \
+                 data = excluded.data";
+    let trip = Trip::of(run);
     let query = sql(query)
         .text(run.tenant_id.as_str())
         .text(run.id.as_str())
@@ -89,8 +94,34 @@ fn upsert_run(run: &Run) -> Result<Query> {
         .text(run.kind.as_str())
         .text(run.status.as_str())
         .int(micros(run.created_at))
-        .int(micros(run.last_heartbeat_at.unwrap_or(run.created_at)));
+        .int(micros(run.last_heartbeat_at.unwrap_or(run.created_at)))
+        .opt_int(run.completed_at.map(micros))
+        .opt_int(run.duration_ms.map(int))
+        .opt_int(trip.landed.map(int))
+        .opt_text(trip.waited);
     Ok(query.text(written(run)?))
+}
+
+/// What is summed up of a train that has ended.
+#[derive(Default)]
+struct Trip {
+    landed: Option<usize>,
+    /// Milliseconds, by who was waited for.
+    waited: Option<String>,
+}
+
+impl Trip {
+    fn of(run: &Run) -> Self {
+        let Some(result) = run.result.as_ref().filter(|_| run.kind == TRAIN && run.completed_at.is_some()) else {
+            return Self::default();
+        };
+        let waited = result.get("waited").and_then(Value::as_object).filter(|waited| !waited.is_empty());
+        let waited = waited.filter(|waited| waited.values().all(Value::is_u64));
+        Self {
+            landed: result.get("landed").and_then(Value::as_array).map(Vec::len),
+            waited: waited.map(|waited| Value::Object(waited.clone()).to_string()),
+        }
+    }
 }
 
 fn upsert_step(step: &Step) -> Result<Query> {

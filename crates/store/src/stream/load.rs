@@ -2,9 +2,9 @@
 
 use merge_train_core::ids::{StreamId, TenantId};
 
-use super::{Loaded, Since, Snapshot, StoredEvent, StreamInfo};
+use super::{Busiest, Loaded, Since, Snapshot, StoredEvent, StreamInfo};
 use crate::checksum;
-use crate::db::{Conn, Record, corrupt, int, sql};
+use crate::db::{Conn, Record, ask, corrupt, int, sql};
 use crate::error::Result;
 
 /// The number of a stream's first event.
@@ -89,20 +89,52 @@ pub(crate) const STREAMS: &str = "\
     GROUP BY i.stream
     ORDER BY 1";
 
+/// All streams, with what waits for each: asked of the inbox once, and not of each stream.
+const WITH_WORK: &str = "\
+    WITH waiting AS (
+        SELECT stream, min(tenant) AS tenant, count(*) AS unsettled FROM inbox
+        WHERE status = 'processing' AND stream IS NOT NULL GROUP BY stream
+    ), known AS (
+        SELECT s.stream, s.tenant, s.generation, s.next_seq, coalesce(w.unsettled, 0) AS unsettled, s.owner, s.checksum
+        FROM streams s LEFT JOIN waiting w ON w.stream = s.stream
+        UNION ALL
+        SELECT w.stream, w.tenant, 0, 1, w.unsettled, NULL, NULL FROM waiting w
+        WHERE NOT EXISTS (SELECT 1 FROM streams s WHERE s.stream = w.stream)
+    )";
+
+pub async fn busiest(conn: &mut Conn<'_>, tenant: Option<&TenantId>, limit: usize) -> Result<Busiest> {
+    let of = |text: String| sql(text).opt_text(tenant.map(TenantId::as_str));
+    let counts = format!(
+        "{WITH_WORK} SELECT count(*), count(CASE WHEN stream LIKE 'repo:%' THEN 1 END), count(owner), \
+         CAST(coalesce(sum(unsettled), 0) AS BIGINT) FROM known WHERE ($1 IS NULL OR tenant = $1)"
+    );
+    let first = format!(
+        "{WITH_WORK} SELECT stream, tenant, generation, next_seq, unsettled, owner, checksum FROM known \
+         WHERE ($1 IS NULL OR tenant = $1) \
+         ORDER BY unsettled DESC, CASE WHEN owner IS NULL THEN 1 ELSE 0 END, next_seq DESC, stream LIMIT $2"
+    );
+    let [counts, first] = ask(conn, [of(counts), of(first).int(int(limit))]).await?;
+    let streams = first.iter().map(read_stream).collect::<Result<Vec<_>>>()?;
+    let Some(counts) = counts.first() else { return Ok(Busiest::default()) };
+    let count = |column: usize| counts.count(column);
+    Ok(Busiest { streams, count: count(0)?, repos: count(1)?, owned: count(2)?, unsettled: count(3)? })
+}
+
 pub async fn streams(conn: &mut Conn<'_>, tenant: Option<&TenantId>) -> Result<Vec<StreamInfo>> {
     let rows = sql(STREAMS).opt_text(tenant.map(TenantId::as_str)).all(conn).await?;
-    let read = |row: &Record| {
-        let (name, generation, next_seq) = (row.text(0)?, row.count(2)?, row.count(3)?);
-        let checksum = checksum::of_stream(&name, &row.text(1)?, generation, next_seq);
-        checksum::verify(row, 6, checksum, || format!("the row of {name}"))?;
-        Ok(StreamInfo {
-            stream: row.parsed(0)?,
-            tenant: row.parsed(1)?,
-            generation,
-            next_seq,
-            unsettled: row.count(4)?,
-            owner: row.opt_text(5)?,
-        })
-    };
-    rows.iter().map(read).collect()
+    rows.iter().map(read_stream).collect()
+}
+
+fn read_stream(row: &Record) -> Result<StreamInfo> {
+    let (name, generation, next_seq) = (row.text(0)?, row.count(2)?, row.count(3)?);
+    let checksum = checksum::of_stream(&name, &row.text(1)?, generation, next_seq);
+    checksum::verify(row, 6, checksum, || format!("the row of {name}"))?;
+    Ok(StreamInfo {
+        stream: row.parsed(0)?,
+        tenant: row.parsed(1)?,
+        generation,
+        next_seq,
+        unsettled: row.count(4)?,
+        owner: row.opt_text(5)?,
+    })
 }

@@ -81,6 +81,7 @@ contract! {
         a_snapshot_out_of_place_is_refused,
         history_is_read_backwards_in_pages,
         streams_are_listed_with_what_waits_for_them,
+        the_streams_with_the_most_to_do_are_found_and_all_are_counted,
         many_events_keep_their_order,
     ],
     concurrency: [
@@ -99,6 +100,8 @@ contract! {
         section_5_4_a_silent_run_is_found,
         runs_that_changed_are_found_in_the_order_in_which_they_did,
         runs_that_have_not_ended_are_counted,
+        what_came_of_runs_is_summed_up_over_all_of_them,
+        archived_workspaces_are_not_among_those_that_are_open,
         rows_of_another_tenant_are_not_seen,
         a_refused_row_leaves_no_event,
     ],

@@ -222,6 +222,66 @@ pub async fn runs_that_have_not_ended_are_counted(world: World) {
     assert_eq!(counted, wanted);
 }
 
+pub async fn what_came_of_runs_is_summed_up_over_all_of_them(world: World) {
+    const DAY: i64 = 86_400;
+    let ended = |id: &str, status, second: i64, took_ms| Run {
+        completed_at: Some(at(second)),
+        duration_ms: Some(took_ms),
+        result: Some(json!({ "landed": [1, 2], "waited": { "ci": 5, "reviewer": took_ms } })),
+        ..run(id, status, at(0))
+    };
+    // More than any page of a list has.
+    let mut rows: Vec<Run> =
+        (0..1_200).map(|n| ended(&format!("r-{n}"), RunStatus::Completed, DAY + n, n as u64 + 1)).collect();
+    rows.push(ended("another-day", RunStatus::Completed, 2 * DAY, 1_201));
+    rows.push(ended("failed", RunStatus::Failed, DAY, 1));
+    rows.push(ended("stopped", RunStatus::Cancelled, DAY, 1));
+    rows.push(ended("long-ago", RunStatus::Completed, DAY - 1, 1));
+    rows.push(run("under-way", RunStatus::Running, at(DAY)));
+    rows.push(Run { kind: "fixer".to_owned(), result: None, ..ended("fixer", RunStatus::Completed, DAY, 7) });
+    rows.push(Run { tenant_id: tenant("globex"), ..ended("theirs", RunStatus::Completed, DAY, 1) });
+    for rows in rows.chunks(400) {
+        write(&world, rows.iter().map(|run| Row::Run(Box::new(run.clone()))).collect()).await.unwrap();
+    }
+    let of = async |owner: Option<&str>, kind: &str, second| {
+        world.store.endings(owner.map(tenant).as_ref(), kind, at(second)).await.unwrap()
+    };
+    let acme = of(Some("acme"), "train", DAY).await;
+    let counted = [(RunStatus::Completed, 1_201), (RunStatus::Failed, 1), (RunStatus::Cancelled, 1)];
+    assert_eq!(acme.ended, counted.into());
+    let days = [(Endings::day(at(DAY)), 2_400), (Endings::day(at(2 * DAY)), 2)];
+    assert_eq!(acme.landed, days.into(), "of those that completed");
+    assert_eq!((acme.p50_ms, acme.p95_ms, acme.took_ms), (Some(601), Some(1_141), 1_201 * 1_202 / 2));
+    let waited = [("ci".to_owned(), 5 * 1_201), ("reviewer".to_owned(), 1_201 * 1_202 / 2)];
+    assert_eq!(acme.waited_ms, waited.into());
+    assert_eq!(of(None, "train", DAY).await.count(RunStatus::Completed), 1_202);
+    assert_eq!(of(Some("acme"), "train", 0).await.count(RunStatus::Completed), 1_202);
+    let fixers = of(None, "fixer", DAY).await;
+    assert_eq!((fixers.count(RunStatus::Completed), fixers.p50_ms, fixers.waited_ms.len()), (1, Some(7), 0));
+    assert_eq!(of(None, "nightly", 0).await, Endings::default());
+}
+
+pub async fn archived_workspaces_are_not_among_those_that_are_open(world: World) {
+    let with = |id: &str, owner: &str, archived_at: Option<Timestamp>| {
+        let repo = format!("{owner}/{id}");
+        let workspace = json!({"id": id, "tenantId": owner, "repoId": repo, "ratchetEnabled": true,
+            "ratchetState": "NEW", "createdAt": at(0), "updatedAt": at(2), "archivedAt": archived_at});
+        Row::Workspace(Box::new(serde_json::from_value(workspace).unwrap()))
+    };
+    let rows = vec![with("a", "acme", None), with("b", "acme", Some(at(3))), with("c", "acme", None)];
+    write(&world, rows.into_iter().chain([with("d", "globex", None)]).collect()).await.unwrap();
+    let open = async |owner: Option<&str>, repo: Option<&str>| {
+        let repo = repo.map(|repo| repo.parse().unwrap());
+        let found = world.store.open_workspaces(owner.map(tenant).as_ref(), repo.as_ref()).await.unwrap();
+        found.into_iter().map(|workspace| workspace.id).collect::<Vec<_>>().join("")
+    };
+    assert_eq!(open(None, None).await, "acd");
+    assert_eq!(open(Some("acme"), None).await, "ac");
+    assert_eq!(open(Some("acme"), Some("Acme/C")).await, "c");
+    assert_eq!(open(None, Some("acme/b")).await, "");
+    assert_eq!(open(Some("globex"), Some("acme/c")).await, "");
+}
+
 pub async fn rows_of_another_tenant_are_not_seen(world: World) {
     write(&world, of_each_kind()).await.unwrap();
     let (globex, r1) = (tenant("globex"), run_id("r1"));

@@ -230,6 +230,34 @@ pub async fn streams_are_listed_with_what_waits_for_them(world: World) {
     assert_eq!(theirs[0].tenant, tenant("globex"));
 }
 
+pub async fn the_streams_with_the_most_to_do_are_found_and_all_are_counted(world: World) {
+    world.admit("github:1", "repo:globex/late", at(0)).await;
+    world.admit("github:2", REPO, at(0)).await;
+    world.admit("github:3", REPO, at(0)).await;
+    let lease = world.lease(REPO, "a", at(0)).await;
+    world.append(&lease, 1, ["one"], at(0)).await;
+    let quiet = world.lease("repo:acme/quiet", "a", at(0)).await;
+    world.append(&quiet, 1, ["one", "two"], at(0)).await;
+    let left = world.lease("repo:acme/left", "b", at(0)).await;
+    world.append(&left, 1, ["one", "two", "three"], at(0)).await;
+    world.store.release(&left, None).await.unwrap();
+    let run = LeaseRequest { tenant: Some(tenant("acme")), ..request("run:r-1", "a", at(0)) };
+    world.store.acquire(run).await.unwrap();
+
+    let found = async |owner: Option<&str>, limit| {
+        let busy = world.store.busiest(owner.map(tenant).as_ref(), limit).await.unwrap();
+        let names: Vec<_> = busy.streams.iter().map(|it| (it.stream.to_string(), it.unsettled)).collect();
+        (names, (busy.count, busy.repos, busy.owned, busy.unsettled))
+    };
+    let named =
+        |names: &[(&str, u64)]| names.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<Vec<_>>();
+    let busy = [(REPO, 2), ("repo:globex/late", 1), ("repo:acme/quiet", 0), ("run:r-1", 0), ("repo:acme/left", 0)];
+    assert_eq!(found(None, 10).await, (named(&busy), (5, 4, 3, 3)));
+    assert_eq!(found(None, 2).await, (named(&busy[..2]), (5, 4, 3, 3)), "all are counted, whatever is listed");
+    assert_eq!(found(Some("globex"), 10).await, (named(&busy[1..2]), (1, 1, 0, 1)));
+    assert_eq!(found(Some("initech"), 10).await, (Vec::new(), (0, 0, 0, 0)));
+}
+
 pub async fn many_events_keep_their_order(world: World) {
     let lease = world.lease(REPO, "a", at(0)).await;
     let kinds: Vec<_> = (0..500).map(|number| format!("kind-{number}")).collect();

@@ -212,9 +212,8 @@ fn of_result(run: &Run) -> Option<String> {
 }
 
 async fn workspaces(app: &App, visitor: &Visitor<'_>, repo: Option<&RepoId>) -> Result<Vec<Card>, Problem> {
-    let rows = app.store.workspaces(visitor.tenant()).await?;
-    let meant = rows.iter().filter(|row| repo.is_none_or(|repo| row.repo_id == *repo) && row.archived_at.is_none());
-    Ok(meant.filter_map(of_workspace).collect())
+    let rows = app.store.open_workspaces(visitor.tenant(), repo).await?;
+    Ok(rows.iter().filter_map(of_workspace).collect())
 }
 
 fn of_workspace(row: &rows::Workspace) -> Option<Card> {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use github::CircuitState;
 use maud::{Markup, html};
-use merge_train_core::ids::StreamId;
-use store::{RunStatus, StreamInfo};
+use store::{Busiest, RunStatus, StreamInfo};
 
 use super::layout::{Tone, badge, run_badge};
 use super::{Page, Visitor};
@@ -17,11 +16,7 @@ use crate::terminal::took;
 const STREAMS: usize = 50;
 
 pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
-    let mut streams = app.store.streams(visitor.tenant()).await?;
-    let unsettled: u64 = streams.iter().map(|stream| stream.unsettled).sum();
-    let owned = streams.iter().filter(|stream| stream.owner.is_some()).count();
-    let repos = streams.iter().filter(|stream| matches!(stream.stream, StreamId::Repo(_))).count();
-    streams.sort_by_key(|stream| std::cmp::Reverse((stream.unsettled, stream.owner.is_some(), stream.next_seq)));
+    let Busiest { streams, count, repos, owned, unsettled } = app.store.busiest(visitor.tenant(), STREAMS).await?;
     let mut by_status: BTreeMap<String, (RunStatus, u64)> = BTreeMap::new();
     for (tenant, status, count) in app.store.active_runs().await? {
         if visitor.tenant().is_none_or(|own| *own == tenant) {
@@ -36,7 +31,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
             dt { "Version" } dd { (env!("CARGO_PKG_VERSION")) }
             dt { "Repositories" } dd { (repos) }
             dt { "Workers on this instance" } dd { (app.driver.workers()) }
-            dt { "Streams with an owner" } dd { (owned) " of " (streams.len()) }
+            dt { "Streams with an owner" } dd { (owned) " of " (count) }
             dt { "Events stored and not yet handled" } dd { (unsettled) }
             dt { "Memory of requests under way" } dd { (app.budget.in_flight() >> 10) " KiB" }
             dt { "Runs that have not ended" } dd {
@@ -47,7 +42,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
         section { h2 { "GitHub" } (github(app)) }
         section { h2 { "Streams" }
             p.muted { "A stream is all that happens in a repository, or to a run. Its owner is the instance that works on it." }
-            (table(&streams))
+            (table(&streams, count))
         }
     };
     Ok(Page::new("System", body))
@@ -98,12 +93,12 @@ pub fn budget(budget: Option<&github::BudgetStats>) -> Markup {
     }
 }
 
-fn table(streams: &[StreamInfo]) -> Markup {
+fn table(streams: &[StreamInfo], count: u64) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label="Streams" { table {
             thead { tr { th { "Stream" } th { "Unsettled" } th { "Events" } th { "Generation" } th { "Owner" } } }
             tbody {
-                @for it in streams.iter().take(STREAMS) {
+                @for it in streams {
                     tr {
                         td { (it.stream) }
                         td { (it.unsettled) }
@@ -114,6 +109,6 @@ fn table(streams: &[StreamInfo]) -> Markup {
                 }
             }
         } }
-        @if streams.len() > STREAMS { p.muted { "The " (STREAMS) " with the most to do, of " (streams.len()) "." } }
+        @if count > streams.len() as u64 { p.muted { "The " (streams.len()) " with the most to do, of " (count) "." } }
     }
 }
