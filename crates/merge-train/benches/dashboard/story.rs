@@ -438,6 +438,7 @@ impl Story {
             failures: 0,
             retry_at: None,
             exit: None,
+            exited_at: None,
             approved: None,
         };
         self.note(*at, ratchet::Event::FixDispatched { pr, fix: Box::new(fix.clone()) });

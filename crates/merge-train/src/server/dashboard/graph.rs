@@ -11,7 +11,7 @@ const GAP_X: i64 = 46;
 const GAP_Y: i64 = 18;
 const TRUNK: i64 = 92;
 /// So many letters have room.
-const LETTERS: usize = 30;
+const LETTERS: usize = 27;
 
 /// A pull request of the stack.
 pub struct Node {

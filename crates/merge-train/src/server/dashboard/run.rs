@@ -7,7 +7,7 @@ use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::run::{Checkpoint, Run, RunStatus, Step, StepStatus};
 
 use super::address::Address;
-use super::layout::{Button, at_github, between, diff, json, moment, run_badge, since, step_badge};
+use super::layout::{Button, at_github, between, diff, json, moment, prose, run_badge, since, step_badge};
 use super::{Page, Visitor, plot};
 use crate::config::Role;
 use crate::runs::words::{self, Narrator};
@@ -200,7 +200,7 @@ pub async fn timeline(app: &App, run: &Run, now: Timestamp) -> Result<Markup, Pr
         @if told.is_empty() { p.muted { "The log has nothing of it any more." } }
         ol.timeline {
             @for ((at, what), next) in told.iter().zip(ends) {
-                li { (moment(*at)) " " span.what { (what) } " " small.muted { (between(*at, next)) } }
+                li { (moment(*at)) " " span.what { (prose(what)) } " " small.muted { (between(*at, next)) } }
             }
         }
     })
