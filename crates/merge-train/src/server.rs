@@ -36,6 +36,7 @@ use crate::driver::Driver;
 use crate::heartbeat::Checked;
 use crate::orders::Orders;
 pub use body::Budget;
+pub use dashboard::page_of;
 pub use health::Health;
 use problem::Problem;
 pub use slack::{Slack, escape as escape_for_slack};

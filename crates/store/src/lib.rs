@@ -108,6 +108,9 @@ pub trait Store: Send + Sync + 'static {
     /// Newest first; the page after one begins at the `cursor` of its last run.
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>>;
 
+    /// The same for several questions at once: one way to the database, and one wait for it.
+    async fn runs_of_each(&self, queries: &[RunQuery]) -> Result<Vec<Vec<Run>>>;
+
     /// Runs that are said to be running and have not shown a sign of life since, the longest silent first.
     async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>>;
 

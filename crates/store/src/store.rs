@@ -115,6 +115,12 @@ impl<B: Backend> Store for B {
             .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
+    async fn runs_of_each(&self, queries: &[RunQuery]) -> Result<Vec<Vec<Run>>> {
+        rows::query::runs_of_each(&mut self.reader().await?.conn(), queries)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
     async fn stale_runs(&self, before: Timestamp, limit: usize) -> Result<Vec<Run>> {
         rows::query::stale_runs(&mut self.reader().await?.conn(), before, limit)
             .await

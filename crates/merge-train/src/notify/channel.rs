@@ -62,7 +62,7 @@ impl Channels {
             // No proxy can reach it.
             http = http.no_proxy();
         }
-        let dashboard = config.server.public_url.clone().map(|url| format!("{url}/"));
+        let dashboard = config.server.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned());
         Ok(Some(Self { http: http.build()?, common, own, wanted, dashboard }))
     }
 

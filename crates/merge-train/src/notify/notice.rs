@@ -7,7 +7,7 @@ use merge_train_core::run::{Run, RunStatus};
 use merge_train_core::train::why;
 use serde_json::{Value, json};
 
-use crate::server::escape_for_slack as escape;
+use crate::server::{escape_for_slack as escape, page_of};
 
 /// How long a train has to wait for a person before somebody is told: GitHub takes a moment to say what it means.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -122,7 +122,7 @@ impl Notice {
         if self.is_hasty { SETTLED } else { Duration::ZERO }
     }
 
-    /// The message, with where to look.
+    /// The message, with where to look; the dashboard's address has no slash at its end.
     pub fn message(&self, run: &Run, dashboard: Option<&str>) -> Value {
         let mut links = Vec::new();
         if !run.pr_id.is_empty() && !run.pr_url.is_empty() {
@@ -132,7 +132,8 @@ impl Notice {
             links.push(escape(&run.repo_id, LONGEST_NAME));
         }
         links.push(format!("run `{}`", escape(run.id.as_str(), LONGEST_NAME)));
-        links.extend(dashboard.map(|address| format!("<{}|dashboard>", escape(address, LONGEST_REASON))));
+        let page = |address: &str| escape(&format!("{address}{}", page_of(run)), LONGEST_REASON);
+        links.extend(dashboard.map(|address| format!("<{}|dashboard>", page(address))));
         let text = format!("{}\n{}", self.text, links.join(" · "));
         // What others wrote mentions nobody, and no link is looked into.
         json!({
@@ -205,7 +206,7 @@ mod tests {
         let told: Vec<String> = all
             .iter()
             .map(|run| {
-                let message = Notice::of(run).unwrap().message(run, Some("https://trains.example.com/"));
+                let message = Notice::of(run).unwrap().message(run, Some("https://trains.example.com"));
                 message["text"].as_str().unwrap().to_owned()
             })
             .collect();

@@ -37,6 +37,7 @@ use super::problem::Problem;
 use crate::clock;
 use crate::config::{Role, Tenants};
 use merge_train_core::ids::TenantId;
+use merge_train_core::run::Run;
 
 /// Nothing from elsewhere is loaded, nothing that stands in a page is run, and no other page may hold one of these.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -53,6 +54,11 @@ pub fn router() -> Router<Arc<App>> {
         .route("/sign-in", get(sign_in::show).post(sign_in::enter))
         .route("/sign-out", post(sign_in::leave))
         .route("/assets/{name}", get(assets::show))
+}
+
+/// The path of the page that tells most of a run.
+pub fn page_of(run: &Run) -> String {
+    run::address(run).to_string()
 }
 
 /// What every page is sent with.

@@ -108,7 +108,7 @@ async fn each_kind_of_news_is_told_once_and_to_the_point() {
         blocked.contains("A reviewer of PR #1") && blocked.contains("/octocat/hello/pull/1|octocat/hello#1>"),
         "{blocked}"
     );
-    assert!(blocked.contains("<https://trains.example.com/|dashboard>"), "{blocked}");
+    assert!(blocked.contains("<https://trains.example.com/repos/octocat/hello/trains/1|dashboard>"), "{blocked}");
     let run = world.begin_release("first").await;
     let asked = world.slack_hears(&slack, "all", "A run of `release` needs approval of `ok`").await;
     assert!(asked.contains(&run), "{asked}");

@@ -5,7 +5,7 @@ use merge_train_core::ids::{RepoId, RunId, TenantId};
 use serde::de::DeserializeOwned;
 
 use super::{Checkpoint, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
-use crate::db::{Conn, Query, ask, int, micros, sql};
+use crate::db::{Conn, Query, Script, ask, int, micros, sql};
 use crate::error::Result;
 
 async fn one<T: DeserializeOwned>(query: Query, conn: &mut Conn<'_>) -> Result<Option<T>> {
@@ -80,6 +80,15 @@ pub(crate) fn runs_statement(query: &RunQuery) -> Query {
 
 pub async fn runs(conn: &mut Conn<'_>, query: &RunQuery) -> Result<Vec<Run>> {
     many(runs_statement(query), conn).await
+}
+
+pub async fn runs_of_each(conn: &mut Conn<'_>, queries: &[RunQuery]) -> Result<Vec<Vec<Run>>> {
+    let mut script = Script::default();
+    for query in queries {
+        script.add(runs_statement(query));
+    }
+    let answers = script.answers(conn).await?;
+    answers.iter().map(|rows| rows.iter().map(|row| row.json(0)).collect()).collect()
 }
 
 pub(crate) const STALE: &str =

@@ -129,18 +129,18 @@ async fn runs(app: &App, visitor: &Visitor<'_>, repo: Option<&RepoId>) -> Result
         RunStatus::Completed,
         RunStatus::Failed,
     ];
+    let queries = statuses.map(|status| RunQuery {
+        tenant: visitor.tenant().cloned(),
+        status: Some(status),
+        repo: repo.cloned(),
+        except: Some(FIXER.to_owned()),
+        limit: CARDS + 1,
+        ..RunQuery::default()
+    });
     let mut cards = Vec::new();
     let mut newest: BTreeSet<(String, String)> = BTreeSet::new();
-    for status in statuses {
-        let query = RunQuery {
-            tenant: visitor.tenant().cloned(),
-            status: Some(status),
-            repo: repo.cloned(),
-            except: Some(FIXER.to_owned()),
-            limit: CARDS + 1,
-            ..RunQuery::default()
-        };
-        for run in app.store.runs(&query).await? {
+    for (status, runs) in statuses.into_iter().zip(app.store.runs_of_each(&queries).await?) {
+        for run in runs {
             // Of a train that failed and was started again, only the new one counts.
             let is_first = newest.insert((run.repo_id.clone(), format!("{}{}", run.kind, run.pr_id)));
             if is_first || !status.is_terminal() {

@@ -22,7 +22,7 @@ impl Script {
     }
 
     /// What each of them finds.
-    async fn answers(self, conn: &mut Conn<'_>) -> Result<Vec<Vec<Record>>> {
+    pub async fn answers(self, conn: &mut Conn<'_>) -> Result<Vec<Vec<Record>>> {
         let mut answers = Vec::with_capacity(self.0.len());
         match conn {
             Conn::Sqlite(_) if self.0.is_empty() => {}
