@@ -11,6 +11,7 @@ use fantoccini::elements::Element;
 use fantoccini::wd::{Locator, WebDriverCompatibleCommand};
 use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -38,9 +39,19 @@ pub struct Browser {
     client: Client,
     /// Where the dashboard is.
     url: String,
-    /// Ends with this.
-    _driver: Child,
+    _driver: Driver,
     _profile: tempfile::TempDir,
+}
+
+/// Asked to end with this, and not killed: it ends its browser then.
+struct Driver(Child);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let id = self.0.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        // It may have ended already.
+        let _ = id.map(|id| kill_process(id, Signal::TERM));
+    }
 }
 
 /// Chromium's own commands, for which WebDriver has no words.
@@ -74,9 +85,10 @@ impl Browser {
         let profile = tempfile::tempdir().expect("a folder");
         let mut driver = Command::new("chromedriver");
         driver.arg("--port=0").env("TMPDIR", profile.path()).env("HOME", profile.path());
-        driver.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-        let mut driver = driver.spawn().expect("chromedriver runs; `make test` and `scripts/setup` install it");
-        let mut lines = BufReader::new(driver.stdout.take().expect("piped")).lines();
+        driver.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let driver = driver.spawn().expect("chromedriver runs; `make test` and `scripts/setup` install it");
+        let mut driver = Driver(driver);
+        let mut lines = BufReader::new(driver.0.stdout.take().expect("piped")).lines();
         let port = async {
             while let Some(line) = lines.next_line().await.expect("text") {
                 if let Some((_, port)) = line.trim_end_matches('.').split_once("started successfully on port ") {

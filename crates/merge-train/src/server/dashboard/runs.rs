@@ -42,7 +42,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, which: &Which) -> Result<P
         @if runs.is_empty() { p.notice { "No such runs." } }
         @else {
             div.wide tabindex="0" role="region" aria-label="Runs" { table {
-                thead { tr { th { "Run" } th { "About" } th { "State" } th { "Since" } th { "Took" } } }
+                thead { tr { th { "Run" } th { "State" } th { "About" } th { "Since" } th { "Took" } } }
                 tbody { @for run in &runs { (row(app, visitor, run)) } }
             } }
         }
@@ -80,8 +80,8 @@ fn row(app: &App, visitor: &Visitor<'_>, found: &Run) -> Markup {
     html! {
         tr id=(found.id) {
             td { a href=(Address::Run { id: found.id.to_string() }) { (run::title(found)) } br; small.muted { (found.kind) } }
-            td { (found.repo_id) @if !found.pr_id.is_empty() { " " (at_github(app, &found.repo_id, &found.pr_id)) } }
             td { (run_badge(found.status)) }
+            td { (found.repo_id) @if !found.pr_id.is_empty() { " " (at_github(app, &found.repo_id, &found.pr_id)) } }
             td { (since(found.updated_at, visitor.now)) }
             td { @if let Some(millis) = found.duration_ms { (took(millis)) } }
         }

@@ -217,14 +217,12 @@ fn orders(
 fn table(app: &App, repo: &RepoId, state: &RepoState, train: Option<&TrainRecord>, stack: &[PrNumber]) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label="Pull requests" { table {
-            thead { tr { th { "Pull request" } th { "Branch" } th { "Stands on" } th { "Where it is" } th { "Checks" } th { "Review" } } }
+            thead { tr { th { "Pull request" } th { "Where it is" } th { "Checks" } th { "Review" } th { "Branch" } th { "Stands on" } } }
             tbody {
                 @for (pr, pull) in stack.iter().filter_map(|pr| Some((*pr, state.pr(*pr)?))) {
                     @let (tone, word) = place(state, train, pr, pull);
                     tr {
                         td { (at_github(app, &repo.to_string(), &pr.to_string())) " " a href=(Address::Workspace { repo: repo.clone(), pr }) { (if pull.title.is_empty() { "workspace" } else { &pull.title }) } }
-                        td { @if let Some(branch) = &pull.head_ref { code { (branch) } } }
-                        td { @match pull.predecessor { Some(below) => { "#" (below) }, None => { code { (pull.base_ref) } } } }
                         td { (badge(tone, &word)) @if let PrState::Merged { merge_commit_sha: Some(sha), .. } = &pull.state { " " code { (sha.as_str().get(..10).unwrap_or_default()) } } }
                         td { (verdicts(pull)) }
                         td { @match pull.review {
@@ -233,6 +231,8 @@ fn table(app: &App, repo: &RepoId, state: &RepoState, train: Option<&TrainRecord
                             Some(ReviewDecision::ReviewRequired) => (badge(Tone::Attention, "required")),
                             None => { span.muted { "none asked for" } }
                         } }
+                        td { @if let Some(branch) = &pull.head_ref { code { (branch) } } }
+                        td { @match pull.predecessor { Some(below) => { "#" (below) }, None => { code { (pull.base_ref) } } } }
                     }
                 }
             }
