@@ -270,7 +270,7 @@ async fn everything_else_works_as_before() {
             "mkdir -p a/b && echo x >a/f && mv a/f a/b/f && ln a/b/f a/g && ls a/b && rm -r a",
             "echo x >$STATE/fixers/7/tmp/x && ls $STATE/fixers/7 && mv ../tmp/x .",
             "at=$(mktemp -d $ELSEWHERE/fixer.XXXXXX) && echo x >$at/x && cat $at/x && mv $at/x . && mv x $at/y && ls $at && rm -r $at",
-            "ls /usr/bin >/dev/null && cat /etc/passwd >/dev/null && ls /tmp >/dev/null && ls /proc/self/fd >/dev/null",
+            "ls /usr/bin >/dev/null && cat /etc/passwd >/dev/null && ls $ELSEWHERE >/dev/null && ls /proc/self/fd >/dev/null",
             "cat /proc/$$/environ >/dev/null && cat /proc/self/status >/dev/null && head -c 1 /dev/urandom >/dev/null",
             "echo x >/dev/null && echo x >/dev/stderr && echo x >/proc/self/fd/1 && echo x | cat >/dev/stdout",
             "sleep 600 & kill -0 $! && kill -KILL $!",

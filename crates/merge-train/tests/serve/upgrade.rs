@@ -27,6 +27,7 @@ const OLDER: &str = "
     DROP INDEX runs_by_id;
     ALTER TABLE runs DROP COLUMN kind;
     DROP INDEX workspaces_by_end;
+    DROP INDEX workspaces_open;
     DROP INDEX sessions_by_age;
     ALTER TABLE workspaces DROP COLUMN archived_at;
     DELETE FROM meta WHERE name = 'schema';
