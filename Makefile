@@ -1,6 +1,8 @@
 # `make test` is the one test command, `make demo` the one to look at it; `make help` lists the rest.
 
 CARGO ?= cargo
+# Temporary files in memory and a PostgreSQL, both gone afterwards.
+WITH_ALL := scripts/with-scratch scripts/with-postgres
 .DEFAULT_GOAL := help
 .PHONY: help setup test storm matrix lint fmt demo bench bench-runs bench-dashboard
 
@@ -12,9 +14,9 @@ setup: ## Install what the tests need (Debian and Ubuntu; elsewhere: say what is
 
 test: setup ## Run every test, with a PostgreSQL that is started for it and gone afterwards.
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	  set -x; scripts/with-postgres $(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc; \
+	  set -x; $(WITH_ALL) $(CARGO) nextest run --workspace --no-fail-fast && $(CARGO) test --workspace --doc; \
 	else \
-	  set -x; scripts/with-postgres $(CARGO) test --workspace --no-fail-fast; \
+	  set -x; $(WITH_ALL) $(CARGO) test --workspace --no-fail-fast; \
 	fi; status=$$?; set +x; scripts/tables; exit $$status
 
 SEEDS ?= 1000
