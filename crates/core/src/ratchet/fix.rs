@@ -90,9 +90,29 @@ pub struct FixPush {
     pub from: Sha,
     pub to: Sha,
     pub tree: Sha,
-    /// What it changes, as far as it is listed.
+    /// What it changes: all of it as long as it is to be decided on, what is listed of it afterwards.
     #[serde(default)]
     pub files: Vec<String>,
+    /// How many files it changes beyond these.
+    #[serde(default)]
+    pub unlisted: usize,
+}
+
+/// So many files of a push are remembered. Whoever decides on it is shown its diff as well.
+const MOST_FILES: usize = 300;
+
+impl FixPush {
+    /// As it is remembered.
+    pub fn listed(mut self) -> Self {
+        self.unlisted += self.files.len().saturating_sub(MOST_FILES);
+        self.files.truncate(MOST_FILES);
+        self
+    }
+
+    /// How many files it changes.
+    pub fn count(&self) -> usize {
+        self.files.len() + self.unlisted
+    }
 }
 
 /// How a fixer's process ended.

@@ -56,8 +56,9 @@ pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Op
 /// A push of a fixer waits for somebody.
 pub fn approval(run: &RunId, push: &FixPush, path: &str) -> String {
     let mut files: Vec<String> = push.files.iter().take(FILES).map(|file| format!("- {}", code_span(file))).collect();
-    if push.files.len() > FILES {
-        files.push(format!("- and {} more", push.files.len() - FILES));
+    let more = push.count() - files.len();
+    if more > 0 {
+        files.push(format!("- and {more} more"));
     }
     let because = if path.is_empty() { String::new() } else { format!(" because it changes {}", code_span(path)) };
     format!(

@@ -452,7 +452,7 @@ impl Story {
         }
         self.pass(at, 60..1200);
         let files = vec!["src/till.rs".to_owned(), ".github/workflows/ci.yml".to_owned()];
-        let push = FixPush { from: head, to: self.sha(), tree: self.sha(), files };
+        let push = FixPush { from: head, to: self.sha(), tree: self.sha(), files, unlisted: 0 };
         if which < 2 {
             let (exit, path) = (FixExit::Done, ".github/workflows/ci.yml".to_owned());
             self.note(*at, ratchet::Event::FixHeld { pr, exit, push, path, diff: Some(diff()) });

@@ -46,6 +46,22 @@ async fn a_push_that_touches_a_guarded_path_is_held_shown_and_pushed_when_approv
 }
 
 #[tokio::test]
+async fn a_guarded_file_behind_hundreds_of_others_is_found_all_the_same() {
+    let script = format!(
+        "mkdir -p a\nfor number in $(seq 400); do echo x > a/$number; done\necho x > z.lock\ngit add -A .\n{MENDS}"
+    );
+    let shop = Shop::wish().ratchet("approve_pushes = [\"*.lock\"]").fixer(&script).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let head = shop.head(pr).await;
+    let run = held(&shop, pr).await;
+    let push = &run["result"]["push"];
+    let listed = push["files"].as_array().expect("a list").len() as u64;
+    assert_eq!(listed + push["unlisted"].as_u64().expect("a number"), 402, "{run:#}");
+    assert_eq!(shop.head(pr).await, head, "nothing was pushed");
+    shop.close().await;
+}
+
+#[tokio::test]
 async fn a_push_that_touches_nothing_guarded_is_not_held() {
     let shop = Shop::wish().ratchet("approve_pushes = [\".github/**\"]").open().await;
     let pr = shop.pull("one", "main", "bad").await;

@@ -145,7 +145,9 @@ fn taken(draft: &mut Draft<'_>, pr: PrNumber, end: &FixEnd, fix: &Fix) {
         let told = end.exit.told().map(str::to_owned);
         return finish(draft, pr, Settled::by_itself(end.exit.reason(), told));
     };
+    // Of all that it changes: what is listed for people ends somewhere.
     let held = draft.settings.ratchet.approve.reason(&push.files).map(str::to_owned);
+    let push = push.listed();
     match held {
         Some(path) => {
             let (exit, diff) = (end.exit.clone(), end.diff.clone());

@@ -21,8 +21,6 @@ use super::{Errand, Reports};
 use crate::failpoint;
 use crate::fixers::{Fixers, Place, Start, Subject};
 
-/// So many files of a push are listed.
-const MOST_FILES: usize = 300;
 /// As much of a push is shown to whoever has to approve it.
 const MOST_DIFF: usize = 64 << 10;
 
@@ -181,10 +179,10 @@ impl Errand<'_> {
         };
         let objects = repository.objects(self.cancel.clone());
         let tree = objects.commit(&to).await.map_err(of_git)?.tree;
-        let files = objects.changed_files(&from, &to, MOST_FILES).await.map_err(of_git)?;
+        let files = objects.changed_files(&from, &to).await.map_err(of_git)?;
         // Only for people to look at.
         let diff = objects.diff(&from, &to, MOST_DIFF).await.ok();
-        let push = FixPush { from: Sha::from(&from), to: Sha::from(&to), tree: Sha::from(&tree), files };
+        let push = FixPush { from: Sha::from(&from), to: Sha::from(&to), tree: Sha::from(&tree), files, unlisted: 0 };
         Ok(FixEnd { exit, push: Some(push), refused: None, diff })
     }
 

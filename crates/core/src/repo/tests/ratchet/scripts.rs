@@ -134,7 +134,8 @@ impl Bench {
             Fixer::Works => unreachable!("it goes on"),
             Fixer::Pushes => {
                 let to = self.hub.commit(&[&from]);
-                let push = FixPush { from, tree: to.clone(), to, files: self.scripts[&number].files.clone() };
+                let files = self.scripts[&number].files.clone();
+                let push = FixPush { from, tree: to.clone(), to, files, unlisted: 0 };
                 FixEnd { push: Some(push), diff: Some("+ mended".to_owned()), ..ended(FixExit::Done) }
             }
             Fixer::GivesUp => ended(FixExit::Done),
