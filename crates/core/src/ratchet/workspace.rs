@@ -326,11 +326,16 @@ impl Workspace {
                             fix.approved = Some(Approved { at: ts, behest: behest.clone() });
                         }
                         (fix.failures, fix.retry_at) = (0, None);
-                        fix.phase = Phase::Pushing { push: push.clone(), doubted: false };
+                        fix.phase = Phase::Pushing { push: push.clone(), doubted: false, hopeless: None };
                     }
-                    Event::FixPushDoubted { .. } | Event::FixPushMissed { .. } => {
-                        if let Phase::Pushing { doubted, .. } = &mut fix.phase {
-                            *doubted = matches!(event, Event::FixPushDoubted { .. });
+                    Event::FixPushDoubted { hopeless: why, .. } => {
+                        if let Phase::Pushing { doubted, hopeless, .. } = &mut fix.phase {
+                            (*doubted, *hopeless) = (true, why.clone());
+                        }
+                    }
+                    Event::FixPushMissed { .. } => {
+                        if let Phase::Pushing { doubted, hopeless, .. } = &mut fix.phase {
+                            (*doubted, *hopeless) = (false, None);
                         }
                     }
                     _ => {}

@@ -100,6 +100,27 @@ async fn what_is_held_survives_a_crash_and_is_pushed_once() {
 }
 
 #[tokio::test]
+async fn what_was_held_on_a_disk_that_is_lost_is_given_up_and_somebody_is_told() {
+    let mut shop = Shop::wish().ratchet("approve_pushes = [\"always\"]").open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let head = shop.head(pr).await;
+    let id = held(&shop, pr).await["id"].as_str().expect("an id").to_owned();
+    shop.daemon.take().expect("it runs").kill().await;
+    std::fs::remove_dir_all(shop.world.setup.clones()).expect("removed");
+    std::fs::remove_dir_all(shop.world.dir.path().join("runs")).expect("removed");
+    shop.restart().await;
+    assert_eq!(decide(&shop, &id, "approve", json!({})).await, 200);
+    let paused = shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+    assert_eq!((paused["reason"].as_str(), &paused["fix"]), (Some("PUSH_REFUSED"), &Value::Null), "{paused:#}");
+    eventually("somebody is told", || async {
+        shop.said(pr).await.iter().any(|text| text.contains("it needs a person")).then_some(())
+    })
+    .await;
+    assert_eq!((shop.head(pr).await, shop.begun()), (head, 1));
+    shop.close().await;
+}
+
+#[tokio::test]
 async fn what_is_held_is_dropped_when_somebody_pushes() {
     let shop = Shop::wish().ratchet("approve_pushes = [\"always\"]").open().await;
     let pr = shop.pull("one", "main", "bad").await;

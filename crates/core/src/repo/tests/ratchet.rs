@@ -313,8 +313,11 @@ impl Bench {
                     assert!(matches!(phase(pr, at), Some(Phase::Queued | Phase::Running)), "{effect:?}");
                 }
                 Effect::Forward { pr, at, push, doubted, .. } => {
-                    let expected = Phase::Pushing { push: push.clone(), doubted: *doubted };
-                    assert_eq!(phase(pr, at), Some(&expected), "{effect:?}");
+                    let Some(Phase::Pushing { push: intended, doubted: is_doubted, hopeless }) = phase(pr, at) else {
+                        panic!("it was not intended: {effect:?}");
+                    };
+                    assert_eq!((intended, is_doubted), (push, doubted), "{effect:?}");
+                    assert!(hopeless.is_none() || *doubted, "what is in vain is not pushed again");
                 }
                 _ => {}
             }

@@ -197,7 +197,7 @@ impl Errand<'_> {
     ) -> Result<Forwarded, Failure> {
         let repository = self.github.clones.open(self.name).await.map_err(of_git)?;
         let (from, to, tree) = (oid(&push.from)?, oid(&push.to)?, oid(&push.tree)?);
-        self.have(pr, at, branch, &repository, (&from, &to)).await?;
+        // Looked for at GitHub alone: what is to be pushed may be lost here.
         if doubted {
             let view = repository.glance(self.cancel.clone()).await.map_err(of_git)?;
             let expected = Expected { from, tree, contains: vec![to] };
@@ -211,6 +211,7 @@ impl Errand<'_> {
                 PushProbe::BranchGone => Probed::BranchGone,
             }));
         }
+        self.have(pr, at, branch, &repository, (&from, &to)).await?;
         let advance = Advance { from, to, tree };
         Ok(Forwarded::Pushed(match repository.push(branch, &advance, self.cancel).await.map_err(of_git)? {
             Sent::Landed => Pushed::Landed,

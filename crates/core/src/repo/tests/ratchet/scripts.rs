@@ -31,6 +31,10 @@ pub(super) enum Way {
     GetsLost,
     IsRejected,
     FindsNoBranch,
+    /// Whatever is tried: it is not there to be pushed.
+    CannotBeMade,
+    /// Nor can it be looked for.
+    CannotBeFound,
     /// No answer comes.
     Hangs,
 }
@@ -164,6 +168,10 @@ impl Bench {
         match (doubted, way, probed) {
             (_, Way::Hangs, _) => unreachable!("it hangs"),
             (_, Way::GetsLost, _) => Err(failure(FailureKind::Transient)),
+            (_, Way::CannotBeFound, _) | (false, Way::CannotBeMade, _) => {
+                let reason = "it is nowhere any more".to_owned();
+                Err(Failure { reason, ..failure(FailureKind::Permanent) })
+            }
             (true, _, probed) => Ok(Forwarded::Probed(probed)),
             (false, Way::IsRejected, _) => {
                 Ok(Forwarded::Pushed(Pushed::Rejected { reason: "protected branch".to_owned() }))
