@@ -242,6 +242,15 @@ impl Fix {
         }
     }
 
+    /// Whether it is at work: not before it has begun, and not while what it did waits for a person.
+    pub fn is_working(&self) -> bool {
+        self.starts > 0 && !self.is_held()
+    }
+
+    pub fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held { .. })
+    }
+
     /// Whether it may be gone on with.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.retry_at.is_none_or(|at| at <= now)

@@ -77,7 +77,7 @@ pub struct Settings {
     pub enabled: bool,
     /// Whether there is a fixer to send.
     pub has_fixer: bool,
-    /// How many pushes in a row a pull request gets before a person is asked.
+    /// How many attempts in a row a pull request gets before a person is asked.
     pub max_attempts: u32,
     /// How many fixers a repository gets in a day.
     pub daily_budget: usize,

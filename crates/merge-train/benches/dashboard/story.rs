@@ -168,6 +168,7 @@ impl Story {
             suites: [(CheckSuiteId::new(self.rng.u64(1..1 << 40)), Progress::Complete)].into(),
             checks: checks.map(|name| (name.to_owned(), passed)).into(),
             began: Some((*at).min(self.now)),
+            overall: None,
         };
         let (state, review) = (MergeState::Clean, Some(ReviewDecision::Approved));
         self.note(*at, Event::MergeStateObserved { pr, head_sha, state, draft: false, review, ci });

@@ -139,7 +139,7 @@ impl Bench {
         let began = Some(at(self.worker.clock));
         let suites = BTreeMap::from([(CheckSuiteId::new(self.suites), CiProgress::UnderWay)]);
         let head = self.hub.pulls[&number].head.clone();
-        self.script(number).ci.insert(head, CiFacts { suites, checks: BTreeMap::new(), began });
+        self.script(number).ci.insert(head, CiFacts { suites, began, ..CiFacts::default() });
     }
 
     fn ci_ends(&mut self, number: u64, verdict: Verdict) {
