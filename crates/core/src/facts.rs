@@ -152,6 +152,9 @@ pub struct CiFacts {
     /// The runs of the suites and the statuses, by name; of several with one name, the worst.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checks: BTreeMap<String, Check>,
+    /// What GitHub says all of them come to, where there are more than these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overall: Option<Verdict>,
     /// When the newest of them began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,

@@ -112,11 +112,11 @@ impl Objects {
         Ok(known && self.is_ancestor(commit, head).await?)
     }
 
-    /// The files that differ between two commits, so many at most.
-    pub async fn changed_files(&self, from: &Oid, to: &Oid, most: usize) -> Result<Vec<String>, Error> {
+    /// The files that differ between two commits, all of them: what is allowed may depend on the last.
+    pub async fn changed_files(&self, from: &Oid, to: &Oid) -> Result<Vec<String>, Error> {
         let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from.as_str(), to.as_str()];
         let output = self.command(args).await?.run().await?;
-        Ok(output.text().split('\0').filter(|name| !name.is_empty()).take(most).map(str::to_owned).collect())
+        Ok(output.text().split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
     /// What differs between two commits, as people read it; cut after so many bytes.

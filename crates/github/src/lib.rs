@@ -23,7 +23,7 @@ pub use client::{Account, Client, Repo};
 pub use config::{Auth, Config, ConfigError, Timeouts, is_this_machine};
 pub use error::{CallName, Class, Error, Executed};
 pub use governor::{BudgetStats, CallCounts, CircuitState, GovernorStats, Limits, Priority};
-pub use graphql::{Depth, MergeStates, ReviewThread, ThreadAuthor, ThreadComment, Wish, Wishes};
+pub use graphql::{Depth, Glances, MergeStates, ReviewThread, ThreadAuthor, ThreadComment, Wish, Wishes};
 pub use merge_train_core::facts::Permission;
 pub use merge_train_core::secret::Secret;
 pub use rest::{

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use github::Depth;
+use github::{Depth, Glances};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::Glance;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId, TenantId};
@@ -45,6 +45,13 @@ impl Checked {
     }
 }
 
+/// How much of an owner's workspaces was looked at.
+#[derive(PartialEq, Eq)]
+enum Beat {
+    Whole,
+    InPart,
+}
+
 impl Heartbeat {
     pub async fn run(self, stopping: CancellationToken) {
         let mut beat = tokio::time::interval(self.every);
@@ -76,34 +83,30 @@ impl Heartbeat {
         }
         metrics::gauge!(RATCHET_CANDIDATES).set(owners.values().map(Vec::len).sum::<usize>() as f64);
         for (tenant, workspaces) in owners {
-            match self.look_at(&tenant, &workspaces, round).await {
-                Ok(()) => drop(self.checked.0.lock().insert(tenant, clock::now())),
-                Err(error) => tracing::warn!(%tenant, error = format!("{error:#}"), "the heartbeat missed a beat"),
+            if self.look_at(&tenant, &workspaces, round).await == Beat::Whole {
+                self.checked.0.lock().insert(tenant, clock::now());
             }
         }
     }
 
-    /// Looks at the workspaces of one owner.
-    async fn look_at(&self, tenant: &TenantId, workspaces: &[Workspace], round: usize) -> anyhow::Result<()> {
+    /// Looks at the workspaces of one owner, and tells what is new part by part: one that fails hides nothing of the others.
+    async fn look_at(&self, tenant: &TenantId, workspaces: &[Workspace], round: usize) -> Beat {
         let turns = workspaces.len().div_ceil(THOROUGH).max(1);
         let turn = round % turns;
-        let mut news: BTreeMap<RepoId, Vec<PrNumber>> = BTreeMap::new();
+        let mut beat = Beat::Whole;
         for (part, workspaces) in workspaces.chunks(THOROUGH).enumerate() {
             let depth = if part == turn { Depth::Thorough } else { Depth::Brief };
-            let glances = self.github.glance(&by_repo(workspaces), depth).await?;
-            for workspace in workspaces {
-                let seen = glances.iter().find(|glance| is_of(glance, workspace));
-                let is_news = match (seen, &workspace.glimpse) {
-                    (Some(glance), Some(known)) => known.differs_from(glance),
-                    // GitHub has it no more, or nobody has looked at it yet.
-                    _ => true,
-                };
-                if let Some(pr) = workspace.pr_number.filter(|_| is_news) {
-                    news.entry(workspace.repo_id.clone()).or_default().push(pr);
-                }
+            if let Err(error) = self.look_at_some(tenant, workspaces, depth).await {
+                tracing::warn!(%tenant, part, error = format!("{error:#}"), "the heartbeat missed a part of its beat");
+                beat = Beat::InPart;
             }
         }
-        for (repo, prs) in news {
+        beat
+    }
+
+    async fn look_at_some(&self, tenant: &TenantId, workspaces: &[Workspace], depth: Depth) -> anyhow::Result<()> {
+        let glances = self.github.glance(&by_repo(workspaces), depth).await?;
+        for (repo, prs) in news(workspaces, &glances) {
             metrics::counter!(RATCHET_NEWS).increment(prs.len() as u64);
             self.tell(tenant, &repo, prs).await?;
         }
@@ -139,6 +142,24 @@ fn is_candidate(workspace: &Workspace) -> bool {
     workspace.ratchet_enabled && workspace.archived_at.is_none() && workspace.glimpse.is_some()
 }
 
+/// Of whom there is something new, in which repository.
+fn news(workspaces: &[Workspace], glances: &Glances) -> BTreeMap<RepoId, Vec<PrNumber>> {
+    let mut news: BTreeMap<RepoId, Vec<PrNumber>> = BTreeMap::new();
+    for workspace in workspaces {
+        let Some(pr) = workspace.pr_number else { continue };
+        let seen = glances.seen.iter().find(|glance| is_of(glance, workspace));
+        let is_news = match (seen, &workspace.glimpse) {
+            (Some(glance), Some(known)) => known.differs_from(glance),
+            // GitHub has it no more, or nobody has looked at it yet; but who could not be read is as before.
+            _ => !glances.unread.iter().any(|(repo, unread)| (repo, *unread) == (&workspace.repo_id, pr)),
+        };
+        if is_news {
+            news.entry(workspace.repo_id.clone()).or_default().push(pr);
+        }
+    }
+    news
+}
+
 fn is_of(glance: &Glance, workspace: &Workspace) -> bool {
     glance.repo == workspace.repo_id && Some(glance.merge.number) == workspace.pr_number
 }
@@ -150,3 +171,6 @@ fn by_repo(workspaces: &[Workspace]) -> Vec<(RepoId, Vec<PrNumber>)> {
     }
     repos.into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests;

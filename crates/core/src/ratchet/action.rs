@@ -60,6 +60,10 @@ pub fn determine_fixup_action(seen: &Seen, standing: &Standing, now: Timestamp) 
     if let Some(action) = blocked(seen) {
         return action;
     }
+    // What has not passed is not shown: the app may not be allowed to see it.
+    if (seen.merge_state, seen.ci) == (MergeState::Unstable, Ci::None) {
+        return Action::Wait(Reason::CiUnseen);
+    }
     if !is_green(seen) {
         return Action::Noop(Reason::NothingActionable);
     }
@@ -77,19 +81,21 @@ fn blocked(seen: &Seen) -> Option<Action> {
     }
     let wants_review = matches!(seen.review, Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested));
     Some(match seen.ci {
+        _ if wants_review || seen.unresolved > 0 => Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview),
         // Nobody has reported: what is missing may be a check.
-        Ci::None if !wants_review => Action::Wait(Reason::CiExpected),
-        _ => Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview),
+        Ci::None => Action::Wait(Reason::CiExpected),
+        _ => Action::Wait(Reason::MergeBlocked),
     })
 }
 
-/// Whether nothing is left to do. Where nobody runs CI, GitHub's own word has to do.
+/// Whether nothing is left to do. Where nobody runs CI, GitHub's own word has to do; that something has not passed, it says, too.
 pub fn is_green(seen: &Seen) -> bool {
-    let may_be_merged = match seen.merge_state {
-        MergeState::Clean | MergeState::Unstable | MergeState::HasHooks | MergeState::Behind | MergeState::Draft => {
-            true
+    let is_content = match seen.merge_state {
+        MergeState::Clean | MergeState::HasHooks | MergeState::Behind | MergeState::Draft => {
+            matches!(seen.ci, Ci::Passed | Ci::None)
         }
+        MergeState::Unstable => seen.ci == Ci::Passed,
         MergeState::Unknown | MergeState::Blocked | MergeState::Dirty => false,
     };
-    may_be_merged && matches!(seen.ci, Ci::Passed | Ci::None) && seen.points.is_empty()
+    is_content && seen.points.is_empty()
 }

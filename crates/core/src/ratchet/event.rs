@@ -110,6 +110,9 @@ pub enum Event {
     /// The push may have arrived: it is looked for first.
     FixPushDoubted {
         pr: PrNumber,
+        /// What went wrong for good: if it is not found, it is not pushed again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hopeless: Option<String>,
     },
     /// The push is known not to have arrived.
     FixPushMissed {
@@ -179,7 +182,7 @@ impl Event {
             | Self::FixInterrupted { pr }
             | Self::FixHeld { pr, .. }
             | Self::FixPushIntended { pr, .. }
-            | Self::FixPushDoubted { pr }
+            | Self::FixPushDoubted { pr, .. }
             | Self::FixPushMissed { pr }
             | Self::FixSettled { pr, .. }
             | Self::FixCleared { pr, .. }

@@ -81,6 +81,9 @@ pub enum Phase {
         /// It may have arrived: it is looked for first.
         #[serde(default)]
         doubted: bool,
+        /// Why it would be in vain to push it once more, if it has not arrived.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hopeless: Option<String>,
     },
 }
 
@@ -90,9 +93,29 @@ pub struct FixPush {
     pub from: Sha,
     pub to: Sha,
     pub tree: Sha,
-    /// What it changes, as far as it is listed.
+    /// What it changes: all of it as long as it is to be decided on, what is listed of it afterwards.
     #[serde(default)]
     pub files: Vec<String>,
+    /// How many files it changes beyond these.
+    #[serde(default)]
+    pub unlisted: usize,
+}
+
+/// So many files of a push are remembered. Whoever decides on it is shown its diff as well.
+const MOST_FILES: usize = 300;
+
+impl FixPush {
+    /// As it is remembered.
+    pub fn listed(mut self) -> Self {
+        self.unlisted += self.files.len().saturating_sub(MOST_FILES);
+        self.files.truncate(MOST_FILES);
+        self
+    }
+
+    /// How many files it changes.
+    pub fn count(&self) -> usize {
+        self.files.len() + self.unlisted
+    }
 }
 
 /// How a fixer's process ended.
@@ -217,6 +240,15 @@ impl Fix {
             Phase::Queued | Phase::Running | Phase::Pushing { .. } => RunStatus::Running,
             Phase::Held { .. } => RunStatus::AwaitingApproval,
         }
+    }
+
+    /// Whether it is at work: not before it has begun, and not while what it did waits for a person.
+    pub fn is_working(&self) -> bool {
+        self.starts > 0 && !self.is_held()
+    }
+
+    pub fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held { .. })
     }
 
     /// Whether it may be gone on with.

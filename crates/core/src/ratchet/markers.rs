@@ -22,7 +22,9 @@ pub enum Ci {
 
 impl Ci {
     pub fn of(facts: &CiFacts) -> Self {
-        let has = |verdict: Verdict| facts.checks.values().any(|check| check.verdict == verdict);
+        let has = |verdict: Verdict| {
+            facts.overall == Some(verdict) || facts.checks.values().any(|check| check.verdict == verdict)
+        };
         let is_under_way = facts.suites.values().any(|progress| *progress == Progress::UnderWay);
         match facts {
             _ if has(Verdict::Pending) || is_under_way => Self::InProgress,
@@ -60,6 +62,9 @@ pub struct Seen {
     /// What reviewers want that no fixer has dealt with: which, and when it was last said.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub points: BTreeMap<String, Timestamp>,
+    /// How much of what reviewers said is not resolved, whether or not a fixer has dealt with it.
+    #[serde(default)]
+    pub unresolved: usize,
     /// Changes whenever anything was said, edited, resolved or taken back.
     pub talk: String,
 }

@@ -43,7 +43,8 @@ impl Approve {
             Self::Never => None,
             Self::Always => Some(files.first().map_or("", String::as_str)),
             Self::Paths(patterns) => {
-                let is_meant = |file: &&String| patterns.iter().any(|pattern| matches(pattern, file));
+                let patterns: Vec<Pattern<'_>> = patterns.iter().map(|pattern| Pattern::of(pattern)).collect();
+                let is_meant = |file: &&String| patterns.iter().any(|pattern| pattern.means(file));
                 files.iter().find(is_meant).map(String::as_str)
             }
         }
@@ -51,9 +52,23 @@ impl Approve {
 }
 
 /// `*` and `?` stay within a part of the path, `**` does not. What cannot be read as a pattern is meant as it stands.
-fn matches(pattern: &str, file: &str) -> bool {
-    let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build();
-    glob.map_or_else(|_| pattern == file, |glob| glob.compile_matcher().is_match(file))
+enum Pattern<'p> {
+    Glob(globset::GlobMatcher),
+    Plain(&'p str),
+}
+
+impl<'p> Pattern<'p> {
+    fn of(pattern: &'p str) -> Self {
+        let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build();
+        glob.map_or(Self::Plain(pattern), |glob| Self::Glob(glob.compile_matcher()))
+    }
+
+    fn means(&self, file: &str) -> bool {
+        match self {
+            Self::Glob(glob) => glob.is_match(file),
+            Self::Plain(name) => *name == file,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +77,7 @@ pub struct Settings {
     pub enabled: bool,
     /// Whether there is a fixer to send.
     pub has_fixer: bool,
-    /// How many pushes in a row a pull request gets before a person is asked.
+    /// How many attempts in a row a pull request gets before a person is asked.
     pub max_attempts: u32,
     /// How many fixers a repository gets in a day.
     pub daily_budget: usize,

@@ -143,6 +143,8 @@ pub enum Reason {
     Grace,
     AllGreen,
     CiExpected,
+    CiUnseen,
+    MergeBlocked,
     NothingActionable,
     AlreadyTried,
     ExternalChange,
@@ -183,6 +185,8 @@ impl Reason {
             Self::Grace => "GRACE",
             Self::AllGreen => "ALL_GREEN",
             Self::CiExpected => "CI_EXPECTED",
+            Self::CiUnseen => "CI_UNSEEN",
+            Self::MergeBlocked => "MERGE_BLOCKED",
             Self::NothingActionable => "NOTHING_ACTIONABLE",
             Self::AlreadyTried => "ALREADY_TRIED",
             Self::ExternalChange => "EXTERNAL_CHANGE",
@@ -216,7 +220,7 @@ impl Reason {
             Self::PrNotOpen => "The pull request is not open",
             Self::Disabled => "The ratchet is off for this pull request",
             Self::TooManyAttempts => {
-                "Fixers have pushed as often as they may and it is still not in order; a push of yours, or turning the \
+                "Fixers have tried as often as they may and it is still not in order; a push of yours, or turning the \
                  ratchet on again, lets them try again"
             }
             Self::CiInProgress => "CI has not finished",
@@ -233,6 +237,13 @@ impl Reason {
             Self::Grace => "Everything is green; late comments are waited for a moment",
             Self::AllGreen => "CI is green, nothing conflicts, and no reviewer waits for an answer",
             Self::CiExpected => "The rules ask for checks that have not reported yet",
+            Self::CiUnseen => {
+                "GitHub says that not everything has passed and does not show what; the app may lack the right to read checks"
+            }
+            Self::MergeBlocked => {
+                "All that reported is green and no review is missing, and the rules still say no; a check that they ask for \
+                 may not have reported yet"
+            }
             Self::NothingActionable => "Nothing of what changed asks for a fixer",
             Self::AlreadyTried => "A fixer was here for exactly this and changed nothing",
             Self::ExternalChange => "Only something outside of the pull request changed",
@@ -268,6 +279,7 @@ impl Reason {
             (Status::WaitingForCi, Self::StaleCi) => Some("Waiting for CI to restart"),
             (Status::WaitingForCi, Self::Grace) => Some("Waiting a moment for late review comments"),
             (Status::WaitingForCi, Self::PushStatusUnknown) => Some("Finding out whether the fixer's push arrived"),
+            (Status::WaitingForCi, Self::MergeBlocked) => Some("Waiting for what the branch's rules ask for"),
             (Status::WaitingForCi, _) => Some("Waiting for CI to finish"),
             (Status::WaitingForTrain, _) => Some("Waiting for the merge train to finish with this branch"),
             (Status::PausedUserWorking, _) => Some("Waiting for active workspace session to finish"),

@@ -17,10 +17,10 @@ pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Op
     if !is_told {
         return None;
     }
-    let pushes = workspace.attempts;
+    let attempts = workspace.attempts;
     let what = match reason {
         Reason::TooManyAttempts => format!(
-            "Fixers have pushed {pushes} times, and this is still not in order: I stop here, it needs a person. Push a fix of your \
+            "Fixers have tried {attempts} times, and this is still not in order: I stop here, it needs a person. Push a fix of your \
              own and I go on by myself; or comment `@merge-train ratchet on` to let fixers try again."
         ),
         Reason::SameFailure => "CI fails with the same error as before the last fixer's push: I stop here, it needs a person. \
@@ -56,8 +56,9 @@ pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Op
 /// A push of a fixer waits for somebody.
 pub fn approval(run: &RunId, push: &FixPush, path: &str) -> String {
     let mut files: Vec<String> = push.files.iter().take(FILES).map(|file| format!("- {}", code_span(file))).collect();
-    if push.files.len() > FILES {
-        files.push(format!("- and {} more", push.files.len() - FILES));
+    let more = push.count() - files.len();
+    if more > 0 {
+        files.push(format!("- and {more} more"));
     }
     let because = if path.is_empty() { String::new() } else { format!(" because it changes {}", code_span(path)) };
     format!(
@@ -79,13 +80,13 @@ pub fn status(workspace: Option<&Workspace>, is_on: bool) -> String {
         return format!("**Ratchet**: {switch} for this pull request. `{}`: {why}.", Status::New.as_str());
     };
     let activity = workspace.activity.as_deref().map(|activity| format!(" {activity}.")).unwrap_or_default();
-    let pushes = match workspace.attempts {
+    let attempts = match workspace.attempts {
         0 => String::new(),
-        1 => " A fixer has pushed once.".to_owned(),
-        pushes => format!(" Fixers have pushed {pushes} times."),
+        1 => " A fixer has tried once.".to_owned(),
+        attempts => format!(" Fixers have tried {attempts} times."),
     };
     let why = workspace.reason.sentence().trim_end_matches('.');
-    format!("**Ratchet**: {switch} for this pull request. `{}`: {why}.{activity}{pushes}", workspace.status.as_str())
+    format!("**Ratchet**: {switch} for this pull request. `{}`: {why}.{activity}{attempts}", workspace.status.as_str())
 }
 
 /// What is waited for after a fix.

@@ -75,7 +75,7 @@ pub struct Workspace {
     pub consumed: Option<Markers>,
     /// It is looked at again although nothing is new.
     pub forced: bool,
-    /// Pushes of fixers in a row.
+    /// Fixers in a row that pushed, or ran out of time.
     pub attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_ci_run: Option<String>,
@@ -134,6 +134,14 @@ impl Tried {
     }
 }
 
+/// What people see of a decision.
+struct Shown {
+    status: Status,
+    reason: Reason,
+    told: Option<String>,
+    activity: Option<String>,
+}
+
 /// What is known of the pull request itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
@@ -160,6 +168,7 @@ impl Workspace {
             merge_state: facts.merge_state,
             review: facts.review,
             points: talk.points.iter().filter(is_open).map(|point| (point.id.clone(), point.said_at)).collect(),
+            unresolved: talk.points.len(),
             talk: format!("{}\n{}", talk.overview, talk.mark),
         })
     }
@@ -187,13 +196,24 @@ impl Workspace {
 
     /// Whether a fixer is on its way. One that waits for a person is not at work.
     pub fn is_in_flight(&self) -> bool {
-        self.fix.as_ref().is_some_and(|fix| !matches!(fix.phase, Phase::Held { .. }))
+        self.fix.as_ref().is_some_and(|fix| !fix.is_held())
     }
 
     /// Somebody who is not merge-train pushed: a person takes a hand in it, and everything begins anew.
     pub fn pushed_from_outside(&mut self, ts: Timestamp) {
         self.last_push_at = Some(ts);
+        // What CI does about this head is no fixer's doing, and what GitHub could not tell was about another.
+        self.stale_since = None;
+        (self.failures, self.retry_at) = (0, None);
         self.begin_anew();
+    }
+
+    /// The ratchet was turned on for all that say nothing of their own.
+    pub fn turned_on_for_all(&mut self) {
+        self.forced = true;
+        if self.toggle.or(self.label).is_none() {
+            self.begin_anew();
+        }
     }
 
     fn begin_anew(&mut self) {
@@ -215,7 +235,8 @@ impl Workspace {
             Event::RatchetLabelled { on, .. } => {
                 // The label is the later word.
                 self.toggle = None;
-                if *on == Some(true) && self.label != Some(true) {
+                let is_let_go = self.label == Some(false) && on.is_none();
+                if is_let_go || (*on == Some(true) && self.label != Some(true)) {
                     self.begin_anew();
                     self.forced = true;
                 }
@@ -236,8 +257,8 @@ impl Workspace {
                 self.talk_wanted_since = None;
             }
             Event::RatchetMoved { status, reason, told, activity, consumed, action, .. } => {
-                self.moved(*action, *status, *reason, consumed.as_deref(), ts);
-                (self.told, self.activity) = (told.clone(), activity.clone());
+                let shown = Shown { status: *status, reason: *reason, told: told.clone(), activity: activity.clone() };
+                self.moved(*action, shown, consumed.as_deref(), ts);
             }
             Event::DiagnosisDelayed { retry_at, .. } => {
                 self.failures += 1;
@@ -262,18 +283,23 @@ impl Workspace {
         }
     }
 
-    fn moved(&mut self, action: Deed, status: Status, reason: Reason, consumed: Option<&Markers>, ts: Timestamp) {
-        if (self.status, self.reason) != (status, reason) {
-            self.moved_at = Some(ts);
-        }
-        (self.status, self.reason) = (status, reason);
-        self.green_since = match reason {
-            Reason::Grace => self.green_since.or(Some(ts)),
-            Reason::AllGreen => self.green_since,
-            _ => None,
-        };
-        if ends_staleness(action, reason) {
+    fn moved(&mut self, action: Deed, shown: Shown, consumed: Option<&Markers>, ts: Timestamp) {
+        let (status, reason) = (shown.status, shown.reason);
+        let has_restarted = self.stale_since.is_some() && ends_staleness(action, reason);
+        if has_restarted {
             self.stale_since = None;
+        }
+        // What nothing came of is a line in the log, and what is shown holds as before: unless it was about another head, or
+        // about something that is over.
+        let is_same_head = self.consumed.as_ref().map(|it| &it.seen.head) == consumed.map(|it| &it.seen.head);
+        let is_over = !is_same_head || has_restarted || keeps_out(self.reason);
+        if action != Deed::Noop || status != self.status || is_over {
+            self.show(shown, ts);
+            self.green_since = match reason {
+                Reason::Grace => self.green_since.or(Some(ts)),
+                Reason::AllGreen => self.green_since,
+                _ => None,
+            };
         }
         if status == Status::PausedDone || reason == Reason::Disabled {
             self.begin_anew();
@@ -285,6 +311,14 @@ impl Workspace {
             self.forced = false;
             (self.failures, self.retry_at) = (0, None);
         }
+    }
+
+    fn show(&mut self, shown: Shown, ts: Timestamp) {
+        let Shown { status, reason, told, activity } = shown;
+        if (self.status, self.reason, &self.activity) != (status, reason, &activity) {
+            self.moved_at = Some(ts);
+        }
+        (self.status, self.reason, self.told, self.activity) = (status, reason, told, activity);
     }
 
     fn fix_moved(&mut self, event: &Event, ts: Timestamp) {
@@ -326,11 +360,16 @@ impl Workspace {
                             fix.approved = Some(Approved { at: ts, behest: behest.clone() });
                         }
                         (fix.failures, fix.retry_at) = (0, None);
-                        fix.phase = Phase::Pushing { push: push.clone(), doubted: false };
+                        fix.phase = Phase::Pushing { push: push.clone(), doubted: false, hopeless: None };
                     }
-                    Event::FixPushDoubted { .. } | Event::FixPushMissed { .. } => {
-                        if let Phase::Pushing { doubted, .. } = &mut fix.phase {
-                            *doubted = matches!(event, Event::FixPushDoubted { .. });
+                    Event::FixPushDoubted { hopeless: why, .. } => {
+                        if let Phase::Pushing { doubted, hopeless, .. } = &mut fix.phase {
+                            (*doubted, *hopeless) = (true, why.clone());
+                        }
+                    }
+                    Event::FixPushMissed { .. } => {
+                        if let Phase::Pushing { doubted, hopeless, .. } = &mut fix.phase {
+                            (*doubted, *hopeless) = (false, None);
                         }
                     }
                     _ => {}
@@ -379,6 +418,7 @@ fn keeps_out(reason: Reason) -> bool {
             | Reason::CiInProgress
             | Reason::TrainAtWork
             | Reason::DailyBudget
+            | Reason::NoFixer
     )
 }
 

@@ -72,7 +72,7 @@ pub(super) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: Timestamp
         ratchet::Event::RatchetToggled { pr: None, on, .. } => {
             state.ratchet_default = Some(*on);
             if *on {
-                state.workspaces.values_mut().for_each(|workspace| workspace.forced = true);
+                state.workspaces.values_mut().for_each(Workspace::turned_on_for_all);
             }
             return;
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 /// Of the newest commit. Suites are found through their runs: GitHub makes a suite for each installed app, and one without
 /// runs never completes.
-pub(super) const FIELDS: &str = "commits(last: 1) { nodes { commit { oid file(path: \".github/merge-train.toml\") { oid } statusCheckRollup { contexts(first: 100) { nodes { \
+pub(super) const FIELDS: &str = "commits(last: 1) { nodes { commit { oid file(path: \".github/merge-train.toml\") { oid } statusCheckRollup { state contexts(first: 100) { pageInfo { hasNextPage } nodes { \
     ... on CheckRun { name status conclusion startedAt isRequired(pullRequestNumber: $number) checkSuite { databaseId url status } } \
     ... on StatusContext { context state createdAt isRequired(pullRequestNumber: $number) } } } } } } }";
 
@@ -46,12 +46,41 @@ fn asked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Fil
 
 #[derive(Deserialize)]
 struct Rollup {
+    /// What all of them come to, those that are not listed as well.
+    #[serde(default)]
+    state: String,
     contexts: Contexts,
 }
 
+impl Rollup {
+    /// Whether there is more than can be read of the list.
+    fn has_more(&self) -> bool {
+        let is_hidden = |context: &Option<Context>| matches!(context, None | Some(Context::Other {}));
+        self.contexts.page_info.has_next_page || self.contexts.nodes.iter().any(is_hidden)
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        match self.state.as_str() {
+            "SUCCESS" => Some(Verdict::Passed),
+            "PENDING" | "EXPECTED" => Some(Verdict::Pending),
+            "FAILURE" | "ERROR" => Some(Verdict::Failed),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Contexts {
+    #[serde(default)]
+    page_info: PageInfo,
     nodes: Vec<Option<Context>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageInfo {
+    has_next_page: bool,
 }
 
 #[derive(Deserialize)]
@@ -104,9 +133,11 @@ impl Commits {
     /// Nothing if the newest commit is not `head`: then it tells of a head that is no more, or not yet.
     pub(super) fn ci_of(self, head: &Sha) -> CiFacts {
         let newest = self.nodes.into_iter().flatten().map(|node| node.commit).find(|commit| commit.oid == *head);
-        let contexts = newest.and_then(|commit| commit.status_check_rollup).map(|rollup| rollup.contexts.nodes);
-        let mut reports = Reports::default();
-        for context in contexts.into_iter().flatten().flatten() {
+        let Some(rollup) = newest.and_then(|commit| commit.status_check_rollup) else { return CiFacts::default() };
+        // Where all are listed the list is the better word: one that was called off and has run again since is no failure.
+        let overall = rollup.verdict().filter(|_| rollup.has_more());
+        let mut reports = Reports { overall, ..Reports::default() };
+        for context in rollup.contexts.nodes.into_iter().flatten() {
             match context {
                 Context::Run { name, status, conclusion, started_at, is_required, check_suite } => {
                     reports.began = reports.began.max(started_at);
@@ -136,6 +167,7 @@ enum Report {
 struct Reports {
     suites: BTreeMap<CheckSuiteId, Progress>,
     checks: BTreeMap<String, (Report, bool)>,
+    overall: Option<Verdict>,
     began: Option<Timestamp>,
 }
 
@@ -167,7 +199,7 @@ impl Reports {
             (name, Check { verdict, required })
         };
         let checks = self.checks.into_iter().map(check).collect();
-        CiFacts { suites: self.suites, checks, began: self.began }
+        CiFacts { suites: self.suites, checks, overall: self.overall, began: self.began }
     }
 }
 

@@ -28,10 +28,21 @@ struct Wanted {
     manner: Manner,
 }
 
+/// What was seen of pull requests.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Glances {
+    /// In the order they were asked for. What is not there, and what is in repositories that are gone or closed to us, is
+    /// left out.
+    pub seen: Vec<Glance>,
+    /// Those of which this look says nothing at all: what GitHub told of them could not be read.
+    pub unread: Vec<(RepoId, PrNumber)>,
+}
+
 /// What came of one call.
 #[derive(Default)]
 struct Round {
     seen: Vec<(usize, Glance)>,
+    unread: Vec<(RepoId, PrNumber)>,
     /// To be asked about again, in another manner.
     refused: Vec<Wanted>,
 }
@@ -45,22 +56,21 @@ struct Seen {
 }
 
 impl Client {
-    /// How it stands with pull requests of one owner, in the order they were asked for. What is not there, and what is in
-    /// repositories that are gone or closed to us, is left out.
+    /// How it stands with pull requests of one owner.
     ///
     /// GitHub counts a point for each hundred lists that a call could have to read. Of each pull request a brief look
     /// reads five (comments, reviews, threads, the newest commit, its checks): fifty are 250 lists, 2 to 3 points a call,
     /// and 1,000 pull requests at most 60 of an hour's 5,000 points. A thorough look reads the comments of up to a
     /// hundred threads of each besides: 5,250 lists, 52 to 53 points a call, and 168,000 of the 500,000 nodes that a call
     /// may ask for.
-    pub async fn glance(&self, owner_repos: &[(RepoId, Vec<PrNumber>)], depth: Depth) -> Result<Vec<Glance>, Error> {
+    pub async fn glance(&self, owner_repos: &[(RepoId, Vec<PrNumber>)], depth: Depth) -> Result<Glances, Error> {
         let all = owner_repos.iter().flat_map(|(repo, prs)| prs.iter().map(move |pr| (repo, *pr)));
         let wanted = |(place, (repo, pr)): (usize, (&RepoId, PrNumber))| {
             let manner = self.manners().of(repo);
             Wanted { place, repo: repo.clone(), pr, manner }
         };
         let mut left: Vec<Wanted> = all.enumerate().map(wanted).collect();
-        let mut seen: Vec<(usize, Glance)> = Vec::new();
+        let (mut seen, mut unread) = (Vec::new(), Vec::new());
         // It ends: whoever was refused is asked for less in the next round, and there are three manners.
         while !left.is_empty() {
             let rounds: Vec<Round> = futures_util::stream::iter(calls(left))
@@ -71,11 +81,12 @@ impl Client {
             left = Vec::new();
             for round in rounds {
                 seen.extend(round.seen);
+                unread.extend(round.unread);
                 left.extend(round.refused);
             }
         }
         seen.sort_by_key(|(place, _)| *place);
-        Ok(seen.into_iter().map(|(_, glance)| glance).collect())
+        Ok(Glances { seen: seen.into_iter().map(|(_, glance)| glance).collect(), unread })
     }
 
     async fn glance_once(&self, asking: Asking, depth: Depth) -> Result<Round, Error> {
@@ -87,7 +98,14 @@ impl Client {
         let mut round = Round::default();
         for (index, ((repo, wanted), fate)) in asking.wanted.into_iter().zip(fates).enumerate() {
             match fate {
-                Fate::Told => round.seen.extend(self.seen(&mut parts, (repo, index), wanted, depth).await?),
+                Fate::Told => match self.seen(&mut parts, (repo, index), &wanted, depth).await {
+                    Ok(seen) => round.seen.extend(seen.map(|glance| (wanted.place, glance))),
+                    Err(error) => {
+                        // One that cannot be read must not hide a thousand that can.
+                        tracing::warn!(repo = %wanted.repo, pr = %wanted.pr, %error, "a pull request could not be looked at");
+                        round.unread.push((wanted.repo, wanted.pr));
+                    }
+                },
                 Fate::LeftOut => {}
                 Fate::Again(manner) => {
                     if manner != wanted.manner {
@@ -104,21 +122,14 @@ impl Client {
         &self,
         parts: &mut Parts,
         (repo, index): (usize, usize),
-        wanted: Wanted,
+        wanted: &Wanted,
         depth: Depth,
-    ) -> Result<Option<(usize, Glance)>, Error> {
-        let Wanted { place, repo: name, pr, .. } = wanted;
-        let Seen { merge, talk } = match parts.take(&format!("r{repo}"), &format!("p{index}")) {
-            Ok(Some(seen)) => seen,
-            Ok(None) => return Ok(None),
-            Err(error) => {
-                // One that cannot be read must not hide a thousand that can.
-                tracing::warn!(repo = %name, %pr, %error, "GitHub tells of a pull request in a way that cannot be read");
-                return Ok(None);
-            }
+    ) -> Result<Option<Glance>, Error> {
+        let Some(Seen { merge, talk }) = parts.take(&format!("r{repo}"), &format!("p{index}"))? else {
+            return Ok(None);
         };
-        let told = self.repo(&name).with_priority(Priority::Poll).talk_of(pr, talk, depth).await?;
-        Ok(told.map(|talk| (place, Glance { repo: name, merge: merge_states::facts(merge), talk })))
+        let told = self.repo(&wanted.repo).with_priority(Priority::Poll).talk_of(wanted.pr, talk, depth).await?;
+        Ok(told.map(|talk| Glance { repo: wanted.repo.clone(), merge: merge_states::facts(merge), talk }))
     }
 
     /// Asks in the name that may speak about these repositories, which are of one owner. None if all of them are gone.

@@ -10,6 +10,7 @@ mod talk;
 mod threads;
 mod wishes;
 
+pub use glance::Glances;
 pub(crate) use merge_states::Manners;
 pub use merge_states::MergeStates;
 pub use talk::Depth;

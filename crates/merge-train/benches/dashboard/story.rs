@@ -168,6 +168,7 @@ impl Story {
             suites: [(CheckSuiteId::new(self.rng.u64(1..1 << 40)), Progress::Complete)].into(),
             checks: checks.map(|name| (name.to_owned(), passed)).into(),
             began: Some((*at).min(self.now)),
+            overall: None,
         };
         let (state, review) = (MergeState::Clean, Some(ReviewDecision::Approved));
         self.note(*at, Event::MergeStateObserved { pr, head_sha, state, draft: false, review, ci });
@@ -452,7 +453,7 @@ impl Story {
         }
         self.pass(at, 60..1200);
         let files = vec!["src/till.rs".to_owned(), ".github/workflows/ci.yml".to_owned()];
-        let push = FixPush { from: head, to: self.sha(), tree: self.sha(), files };
+        let push = FixPush { from: head, to: self.sha(), tree: self.sha(), files, unlisted: 0 };
         if which < 2 {
             let (exit, path) = (FixExit::Done, ".github/workflows/ci.yml".to_owned());
             self.note(*at, ratchet::Event::FixHeld { pr, exit, push, path, diff: Some(diff()) });

@@ -46,6 +46,22 @@ async fn a_push_that_touches_a_guarded_path_is_held_shown_and_pushed_when_approv
 }
 
 #[tokio::test]
+async fn a_guarded_file_behind_hundreds_of_others_is_found_all_the_same() {
+    let script = format!(
+        "mkdir -p a\nfor number in $(seq 400); do echo x > a/$number; done\necho x > z.lock\ngit add -A .\n{MENDS}"
+    );
+    let shop = Shop::wish().ratchet("approve_pushes = [\"*.lock\"]").fixer(&script).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let head = shop.head(pr).await;
+    let run = held(&shop, pr).await;
+    let push = &run["result"]["push"];
+    let listed = push["files"].as_array().expect("a list").len() as u64;
+    assert_eq!(listed + push["unlisted"].as_u64().expect("a number"), 402, "{run:#}");
+    assert_eq!(shop.head(pr).await, head, "nothing was pushed");
+    shop.close().await;
+}
+
+#[tokio::test]
 async fn a_push_that_touches_nothing_guarded_is_not_held() {
     let shop = Shop::wish().ratchet("approve_pushes = [\".github/**\"]").open().await;
     let pr = shop.pull("one", "main", "bad").await;
@@ -80,6 +96,27 @@ async fn what_is_held_survives_a_crash_and_is_pushed_once() {
     assert_eq!(decide(&shop, run["id"].as_str().expect("an id"), "approve", json!({})).await, 200);
     shop.becomes(pr, "PAUSED_DONE").await;
     assert_eq!(shop.begun(), 1);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn what_was_held_on_a_disk_that_is_lost_is_given_up_and_somebody_is_told() {
+    let mut shop = Shop::wish().ratchet("approve_pushes = [\"always\"]").open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let head = shop.head(pr).await;
+    let id = held(&shop, pr).await["id"].as_str().expect("an id").to_owned();
+    shop.daemon.take().expect("it runs").kill().await;
+    std::fs::remove_dir_all(shop.world.setup.clones()).expect("removed");
+    std::fs::remove_dir_all(shop.world.dir.path().join("runs")).expect("removed");
+    shop.restart().await;
+    assert_eq!(decide(&shop, &id, "approve", json!({})).await, 200);
+    let paused = shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+    assert_eq!((paused["reason"].as_str(), &paused["fix"]), (Some("PUSH_REFUSED"), &Value::Null), "{paused:#}");
+    eventually("somebody is told", || async {
+        shop.said(pr).await.iter().any(|text| text.contains("it needs a person")).then_some(())
+    })
+    .await;
+    assert_eq!((shop.head(pr).await, shop.begun()), (head, 1));
     shop.close().await;
 }
 

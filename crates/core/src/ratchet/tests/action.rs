@@ -16,6 +16,8 @@ struct Case {
     merge: MergeState,
     review: Option<ReviewDecision>,
     comments: usize,
+    /// Comments that a fixer has dealt with, and that nobody has resolved.
+    dealt_with: usize,
     /// The run that the last fixer was sent for, and the one that there is now.
     recorded_run: Option<&'static str>,
     current_run: Option<&'static str>,
@@ -50,7 +52,7 @@ impl Case {
         for ci in cis {
             for merge in merges {
                 for review in reviews {
-                    for comments in [0, 1] {
+                    for (comments, dealt_with) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
                         for (recorded_run, current_run) in runs {
                             for stale_for in stale {
                                 for green_for in green {
@@ -59,6 +61,7 @@ impl Case {
                                         merge,
                                         review,
                                         comments,
+                                        dealt_with,
                                         recorded_run,
                                         current_run,
                                         stale_for,
@@ -83,6 +86,7 @@ impl Case {
             merge_state: self.merge,
             review: self.review,
             points,
+            unresolved: self.comments + self.dealt_with,
             talk: String::new(),
         };
         let standing = Standing {
@@ -118,14 +122,19 @@ impl Case {
         self.merge == MergeState::Blocked
     }
 
-    /// What the rules lack cannot be a review that they do not ask for, while no check has reported at all.
-    fn lacks_a_check(&self) -> bool {
+    /// The rules ask for a review, or for what reviewers said to be resolved.
+    fn asks_for_people(&self) -> bool {
         let asks_for_review = [Some(ReviewDecision::ReviewRequired), Some(ReviewDecision::ChangesRequested)];
-        self.ci == Ci::None && !asks_for_review.contains(&self.review)
+        asks_for_review.contains(&self.review) || self.comments + self.dealt_with > 0
+    }
+
+    /// GitHub says that something has not passed, and not what.
+    fn hides_ci(&self) -> bool {
+        (self.merge, self.ci) == (MergeState::Unstable, Ci::None)
     }
 
     fn is_green(&self) -> bool {
-        let ci_is_content = [Ci::Passed, Ci::None].contains(&self.ci);
+        let ci_is_content = [Ci::Passed, Ci::None].contains(&self.ci) && !self.hides_ci();
         let github_is_content = ![MergeState::Unknown, MergeState::Blocked, MergeState::Dirty].contains(&self.merge);
         ci_is_content && github_is_content && self.comments == 0
     }
@@ -165,14 +174,20 @@ fn guards() -> Vec<Guard> {
         guard("5. Review comments", |case| case.comments > 0, Action::Fix(Issue::FixReview, Reason::ReviewComments)),
         guard(
             "6a. Merge blocked, and not on a human: no check has reported",
-            |case| case.is_blocked() && case.lacks_a_check(),
+            |case| case.is_blocked() && !case.asks_for_people() && case.ci == Ci::None,
             Action::Wait(Reason::CiExpected),
+        ),
+        guard(
+            "6b. Merge blocked, and not on a human: the rules ask for something else than what has reported",
+            |case| case.is_blocked() && !case.asks_for_people(),
+            Action::Wait(Reason::MergeBlocked),
         ),
         guard(
             "6. Merge blocked on human review",
             Case::is_blocked,
             Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview),
         ),
+        guard("7b. CI is not green, and cannot be seen", Case::hides_ci, Action::Wait(Reason::CiUnseen)),
         guard(
             "7a. All green, for a moment only: late comments may come",
             |case| case.is_green() && case.has_been_green() < GRACE,
@@ -194,7 +209,7 @@ fn unit_every_guard_combination_for_determine_fixup_action_is_decided_in_the_ord
     }
     let never: Vec<_> = guards.iter().filter(|guard| !times.contains_key(guard.line)).map(|guard| guard.line).collect();
     assert_eq!(never, [""; 0], "every line decides something");
-    assert_eq!(times.values().sum::<usize>(), 4 * 8 * 4 * 2 * 5 * 4 * 4);
+    assert_eq!(times.values().sum::<usize>(), 4 * 8 * 4 * 4 * 5 * 4 * 4);
 }
 
 fn green() -> Case {
@@ -203,6 +218,7 @@ fn green() -> Case {
         merge: MergeState::Clean,
         review: None,
         comments: 0,
+        dealt_with: 0,
         recorded_run: None,
         current_run: Some("2"),
         stale_for: None,
@@ -244,6 +260,27 @@ fn unit_merge_blocked_waits_for_people_however_long_it_has_been_green() {
             Case { merge: MergeState::Blocked, review: Some(ReviewDecision::ReviewRequired), green_for, ..green() };
         assert_eq!(case.decided(), Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview));
     }
+}
+
+#[test]
+fn a_merge_that_is_blocked_on_no_review_is_not_said_to_wait_for_one() {
+    let blocked = Case { merge: MergeState::Blocked, ..green() };
+    for review in [None, Some(ReviewDecision::Approved)] {
+        let case = Case { review, ..blocked.clone() };
+        assert_eq!(case.decided(), Action::Wait(Reason::MergeBlocked), "{review:?}");
+        assert_eq!(Case { ci: Ci::None, ..case }.decided(), Action::Wait(Reason::CiExpected), "{review:?}");
+    }
+    let case = Case { dealt_with: 1, ..blocked };
+    let people = Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview);
+    assert_eq!(case.decided(), people, "somebody has to resolve what was said");
+}
+
+#[test]
+fn what_github_calls_unstable_is_not_done_where_nobody_sees_what_has_not_passed() {
+    let case = Case { merge: MergeState::Unstable, ci: Ci::None, green_for: Some(GRACE), ..green() };
+    assert_eq!(case.decided(), Action::Wait(Reason::CiUnseen));
+    let seen = Case { ci: Ci::Passed, ..case };
+    assert_eq!(seen.decided(), Action::Pause(Status::PausedDone, Reason::AllGreen), "where all is seen to have passed");
 }
 
 #[test]

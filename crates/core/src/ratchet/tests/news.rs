@@ -16,6 +16,7 @@ fn markers() -> Markers {
         merge_state: MergeState::Clean,
         review: None,
         points: BTreeMap::from([("thread".to_owned(), now())]),
+        unresolved: 1,
         talk: "one comment".to_owned(),
     };
     Markers { seen, enabled: true }
@@ -68,7 +69,7 @@ fn ci_is_in_progress_while_anything_of_it_is_and_failed_where_anything_failed() 
     let ci = |suites: &[Progress], verdicts: &[Verdict]| {
         let suites = suites.iter().enumerate().map(|(at, progress)| (CheckSuiteId::new(at as u64), *progress));
         let checks = verdicts.iter().enumerate().map(|(at, verdict)| (format!("check {at}"), check(*verdict)));
-        Ci::of(&CiFacts { suites: suites.collect(), checks: checks.collect(), began: None })
+        Ci::of(&CiFacts { suites: suites.collect(), checks: checks.collect(), ..CiFacts::default() })
     };
     let table: [(&[Progress], &[Verdict], Ci); 8] = [
         (&[], &[], Ci::None),
@@ -85,6 +86,17 @@ fn ci_is_in_progress_while_anything_of_it_is_and_failed_where_anything_failed() 
     }
     assert!(Ci::Failed.is_terminal() && Ci::Passed.is_terminal());
     assert!(!Ci::None.is_terminal() && !Ci::InProgress.is_terminal());
+}
+
+#[test]
+fn what_all_checks_come_to_counts_where_not_all_are_listed() {
+    let listed = |verdict| BTreeMap::from([("check".to_owned(), Check { verdict, required: false })]);
+    let ci = |verdict, overall| Ci::of(&CiFacts { checks: listed(verdict), overall, ..CiFacts::default() });
+    assert_eq!(ci(Verdict::Passed, Some(Verdict::Failed)), Ci::Failed);
+    assert_eq!(ci(Verdict::Passed, Some(Verdict::Pending)), Ci::InProgress);
+    assert_eq!(ci(Verdict::Failed, Some(Verdict::Pending)), Ci::InProgress);
+    assert_eq!(ci(Verdict::Passed, Some(Verdict::Passed)), Ci::Passed);
+    assert_eq!(ci(Verdict::Passed, None), Ci::Passed);
 }
 
 fn glance() -> Glance {

@@ -80,7 +80,7 @@ fn what_is_known_of_a_failure_is_quoted_and_cannot_speak_for_the_bot() {
 
 fn push(files: &[&str]) -> FixPush {
     let files = files.iter().map(|&file| file.to_owned()).collect();
-    FixPush { from: sha(1), to: sha(0xabc), tree: sha(3), files }
+    FixPush { from: sha(1), to: sha(0xabc), tree: sha(3), files, unlisted: 0 }
 }
 
 #[test]
@@ -91,6 +91,7 @@ fn a_push_that_is_held_says_what_it_changes_and_how_to_decide() {
     let texts = [
         texts::approval(&run, &push(&[".github/workflows/ci.yml", "a`b.rs"]), ".github/workflows/ci.yml"),
         texts::approval(&run, &push(&many), ""),
+        texts::approval(&run, &FixPush { unlisted: 700, ..push(&many) }, ""),
         texts::approval(&run, &push(&[]), ""),
     ];
     assert_snapshot!(texts.join("\n\n──\n\n"));

@@ -38,7 +38,7 @@ pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
             let handled = workspace.handled.clone();
             draft.effect(Effect::Fix { pr, at, issue, branch, base, head, conflicts, handled });
         }
-        Phase::Pushing { push, doubted } => {
+        Phase::Pushing { push, doubted, .. } => {
             draft.effect(Effect::Forward { pr, at: fix.at, branch: fix.branch, push, doubted });
         }
     }
@@ -81,7 +81,9 @@ pub(super) fn doubt(draft: &mut Draft<'_>) {
     let fixes: Vec<(PrNumber, Fix)> = workspaces.filter_map(|(pr, it)| Some((*pr, it.fix.clone()?))).collect();
     for (pr, fix) in fixes {
         match fix.phase {
-            Phase::Pushing { doubted: false, .. } => draft.record(Event::FixPushDoubted { pr }.into()),
+            Phase::Pushing { doubted: false, .. } => {
+                draft.record(Event::FixPushDoubted { pr, hopeless: None }.into());
+            }
             Phase::Running if fix.starts >= MOST_STARTS => {
                 let told = format!("it was begun {MOST_STARTS} times, and ended with the daemon each time");
                 finish(draft, pr, Settled::by_itself(Reason::FixerDied, Some(told)));
@@ -145,7 +147,9 @@ fn taken(draft: &mut Draft<'_>, pr: PrNumber, end: &FixEnd, fix: &Fix) {
         let told = end.exit.told().map(str::to_owned);
         return finish(draft, pr, Settled::by_itself(end.exit.reason(), told));
     };
+    // Of all that it changes: what is listed for people ends somewhere.
     let held = draft.settings.ratchet.approve.reason(&push.files).map(str::to_owned);
+    let push = push.listed();
     match held {
         Some(path) => {
             let (exit, diff) = (end.exit.clone(), end.diff.clone());
@@ -165,10 +169,15 @@ fn intend(draft: &mut Draft<'_>, pr: PrNumber, push: FixPush, exit: FixExit, beh
 /// Whether the push arrived, and what follows.
 pub(super) fn forwarded(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, result: &Result<Forwarded, Failure>) {
     let Some(fix) = fix_of(draft, pr, at).cloned() else { return };
-    let Phase::Pushing { push, doubted } = &fix.phase else { return };
+    let Phase::Pushing { push, doubted, hopeless } = &fix.phase else { return };
     let did_push = match result {
         Ok(Forwarded::Pushed(Pushed::Landed) | Forwarded::Probed(Probed::Landed { .. })) => DidPush::Yes,
-        Ok(Forwarded::Probed(Probed::NotYet)) => return draft.record(Event::FixPushMissed { pr }.into()),
+        Ok(Forwarded::Probed(Probed::NotYet)) => {
+            return match hopeless {
+                Some(why) => finish(draft, pr, Settled::by_itself(Reason::PushRefused, Some(why.clone()))),
+                None => draft.record(Event::FixPushMissed { pr }.into()),
+            };
+        }
         Ok(Forwarded::Pushed(Pushed::Rejected { reason })) => {
             return finish(draft, pr, Settled::by_itself(Reason::PushRefused, Some(reason.clone())));
         }
@@ -188,8 +197,10 @@ pub(super) fn forwarded(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, resu
         }
         (DidPush::No, _) => finish(draft, pr, Settled::by_itself(Reason::Outpaced, None)),
         (DidPush::Unknown, Err(failure)) => {
+            // However bad it is: only that it is not there can say so. What keeps it from being looked for says nothing.
             if !doubted {
-                draft.record(Event::FixPushDoubted { pr }.into());
+                let hopeless = (failure.kind == FailureKind::Permanent).then(|| failure.reason.clone());
+                draft.record(Event::FixPushDoubted { pr, hopeless }.into());
             }
             let failure = Failure { kind: FailureKind::Transient, ..failure.clone() };
             let retry_at = reads::retry_at(&failure, fix.failures, draft.now);

@@ -89,11 +89,17 @@ impl View {
         settle(draft, self.pr, Move { deed: Deed::Wait, status, reason, seen, consumed: None });
     }
 
+    /// There is something to mend, and it is left for later: it stays news.
+    fn keep_out(&self, draft: &mut Draft<'_>, status: Status, reason: Reason) {
+        let seen = Some(&self.markers.seen);
+        settle(draft, self.pr, Move { deed: Deed::Pause, status, reason, seen, consumed: None });
+    }
+
     fn pause(&self, draft: &mut Draft<'_>, status: Status, reason: Reason) {
         self.consume(draft, Deed::Pause, status, reason);
     }
 
-    /// Everything stays as it was; but what kept the ratchet out until now does so no longer.
+    /// Everything stays as it was, and what is shown of it, too; but what kept the ratchet out until now does so no longer.
     fn noop(&self, draft: &mut Draft<'_>, reason: Reason) {
         let status = draft.state.workspaces.get(&self.pr).map(|workspace| workspace.status).unwrap_or_default();
         let status = match status {
@@ -102,6 +108,7 @@ impl View {
             | Status::PausedPrNotOpen
             | Status::PausedDisabled
             | Status::PausedAttentionDailyBudget
+            | Status::PausedAttentionNoFixer
             | Status::WaitingForTrain => Status::WaitingForCi,
             // What was said of another head does not hold for this one.
             _ if self.changes.contains(&Change::Head) => Status::WaitingForCi,
@@ -129,12 +136,10 @@ impl View {
             return self.noop(draft, Reason::ExternalChange);
         }
         if !settings.has_fixer {
-            return self.pause(draft, Status::PausedAttentionNoFixer, Reason::NoFixer);
+            return self.keep_out(draft, Status::PausedAttentionNoFixer, Reason::NoFixer);
         }
         if is_spent(&draft.state, settings.daily_budget, draft.now) {
-            let seen = Some(&self.markers.seen);
-            let (deed, status, reason) = (Deed::Pause, Status::PausedAttentionDailyBudget, Reason::DailyBudget);
-            return settle(draft, self.pr, Move { deed, status, reason, seen, consumed: None });
+            return self.keep_out(draft, Status::PausedAttentionDailyBudget, Reason::DailyBudget);
         }
         if draft.state.owned_by_train(self.pr) {
             return self.wait(draft, Status::WaitingForTrain, Reason::TrainAtWork);

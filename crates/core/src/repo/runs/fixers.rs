@@ -105,7 +105,7 @@ fn result(title: &str, fix: &Fix) -> Value {
         "exitedAt": fix.exited_at,
     });
     if let Phase::Held { push, .. } | Phase::Pushing { push, .. } = &fix.phase {
-        result["push"] = json!({ "from": push.from, "to": push.to, "files": push.files });
+        result["push"] = json!({ "from": push.from, "to": push.to, "files": push.files, "unlisted": push.unlisted });
     }
     if let Phase::Held { diff: Some(diff), .. } = &fix.phase {
         result["diff"] = json!(diff);

@@ -139,7 +139,7 @@ impl Bench {
         let began = Some(at(self.worker.clock));
         let suites = BTreeMap::from([(CheckSuiteId::new(self.suites), CiProgress::UnderWay)]);
         let head = self.hub.pulls[&number].head.clone();
-        self.script(number).ci.insert(head, CiFacts { suites, checks: BTreeMap::new(), began });
+        self.script(number).ci.insert(head, CiFacts { suites, began, ..CiFacts::default() });
     }
 
     fn ci_ends(&mut self, number: u64, verdict: Verdict) {
@@ -313,8 +313,11 @@ impl Bench {
                     assert!(matches!(phase(pr, at), Some(Phase::Queued | Phase::Running)), "{effect:?}");
                 }
                 Effect::Forward { pr, at, push, doubted, .. } => {
-                    let expected = Phase::Pushing { push: push.clone(), doubted: *doubted };
-                    assert_eq!(phase(pr, at), Some(&expected), "{effect:?}");
+                    let Some(Phase::Pushing { push: intended, doubted: is_doubted, hopeless }) = phase(pr, at) else {
+                        panic!("it was not intended: {effect:?}");
+                    };
+                    assert_eq!((intended, is_doubted), (push, doubted), "{effect:?}");
+                    assert!(hopeless.is_none() || *doubted, "what is in vain is not pushed again");
                 }
                 _ => {}
             }

@@ -49,7 +49,7 @@ async fn a_thousand_of_one_owner_are_twenty_calls_in_however_many_repositories()
     for repos in [1, 100] {
         for depth in [Depth::Brief, Depth::Thorough] {
             let (server, repo) = repo(told).await;
-            let seen = repo.client().glance(&spread(1000, repos), depth).await.expect("an answer");
+            let seen = repo.client().glance(&spread(1000, repos), depth).await.expect("an answer").seen;
             assert_eq!((seen.len(), server.sent().len()), (1000, 20));
             let order: Vec<_> = seen.iter().map(|glance| (glance.repo.clone(), glance.merge.number)).collect();
             let wanted = spread(1000, repos)
@@ -79,10 +79,29 @@ async fn what_is_gone_or_closed_does_not_hide_the_rest() {
             failure("NOT_FOUND", json!(["r2", "p4"])), failure("FORBIDDEN", json!(["r3", "p6"]))]}))
     })
     .await;
-    let seen = repo.client().glance(&spread(10, 5), Depth::Brief).await.expect("an answer");
+    let glances = repo.client().glance(&spread(10, 5), Depth::Brief).await.expect("an answer");
+    assert_eq!(glances.unread, [("acme/repo-4".parse().expect("a repository"), PrNumber::new(2))]);
+    let seen = glances.seen;
     let names: Vec<_> = seen.iter().map(|glance| (glance.repo.name().to_owned(), glance.merge.number.get())).collect();
     assert_eq!(names, [("repo-2".to_owned(), 2), ("repo-3".to_owned(), 2), ("repo-4".to_owned(), 1)]);
     assert_eq!(server.sent().len(), 1);
+}
+
+#[tokio::test]
+async fn one_whose_many_threads_cannot_be_read_on_does_not_hide_the_rest() {
+    let (_server, repo) = repo(|sent| {
+        if sent.body["query"].as_str().expect("a query").contains("$before") {
+            return Reply::ok(&json!({"errors": [{"type": "undefinedField", "message": "no"}]}));
+        }
+        let mut data = all(sent);
+        data["r0"]["p1"]["reviewThreads"]["pageInfo"] = json!({"hasPreviousPage": true, "startCursor": "here"});
+        Reply::ok(&json!({"data": data}))
+    })
+    .await;
+    let glances = repo.client().glance(&spread(3, 1), Depth::Thorough).await.expect("an answer");
+    let numbers: Vec<u64> = glances.seen.iter().map(|glance| glance.merge.number.get()).collect();
+    assert_eq!(numbers, [1, 3]);
+    assert_eq!(glances.unread, [("acme/repo-0".parse().expect("a repository"), PrNumber::new(2))]);
 }
 
 #[tokio::test]
@@ -101,7 +120,7 @@ async fn a_repository_that_hides_its_checks_is_asked_for_less_and_the_others_are
         Reply::ok(&json!({"data": data, "errors": errors}))
     })
     .await;
-    let seen = repo.client().glance(&spread(6, 3), Depth::Brief).await.expect("an answer");
+    let seen = repo.client().glance(&spread(6, 3), Depth::Brief).await.expect("an answer").seen;
     assert_eq!((seen.len(), server.sent().len()), (6, 2));
     assert_eq!(asked(&server.sent()[1]).len(), 1, "only the one that hides something is asked about again");
     repo.client().glance(&spread(6, 3), Depth::Brief).await.expect("an answer");
@@ -117,7 +136,7 @@ async fn a_server_that_finds_it_too_much_is_asked_about_fewer_at_a_time() {
     })
     .await;
     for calls in [4, 7] {
-        assert_eq!(repo.client().glance(&spread(30, 3), Depth::Thorough).await.expect("an answer").len(), 30);
+        assert_eq!(repo.client().glance(&spread(30, 3), Depth::Thorough).await.expect("an answer").seen.len(), 30);
         assert_eq!(server.sent().len(), calls, "what was learned is remembered");
     }
 }

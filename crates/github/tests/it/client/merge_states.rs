@@ -29,7 +29,10 @@ fn states(sent: &Sent) -> Reply {
 
 /// What is told of a pull request whose newest commit is `newest` and has these reports.
 async fn told_of(newest: &str, contexts: Value) -> MergeFacts {
-    let rollup = json!({"contexts": {"nodes": contexts}});
+    rolled_up(newest, json!({"contexts": {"nodes": contexts}})).await
+}
+
+async fn rolled_up(newest: &str, rollup: Value) -> MergeFacts {
     let commits = json!({"nodes": [{"commit": {"oid": newest, "statusCheckRollup": rollup}}]});
     let facts = json!({"number": 1, "state": "OPEN", "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "BLOCKED", "isDraft": false,
         "reviewDecision": "CHANGES_REQUESTED", "commits": commits});
@@ -90,6 +93,30 @@ async fn the_file_in_which_a_repository_says_something_about_itself_is_seen_on_t
         assert_eq!(found.own_file, expected);
         let query = server.sent()[0].body["query"].as_str().unwrap().to_owned();
         assert!(query.contains("file(path: \".github/merge-train.toml\")"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn what_all_checks_come_to_is_told_where_they_are_more_than_are_listed() {
+    let passed = || run("test", "COMPLETED", Some("SUCCESS"), Value::Null);
+    let some_state = [
+        ("SUCCESS", Some(Verdict::Passed)),
+        ("PENDING", Some(Verdict::Pending)),
+        ("EXPECTED", Some(Verdict::Pending)),
+        ("FAILURE", Some(Verdict::Failed)),
+        ("ERROR", Some(Verdict::Failed)),
+        ("PONDERED", None),
+    ];
+    for (state, expected) in some_state {
+        for (more, nodes) in
+            [(true, json!([passed()])), (false, json!([passed(), null])), (false, json!([passed(), {}]))]
+        {
+            let rollup = json!({"state": state, "contexts": {"pageInfo": {"hasNextPage": more}, "nodes": nodes}});
+            let told = rolled_up("aaaa", rollup).await.ci;
+            assert_eq!((told.overall, told.checks.len()), (expected, 1), "{state} {nodes}");
+        }
+        let all = json!({"state": state, "contexts": {"pageInfo": {"hasNextPage": false}, "nodes": [passed()]}});
+        assert_eq!(rolled_up("aaaa", all).await.ci.overall, None, "who sees all of them needs no summary");
     }
 }
 

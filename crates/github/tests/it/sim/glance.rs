@@ -1,5 +1,5 @@
-use github::Depth;
-use merge_train_core::facts::Glance;
+use github::{Depth, Glances};
+use merge_train_core::facts::{Glance, Verdict};
 use merge_train_core::ids::{PrNumber, RepoId};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ async fn pull_requests_of_several_repositories_are_seen_in_one_call() {
     world.client.glance(&wanted, Depth::Brief).await.expect("an answer");
     for depth in [Depth::Brief, Depth::Thorough] {
         world.control("DELETE", "/calls", Value::Null).await;
-        let seen = world.client.glance(&wanted, depth).await.expect("an answer");
+        let seen = world.client.glance(&wanted, depth).await.expect("an answer").seen;
         let calls = world.control("GET", "/calls", Value::Null).await;
         assert_eq!(calls["calls"]["POST /graphql"], 1, "{calls}");
         assert_eq!(places(&seen), [("widgets".into(), 2), ("widgets".into(), 1), ("gadgets".into(), 1)]);
@@ -42,10 +42,28 @@ async fn pull_requests_of_several_repositories_are_seen_in_one_call() {
 }
 
 #[tokio::test]
+async fn a_failed_check_behind_a_hundred_that_passed_is_not_overlooked() {
+    let world = World::new().await;
+    let widgets = world.repo("widgets", 1).await;
+    let check = |number: usize, conclusion: &str| json!({ "pull": 1, "name": format!("check {number}"), "conclusion": conclusion });
+    for number in 0..100 {
+        world.control("POST", "/repos/octocat/widgets/checks", check(number, "success")).await;
+    }
+    let ci = |glances: Glances| glances.seen[0].merge.ci.clone();
+    let wanted = [(widgets.id().clone(), vec![FIRST])];
+    let all = ci(world.client.glance(&wanted, Depth::Brief).await.expect("an answer"));
+    assert_eq!((all.checks.len(), all.overall), (100, None));
+    world.control("POST", "/repos/octocat/widgets/checks", check(100, "failure")).await;
+    let more = ci(world.client.glance(&wanted, Depth::Brief).await.expect("an answer"));
+    assert_eq!((more.checks.len(), more.overall), (100, Some(Verdict::Failed)));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn all_of_an_owner_that_is_gone_is_nothing_and_no_error() {
     let world = World::new().await;
     let gone: RepoId = "octocat/gone".parse().expect("a repository");
-    assert_eq!(world.client.glance(&[(gone, vec![FIRST])], Depth::Brief).await.expect("an answer"), []);
-    assert_eq!(world.client.glance(&[], Depth::Thorough).await.expect("an answer"), []);
+    assert_eq!(world.client.glance(&[(gone, vec![FIRST])], Depth::Brief).await.expect("an answer"), Glances::default());
+    assert_eq!(world.client.glance(&[], Depth::Thorough).await.expect("an answer"), Glances::default());
     world.stop().await;
 }

@@ -11,7 +11,7 @@ async fn talk(repo: &Repo) -> (String, TalkDetail) {
     assert_eq!(found.len(), 1);
     let (pr, Talk { overview, detail }) = found.remove(0);
     assert_eq!(pr, FIRST);
-    let brief = repo.client().glance(&[(repo.id().clone(), vec![FIRST])], Depth::Brief).await.expect("an answer");
+    let brief = repo.client().glance(&[(repo.id().clone(), vec![FIRST])], Depth::Brief).await.expect("an answer").seen;
     assert_eq!(brief[0].talk, Talk { overview: overview.clone(), detail: None });
     (overview, detail.expect("it was looked at closely"))
 }

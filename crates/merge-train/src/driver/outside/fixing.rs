@@ -21,8 +21,6 @@ use super::{Errand, Reports};
 use crate::failpoint;
 use crate::fixers::{Fixers, Place, Start, Subject};
 
-/// So many files of a push are listed.
-const MOST_FILES: usize = 300;
 /// As much of a push is shown to whoever has to approve it.
 const MOST_DIFF: usize = 64 << 10;
 
@@ -181,10 +179,10 @@ impl Errand<'_> {
         };
         let objects = repository.objects(self.cancel.clone());
         let tree = objects.commit(&to).await.map_err(of_git)?.tree;
-        let files = objects.changed_files(&from, &to, MOST_FILES).await.map_err(of_git)?;
+        let files = objects.changed_files(&from, &to).await.map_err(of_git)?;
         // Only for people to look at.
         let diff = objects.diff(&from, &to, MOST_DIFF).await.ok();
-        let push = FixPush { from: Sha::from(&from), to: Sha::from(&to), tree: Sha::from(&tree), files };
+        let push = FixPush { from: Sha::from(&from), to: Sha::from(&to), tree: Sha::from(&tree), files, unlisted: 0 };
         Ok(FixEnd { exit, push: Some(push), refused: None, diff })
     }
 
@@ -199,7 +197,7 @@ impl Errand<'_> {
     ) -> Result<Forwarded, Failure> {
         let repository = self.github.clones.open(self.name).await.map_err(of_git)?;
         let (from, to, tree) = (oid(&push.from)?, oid(&push.to)?, oid(&push.tree)?);
-        self.have(pr, at, branch, &repository, (&from, &to)).await?;
+        // Looked for at GitHub alone: what is to be pushed may be lost here.
         if doubted {
             let view = repository.glance(self.cancel.clone()).await.map_err(of_git)?;
             let expected = Expected { from, tree, contains: vec![to] };
@@ -213,6 +211,7 @@ impl Errand<'_> {
                 PushProbe::BranchGone => Probed::BranchGone,
             }));
         }
+        self.have(pr, at, branch, &repository, (&from, &to)).await?;
         let advance = Advance { from, to, tree };
         Ok(Forwarded::Pushed(match repository.push(branch, &advance, self.cancel).await.map_err(of_git)? {
             Sent::Landed => Pushed::Landed,

@@ -23,7 +23,7 @@ pub fn words(event: &RepoEvent) -> Option<String> {
         }
         Event::FixHeld { push, path, .. } => {
             let why = if path.is_empty() { String::new() } else { format!(": it changes {}", line(path)) };
-            let count = push.files.len();
+            let count = push.count();
             format!("it wants to push changes of {count} files, which waits for approval{why}")
         }
         Event::FixPushIntended { behest, .. } => {

@@ -70,7 +70,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
             dt { "Ratchet" } dd { (if is_on { "on" } else { "off" }) " · " code { (status.as_str()) } }
             @if let Some(row) = &found {
                 @if let Some(activity) = &row.ratchet_current_activity { dt { "Now" } dd { (activity) } }
-                dt { "Pushes of fixers in a row" } dd { (row.ratchet_consecutive_fixup_attempts) " of " (app.settings.ratchet.max_attempts) }
+                dt { "Attempts of fixers in a row" } dd { (row.ratchet_consecutive_fixup_attempts) " of " (row.ratchet_max_fixup_attempts.unwrap_or(app.settings.ratchet.max_attempts)) }
                 @if let Some(at) = row.ratchet_state_updated_at { dt { "Since" } dd { (since(at, visitor.now)) } }
                 @if let Some(at) = row.ratchet_last_push_at { dt { "Last push" } dd { (since(at, visitor.now)) } }
             }

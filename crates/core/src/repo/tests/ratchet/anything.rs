@@ -52,6 +52,7 @@ fn any_what() -> impl Strategy<Value = What> {
         1 => Just(Way::LandsUnheard),
         1 => Just(Way::GetsLost),
         1 => Just(Way::IsRejected),
+        1 => Just(Way::CannotBeMade),
         1 => Just(Way::Hangs),
     ];
     let verdict = prop_oneof![2 => Just(Verdict::Failed), 1 => Just(Verdict::Passed)];

@@ -32,6 +32,23 @@ fn a_push_is_held_where_every_push_is_to_be_approved_or_where_it_touches_a_path_
 }
 
 #[test]
+fn a_guarded_path_behind_however_many_others_holds_the_push_which_says_how_many_it_does_not_list() {
+    let paths = Approve::Paths(vec!["src/guarded/**".to_owned()]);
+    let mut bench = Bench::with(&[0], |settings| settings.approve = paths);
+    let mut files: Vec<String> = (0..5_000).map(|number| format!("a/{number:04}.txt")).collect();
+    files.push("src/guarded/key.rs".to_owned());
+    bench.script(1).files = files;
+    bench.fixer(1, Fixer::Pushes);
+    bench.ci(1, Verdict::Failed);
+    bench.beat();
+    assert_eq!((bench.shown(1).1, bench.times("forward")), (Reason::PushApproval, 0));
+    let Phase::Held { push, path, .. } = bench.fix(1).phase.clone() else { panic!("it is not held") };
+    assert_eq!((path.as_str(), push.files.len(), push.count()), ("src/guarded/key.rs", 300, 5_001));
+    let said = bench.told(1).remove(0);
+    assert!(said.contains("`src/guarded/key.rs`") && said.contains("and 4991 more"), "{said}");
+}
+
+#[test]
 fn what_is_held_waits_and_nothing_else_is_begun_meanwhile() {
     let mut bench = held(Approve::Always);
     bench.ci(1, Verdict::Failed);

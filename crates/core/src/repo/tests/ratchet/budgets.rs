@@ -50,6 +50,18 @@ fn the_worker_is_woken_for_each_fixer_that_does_not_count_any_more() {
 }
 
 #[test]
+fn what_waited_for_a_fixer_gets_one_when_one_is_configured() {
+    let mut bench = Bench::with(&[0], |settings| settings.has_fixer = false);
+    bench.ci(1, Verdict::Failed);
+    bench.beat();
+    assert_eq!(bench.shown(1), (Status::PausedAttentionNoFixer, Reason::NoFixer));
+    bench.settings().has_fixer = true;
+    bench.crash();
+    bench.settle();
+    assert_eq!((bench.sent(1), bench.shown(1)), (1, (Status::FixingCi, Reason::CiFailed)));
+}
+
+#[test]
 fn without_a_fixer_it_is_said_once_that_there_is_none() {
     let mut bench = Bench::with(&[0], |settings| settings.has_fixer = false);
     for _ in 0..3 {

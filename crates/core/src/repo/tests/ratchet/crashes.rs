@@ -136,7 +136,9 @@ fn a_push_on_its_way_is_looked_for_before_it_is_pushed_again_and_counted_once() 
         bench.script(1).way = Way::Hangs;
         bench.fixer(1, Fixer::Pushes);
         bench.settle();
-        let Phase::Pushing { push, doubted: false } = bench.fix(1).phase.clone() else { panic!("{:?}", bench.fix(1)) };
+        let Phase::Pushing { push, doubted: false, .. } = bench.fix(1).phase.clone() else {
+            panic!("{:?}", bench.fix(1))
+        };
         if had_landed {
             bench.hub.pulls.get_mut(&1).unwrap().head = push.to.clone();
         }

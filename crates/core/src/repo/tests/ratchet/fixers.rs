@@ -240,7 +240,8 @@ fn no_second_fixer_is_sent_for_the_same_failure_after_no_push_and_a_new_run_allo
     ends(&mut bench, Fixer::GivesUp);
     bench.script(1).merge = MergeState::Dirty;
     bench.beat();
-    assert_eq!((bench.sent(1), bench.shown(1).1), (1, Reason::AlreadyTried));
+    assert_eq!((bench.sent(1), bench.shown(1).1), (1, Reason::FixerGaveUp), "what is shown still holds");
+    assert_eq!(bench.moves(1).last().unwrap().2, Reason::AlreadyTried);
     bench.session(1, "desk", false);
     bench.session_ends(1, "desk");
     assert_eq!((bench.sent(1), bench.shown(1)), (1, (Status::PausedAttentionNoPush, Reason::AlreadyTried)));
@@ -369,6 +370,35 @@ fn unit_the_attempt_counter_resets_on_ratchet_re_enable_in_every_way_to_do_that(
         assert_eq!((bench.attempts(1), bench.sent(1)), (0, 4), "the way at {way}");
         assert_eq!(bench.shown(1).0, Status::FixingCi, "the way at {way}");
     }
+}
+
+/// Somebody at work keeps the ratchet from noticing that it is off.
+#[test]
+fn the_attempt_counter_resets_on_ratchet_re_enable_also_while_a_session_works() {
+    let ways: [fn(&mut Bench, bool); 3] = [
+        |bench, on| bench.toggle(1, on).unwrap(),
+        |bench, on| bench.toggle(None, on).unwrap(),
+        |bench, on| bench.labels(1, if on { &[] } else { &["no-ratchet"] }),
+    ];
+    for (way, switch) in ways.into_iter().enumerate() {
+        let mut bench = Bench::one();
+        (0..3).for_each(|_| another_push(&mut bench));
+        bench.session(1, "desk", false);
+        switch(&mut bench, false);
+        assert_eq!((bench.shown(1).0, bench.attempts(1)), (Status::PausedUserWorking, 3), "the way at {way}");
+        switch(&mut bench, true);
+        assert_eq!(bench.attempts(1), 0, "the way at {way}");
+    }
+}
+
+#[test]
+fn the_switch_of_the_repository_does_not_reset_the_counter_of_who_does_not_follow_it() {
+    let mut bench = Bench::one();
+    bench.toggle(1, true).unwrap();
+    another_push(&mut bench);
+    bench.toggle(None, false).unwrap();
+    bench.toggle(None, true).unwrap();
+    assert_eq!(bench.attempts(1), 1);
 }
 
 #[test]

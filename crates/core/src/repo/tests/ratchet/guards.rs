@@ -271,8 +271,9 @@ fn a_failure_that_was_dealt_with_is_not_taken_up_again_because_main_moved() {
     let asked = bench.times("diagnose");
     bench.script(1).merge = MergeState::Dirty;
     bench.beat();
-    assert_eq!(bench.shown(1), (Status::PausedAttentionTerminalFailed, Reason::ExternalChange));
-    assert_eq!(bench.moves(1).last().unwrap().0, Deed::Noop);
+    assert_eq!(bench.shown(1), (Status::PausedAttentionTerminalFailed, Reason::SameFailure), "why is still shown");
+    let line = (Deed::Noop, Status::PausedAttentionTerminalFailed, Reason::ExternalChange);
+    assert_eq!(bench.moves(1).last(), Some(&line), "what came of it is in the log");
     assert_eq!(bench.times("diagnose"), asked, "only what is outside of it changed");
 }
 
@@ -324,6 +325,93 @@ fn the_time_of_a_status_is_that_of_its_last_change() {
     bench.fixer(1, Fixer::GivesUp);
     bench.settle();
     assert!(bench.workspace(1).moved_at > since);
+}
+
+#[test]
+fn the_time_of_a_status_is_also_that_of_another_activity_in_it() {
+    let mut bench = Bench::one();
+    bench.ci(1, Verdict::Failed);
+    bench.script(1).merge = MergeState::Dirty;
+    bench.is_full = true;
+    bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
+    assert_eq!(bench.activity(1), "Updating branch from main");
+    let since = bench.workspace(1).moved_at;
+    bench.worker.clock += MINUTE;
+    bench.is_full = false;
+    bench.settle();
+    assert_eq!(bench.activity(1), "Fixing build failures");
+    assert!(bench.workspace(1).moved_at > since);
+}
+
+#[test]
+fn a_look_that_nothing_comes_of_changes_nothing_of_what_is_shown() {
+    let mut bench = Bench::fixing();
+    bench.fixer(1, Fixer::Dies);
+    bench.settle();
+    let before = bench.workspace(1).clone();
+    assert_eq!((before.reason, before.told.as_deref()), (Reason::FixerDied, Some("no memory left")));
+    let lines = bench.moves(1).len();
+    bench.worker.clock += MINUTE;
+    bench.script(1).merge = MergeState::Dirty;
+    bench.beat();
+    let after = bench.workspace(1);
+    assert_eq!(bench.moves(1)[lines..], [(Deed::Noop, before.status, Reason::AlreadyTried)]);
+    assert_eq!(
+        (after.status, after.reason, &after.told, &after.activity, after.moved_at),
+        (before.status, before.reason, &before.told, &before.activity, before.moved_at)
+    );
+    assert_ne!(after.consumed, before.consumed, "but it was dealt with");
+}
+
+#[test]
+fn the_grace_goes_on_over_a_look_that_nothing_comes_of() {
+    let mut bench = Bench::one();
+    bench.ci(1, Verdict::Passed);
+    bench.beat();
+    let since = bench.workspace(1).green_since;
+    assert_eq!(bench.shown(1).1, Reason::Grace);
+    bench.wait(10);
+    bench.script(1).merge = MergeState::Unknown;
+    bench.says(1, "thread");
+    bench.resolves(1, "thread");
+    bench.beat();
+    bench.script(1).merge = MergeState::Clean;
+    bench.beat();
+    assert!(since.is_some() && bench.workspace(1).green_since.is_some());
+    bench.wait(2 * MINUTE);
+    assert_eq!(bench.shown(1), (Status::PausedDone, Reason::AllGreen));
+}
+
+#[test]
+fn a_push_of_a_person_ends_the_wait_for_ci_that_a_fixer_began() {
+    let mut bench = Bench::fixing();
+    bench.fixer(1, Fixer::Pushes);
+    bench.settle();
+    assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::StaleCi));
+    bench.pushes(1);
+    assert_eq!(bench.workspace(1).stale_since, None);
+    bench.wait(30 * MINUTE);
+    assert_ne!(bench.shown(1).0, Status::PausedAttentionStaleCiTimeout, "no fixer's push is waited for");
+    assert_eq!(bench.told(1).len(), 0);
+}
+
+#[test]
+fn a_push_of_a_person_is_looked_into_at_once_though_github_could_not_tell_of_the_head_before() {
+    let mut bench = Bench::one();
+    bench.script(1).diagnosis = Some(failure(FailureKind::Transient));
+    bench.ci(1, Verdict::Failed);
+    bench.beat();
+    for _ in 0..6 {
+        bench.tick();
+    }
+    let retry_at = bench.workspace(1).retry_at.expect("it is tried again");
+    assert!(retry_at.duration_since(at(bench.worker.clock)).as_secs() > 10);
+    bench.script(1).diagnosis = None;
+    bench.pushes(1);
+    bench.ci(1, Verdict::Failed);
+    bench.beat();
+    assert_eq!(bench.sent(1), 1);
+    assert!(at(bench.worker.clock) < retry_at);
 }
 
 /// What is not there any more is not shown, also where there is nothing to do instead.

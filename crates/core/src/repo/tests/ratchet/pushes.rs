@@ -98,6 +98,42 @@ fn a_push_that_github_rejects_is_a_no_push_with_push_refused() {
     }
 }
 
+/// The clone and the gateway are gone with the disk that they were on, say.
+#[test]
+fn a_push_that_can_never_be_made_is_refused_once_it_is_known_not_to_have_arrived_and_somebody_is_told() {
+    let mut bench = pushing(Way::CannotBeMade);
+    assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::PushStatusUnknown), "it may have been made before");
+    assert_eq!((bench.told(1).len(), bench.times("forward")), (0, 1));
+    bench.tick();
+    assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::PushRefused));
+    assert_eq!((bench.times("probe_forward"), bench.times("forward"), bench.attempts(1)), (1, 1, 0));
+    assert_eq!((bench.told(1).len(), bench.workspace(1).fix.as_ref()), (1, None), "the branch is nobody's");
+    assert!(bench.told(1)[0].contains("it is nowhere any more"), "{:?}", bench.told(1));
+}
+
+#[test]
+fn a_push_that_can_never_be_made_again_but_has_arrived_is_found_and_counted() {
+    let mut bench = pushing(Way::CannotBeMade);
+    let Phase::Pushing { push, .. } = bench.fix(1).phase.clone() else { panic!("{:?}", bench.fix(1)) };
+    bench.hub.pulls.get_mut(&1).unwrap().head = push.to;
+    bench.tick();
+    assert_eq!((bench.attempts(1), bench.shown(1).1, bench.told(1).len()), (1, Reason::StaleCi, 0));
+}
+
+#[test]
+fn a_push_that_cannot_even_be_looked_for_is_unknown_however_bad_that_is() {
+    let mut bench = pushing(Way::GetsLost);
+    bench.script(1).way = Way::CannotBeFound;
+    for _ in 0..10 {
+        bench.tick();
+    }
+    assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::PushStatusUnknown));
+    assert_eq!((bench.times("forward"), bench.times("probe_forward")), (1, 10));
+    bench.script(1).way = Way::Lands;
+    bench.tick();
+    assert_eq!(bench.attempts(1), 1, "it is pushed as soon as it is known not to be there");
+}
+
 #[test]
 fn answers_that_come_late_are_about_nothing() {
     let mut bench = pushing(Way::Lands);

@@ -31,6 +31,10 @@ pub(super) enum Way {
     GetsLost,
     IsRejected,
     FindsNoBranch,
+    /// Whatever is tried: it is not there to be pushed.
+    CannotBeMade,
+    /// Nor can it be looked for.
+    CannotBeFound,
     /// No answer comes.
     Hangs,
 }
@@ -134,7 +138,8 @@ impl Bench {
             Fixer::Works => unreachable!("it goes on"),
             Fixer::Pushes => {
                 let to = self.hub.commit(&[&from]);
-                let push = FixPush { from, tree: to.clone(), to, files: self.scripts[&number].files.clone() };
+                let files = self.scripts[&number].files.clone();
+                let push = FixPush { from, tree: to.clone(), to, files, unlisted: 0 };
                 FixEnd { push: Some(push), diff: Some("+ mended".to_owned()), ..ended(FixExit::Done) }
             }
             Fixer::GivesUp => ended(FixExit::Done),
@@ -163,6 +168,10 @@ impl Bench {
         match (doubted, way, probed) {
             (_, Way::Hangs, _) => unreachable!("it hangs"),
             (_, Way::GetsLost, _) => Err(failure(FailureKind::Transient)),
+            (_, Way::CannotBeFound, _) | (false, Way::CannotBeMade, _) => {
+                let reason = "it is nowhere any more".to_owned();
+                Err(Failure { reason, ..failure(FailureKind::Permanent) })
+            }
             (true, _, probed) => Ok(Forwarded::Probed(probed)),
             (false, Way::IsRejected, _) => {
                 Ok(Forwarded::Pushed(Pushed::Rejected { reason: "protected branch".to_owned() }))

@@ -37,7 +37,7 @@ pub(super) fn tell(repo: &RepoId, state: &RepoState, settings: &Settings, event:
         }
         Event::FixSettled { fix, settled, .. } => completed(&workspace_id, pr, fix, settled, now),
         Event::FixHeld { push, path, .. } => {
-            let files = push.files.len();
+            let files = push.count();
             tracing::info!(
                 event = "fixup_held",
                 workspaceId = workspace_id,
