@@ -13,6 +13,7 @@ mod intact;
 mod make;
 mod pushes;
 mod refresh;
+mod remove;
 mod supply;
 mod take;
 
@@ -58,18 +59,22 @@ pub enum Error {
         path.display()
     )]
     TamperedWith { path: PathBuf, what: &'static str },
+    /// Git cannot make sense of it, or of what was pushed to it. The gateway has to be removed.
+    #[error("the fixer's repository {} cannot be read: {cause}. Nothing of it is pushed", path.display())]
+    Unreadable { path: PathBuf, cause: crate::Error },
     #[error(transparent)]
     Git(#[from] crate::Error),
 }
 
 impl Gateway {
-    /// The gateway for `branch` that was made in `folder`, perhaps by a process that is no more.
+    /// The gateway for `branch` that was made in `folder`, perhaps by a process that is no more. What a fixer did to its
+    /// checkout does not matter any more.
     pub fn open(git: &Git, folder: &Path, branch: &BranchName) -> Result<Self, Error> {
         let gateway = Self { git: git.clone(), folder: folder.to_owned(), branch: branch.clone() };
-        if gateway.checkout().is_dir() {
+        if gateway.path().symlink_metadata().is_ok() {
             Ok(gateway)
         } else {
-            let text = format!("there is no fixer's checkout in {}: it was removed, or never made", folder.display());
+            let text = format!("the fixer's repository in {} is gone: it was removed, or never made", folder.display());
             Err(crate::Error::Refused(text).into())
         }
     }
@@ -117,14 +122,14 @@ impl Gateway {
     pub async fn remove(self) -> Result<(), Error> {
         let folder = self.folder;
         let doing = format!("removing the fixer's folder {}", folder.display());
-        let removed = tokio::task::spawn_blocking(move || intact::remove_all(&folder)).await.map_err(join_error)?;
+        let removed = tokio::task::spawn_blocking(move || remove::remove_all(&folder)).await.map_err(join_error)?;
         removed.map_err(|error| crate::Error::io(doing)(error).into())
     }
 }
 
 /// Removes a folder that a fixer had, whatever it did to it.
 pub fn remove_all(folder: &Path) -> std::io::Result<()> {
-    intact::remove_all(folder)
+    remove::remove_all(folder)
 }
 
 fn join_error(error: tokio::task::JoinError) -> Error {

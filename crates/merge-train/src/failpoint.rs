@@ -11,6 +11,8 @@
 //! | `effect.EFFECT.start` | what asks for it is durable, and nothing was done |
 //! | `effect.EFFECT.middle` | GitHub has answered, but nobody has read it; a push: git is at it, and goes on alone |
 //! | `effect.EFFECT.end` | it is done, and that is not recorded |
+//! | `fixer.start` | a fixer has its checkout, and its process is not begun |
+//! | `fixer.exited`, `fixer.end` | its process has ended, and that is not durable; it is, and nothing was taken from it |
 //! | `response.KIND.before` | what came in is durable, and who sent it waits for the answer |
 //! | `response.KIND.after` | the answer is out |
 //! | `notify.before`, `notify.sent` | something is to be told in Slack; it was, and that is not recorded |

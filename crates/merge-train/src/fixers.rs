@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::errand::{Errand, watch};
 use crate::agent::{Exit, Limits};
 use crate::config::Config;
+use crate::failpoint;
 
 /// Between asking a fixer to end and ending it.
 const GRACE: Duration = Duration::from_secs(10);
@@ -216,6 +217,7 @@ impl Fixers {
             | Exit::NotStarted { .. }
             | Exit::Lost => FixExit::Died { told },
         };
+        failpoint::reach("fixer.exited");
         place.has_ended(&exit).await?;
         Ok(exit)
     }

@@ -65,7 +65,9 @@ impl Upkeep {
         let age = metadata.modified()?.elapsed().unwrap_or_default();
         // A run is stored before its folder is made.
         if metadata.is_dir() && age > INTERVAL && self.store.run(None, run).await?.is_none() {
-            tokio::fs::remove_dir_all(folder.path()).await?;
+            let path = folder.path();
+            // Who worked in it may have made it deeper than any path is long.
+            tokio::task::spawn_blocking(move || git::gateway::remove_all(&path)).await??;
             tracing::info!(%run, "removed the folder of a run that is forgotten");
         }
         Ok(())

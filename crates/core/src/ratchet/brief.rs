@@ -73,6 +73,7 @@ pub struct Excerpt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
     pub path: String,
+    /// Where it is, or was: see `outdated`.
     pub line: Option<u64>,
     /// The lines have changed since.
     pub outdated: bool,

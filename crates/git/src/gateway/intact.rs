@@ -1,11 +1,11 @@
-//! Looking at, and removing, files that somebody else could have put there.
+//! Looking at files that somebody else could have put there.
 //!
 //! A fixer may change them at any moment, also after they were looked at. What is refused here is what git could be led
 //! astray by without any race; what is taken from the gateway is proven elsewhere.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -17,7 +17,7 @@ const LOG_LIMIT: u64 = 8 * 1024 * 1024;
 /// What would let git read another repository in place of this one.
 const ASTRAY: [&str; 3] = ["commondir", "objects/info/alternates", "objects/info/http-alternates"];
 /// Below these, everything is looked at.
-const DEEP: [&str; 2] = ["refs", "logs"];
+const DEEP: [&str; 3] = ["objects", "refs", "logs"];
 
 /// Refuses a gateway that leads elsewhere.
 pub(super) fn check(gateway: &Path) -> Result<(), Error> {
@@ -31,7 +31,7 @@ pub(super) fn check(gateway: &Path) -> Result<(), Error> {
             return Err(Error::TamperedWith { path, what: "leads to another repository" });
         }
     }
-    let mut folders = vec![gateway.to_owned(), gateway.join("objects"), gateway.join("objects/pack")];
+    let mut folders = vec![gateway.to_owned()];
     folders.extend(DEEP.map(|name| gateway.join(name)));
     while let Some(folder) = folders.pop() {
         let is_deep = DEEP.iter().any(|name| folder.starts_with(gateway.join(name)));
@@ -65,9 +65,20 @@ fn entries(folder: &Path) -> Result<Vec<(PathBuf, fs::FileType)>, Error> {
     let list = || fs::read_dir(folder)?.map(|entry| entry.and_then(|it| Ok((it.path(), it.file_type()?)))).collect();
     match list() {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(crate::Error::io(format!("looking into {}", folder.display()))(error).into()),
+        Err(error) => Err(unlooked_at(folder, "looking into", error)),
         Ok(entries) => Ok(entries),
     }
+}
+
+/// Why something could not be looked at: what its owner has done to it, or what the machine lacks.
+fn unlooked_at(path: &Path, doing: &str, error: std::io::Error) -> Error {
+    let what = match error.kind() {
+        ErrorKind::PermissionDenied => "may not be read",
+        ErrorKind::InvalidFilename => "has too long a path",
+        ErrorKind::NotADirectory => "is no folder",
+        _ => return crate::Error::io(format!("{doing} {}", path.display()))(error).into(),
+    };
+    Error::TamperedWith { path: path.to_owned(), what }
 }
 
 /// Reads a file below `root` without following a link and without waiting for a pipe. One that does not exist is empty.
@@ -85,7 +96,7 @@ pub(super) fn read(root: &Path, file: &Path) -> Result<Vec<u8>, Error> {
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(crate::Error::io(format!("opening {}", path.display()))(error).into()),
+        Err(error) => return Err(unlooked_at(&path, "opening", error)),
     };
     let doing = || format!("reading {}", path.display());
     if !file.metadata().map_err(crate::Error::io(doing()))?.is_file() {
@@ -94,31 +105,6 @@ pub(super) fn read(root: &Path, file: &Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     file.take(LOG_LIMIT).read_to_end(&mut bytes).map_err(crate::Error::io(doing()))?;
     Ok(bytes)
-}
-
-/// Removes a folder with all that is in it, also where a tool took its own right to do so.
-pub(super) fn remove_all(folder: &Path) -> std::io::Result<()> {
-    let removed = match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            unlock(folder)?;
-            fs::remove_dir_all(folder)
-        }
-        other => other,
-    };
-    match removed {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
-/// Lets the owner change every folder at and below this one.
-fn unlock(folder: &Path) -> std::io::Result<()> {
-    let metadata = folder.symlink_metadata()?;
-    if !metadata.is_dir() {
-        return Ok(());
-    }
-    fs::set_permissions(folder, fs::Permissions::from_mode(metadata.permissions().mode() | 0o700))?;
-    fs::read_dir(folder)?.try_for_each(|entry| unlock(&entry?.path()))
 }
 
 #[cfg(test)]
@@ -202,17 +188,5 @@ mod tests {
         assert!(matches!(read("logs"), Err(Error::TamperedWith { .. })));
         make_pipe(&gateway.path().join("logs/pipe"));
         assert!(matches!(read("logs/pipe"), Err(Error::TamperedWith { what: "is no file", .. })));
-    }
-
-    #[test]
-    fn folders_that_lock_their_owner_out_are_unlocked_and_removed() {
-        let gateway = gateway();
-        let folder = gateway.path().join("refs");
-        fs::set_permissions(folder.join("heads"), fs::Permissions::from_mode(0o500)).unwrap();
-        unlock(&folder).unwrap();
-        assert_eq!(fs::metadata(folder.join("heads")).unwrap().permissions().mode() & 0o777, 0o700);
-        remove_all(&folder).unwrap();
-        remove_all(&folder).unwrap();
-        assert!(!folder.exists());
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::{self, Completeness, Identity};
 use super::supply::Source;
-use super::{COPY_DEADLINE, Error, Gateway, intact};
+use super::{COPY_DEADLINE, Error, Gateway, remove};
 use crate::command::Command;
 use crate::{Committer, Git, Oid};
 
@@ -41,29 +41,30 @@ impl Gateway {
             let text = format!("{} is there already; open it, or remove it first", gateway.checkout().display());
             return Err(crate::Error::Refused(text).into());
         }
-        let unfinished = gateway.folder.join("checkout.new");
-        for leftover in [gateway.path(), unfinished.clone()] {
-            intact::remove_all(&leftover).map_err(io("removing what an earlier attempt left"))?;
+        let (unfinished, half) = (gateway.folder.join("checkout.new"), gateway.folder.join("gateway.new"));
+        for leftover in [gateway.path(), unfinished.clone(), half.clone()] {
+            remove::remove_all(&leftover).map_err(io("removing what an earlier attempt left"))?;
         }
         fs::create_dir_all(&gateway.folder).map_err(io("making the fixer's folder"))?;
-        gateway.make_gateway(&order, cancel).await?;
+        gateway.make_gateway(&order, &half, cancel).await?;
+        // Whole from the moment that it is there: whoever finds it may read it.
+        fs::rename(&half, gateway.path()).map_err(io("putting the gateway in place"))?;
         gateway.make_checkout(&order, &unfinished, cancel).await?;
         fs::rename(&unfinished, gateway.checkout()).map_err(io("putting the fixer's checkout in place"))?;
         Ok(gateway)
     }
 
-    async fn make_gateway(&self, order: &Order<'_>, cancel: &CancellationToken) -> Result<(), Error> {
-        let path = self.path();
-        self.init(order, &path, &["--bare"]).await?;
-        self.write_rules(order.head, order.from.completeness())?;
+    async fn make_gateway(&self, order: &Order<'_>, path: &Path, cancel: &CancellationToken) -> Result<(), Error> {
+        self.init(order, path, &["--bare"]).await?;
+        self.write_rules(path, order.head, order.from.completeness())?;
         let base = order.base.map(|(_, oid)| oid);
         let tips: Vec<&Oid> = [order.head].into_iter().chain(base).collect();
-        order.from.supply(&self.git, &path, (&tips, &[]), cancel).await?;
+        order.from.supply(&self.git, path, (&tips, &[]), cancel).await?;
         let mut refs = format!("create {} {}\n", self.branch_ref(), order.head);
         if let Some((name, oid)) = order.base {
             refs += &format!("create refs/heads/{name} {oid}\n");
         }
-        self.update_refs("merge-train: made", refs).await.map_err(Error::from)
+        self.update_refs(path, "merge-train: made", refs).await.map_err(Error::from)
     }
 
     async fn make_checkout(&self, order: &Order<'_>, path: &Path, cancel: &CancellationToken) -> Result<(), Error> {
@@ -103,12 +104,11 @@ impl Gateway {
         Ok(())
     }
 
-    /// Writes the gateway's configuration and its hook, whatever was there.
-    pub(super) fn write_rules(&self, head: &Oid, completeness: Completeness) -> Result<(), Error> {
-        let path = self.path();
+    /// Writes the gateway's configuration and its hook into `path`, whatever was there.
+    pub(super) fn write_rules(&self, path: &Path, head: &Oid, completeness: Completeness) -> Result<(), Error> {
         let (hooks, hook) = (path.join("hooks"), path.join("hooks/pre-receive"));
         let write = || {
-            replace(&path.join("config"), &config::of_gateway(&path, &self.branch, head, completeness))?;
+            replace(&path.join("config"), &config::of_gateway(&self.path(), &self.branch, head, completeness))?;
             if hooks.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
                 fs::remove_file(&hooks)?;
             }
@@ -125,9 +125,9 @@ impl Gateway {
         Ok(())
     }
 
-    /// Moves refs of the gateway. Its hooks do not run, and nothing is fetched that it may claim to lack.
-    pub(super) async fn update_refs(&self, message: &str, changes: String) -> Result<(), crate::Error> {
-        let command = self.git.on(&self.path(), ["update-ref", "-m", message, "--create-reflog", "--stdin"]);
+    /// Moves refs of the gateway in `path`. Its hooks do not run, and nothing is fetched that it may claim to lack.
+    pub(super) async fn update_refs(&self, path: &Path, message: &str, changes: String) -> Result<(), crate::Error> {
+        let command = self.git.on(path, ["update-ref", "-m", message, "--create-reflog", "--stdin"]);
         sealed(named(command)).stdin(changes).run().await.map(drop)
     }
 }

@@ -47,7 +47,7 @@ impl Gateway {
         let path = self.path();
         let looked = tokio::task::spawn_blocking(move || intact::check(&path)).await;
         looked.map_err(super::join_error)??;
-        self.write_rules(first.to, from.completeness())?;
+        self.write_rules(&self.path(), first.to, from.completeness())?;
         let to: Vec<&Oid> = moves.iter().map(|step| step.to).collect();
         let known: Vec<&Oid> = moves.iter().map(|step| step.from).collect();
         match from.supply(&self.git, &self.path(), (&to, &known), cancel).await {
@@ -56,7 +56,8 @@ impl Gateway {
             other => other?,
         }
         if let Some((name, step)) = news.base {
-            self.update_refs("merge-train: refreshed", format!("update refs/heads/{name} {}\n", step.to)).await?;
+            self.update_refs(&self.path(), "merge-train: refreshed", format!("update refs/heads/{name} {}\n", step.to))
+                .await?;
         }
         match news.branch {
             Some(step) => self.advance(step).await,
@@ -67,7 +68,7 @@ impl Gateway {
     /// Moves the branch, if it still is where it was.
     async fn advance(&self, step: Move<'_>) -> Result<Refreshed, Error> {
         let change = format!("update {} {} {}\n", self.branch_ref(), step.to, step.from);
-        let refused = match self.update_refs("merge-train: refreshed", change).await {
+        let refused = match self.update_refs(&self.path(), "merge-train: refreshed", change).await {
             Ok(()) => return Ok(Refreshed::Done),
             Err(error) => error,
         };

@@ -9,6 +9,9 @@ use crate::{Oid, Remote};
 
 /// What a fixer pushed is small, and what never ends is no push.
 const DEADLINE: Duration = Duration::from_secs(5 * 60);
+/// What git may ask the machine for at once: an object that unpacks to more would take the machine's memory. Larger files are
+/// never held as a whole.
+const LARGEST_OBJECT: &str = "512m";
 /// Git's code for what it cannot do.
 const FATAL: i32 = 128;
 
@@ -54,9 +57,15 @@ impl Gateway {
         let command = self.git.on(into, args).setting("fetch.fsckObjects=true").setting("transfer.bundleURI=false");
         let command = command.arg(format!("--upload-pack={UPLOAD_PACK}")).arg(remote.url());
         let command = command.arg(format!("+{}:{incoming}", self.branch_ref()));
-        let command = sealed(command).env("GIT_ALLOW_PROTOCOL", "file").speaking_with(&remote).await?;
-        command.deadline(DEADLINE).run().await?;
-        Ok(())
+        let command = sealed(command).env("GIT_ALLOW_PROTOCOL", "file").env("GIT_ALLOC_LIMIT", LARGEST_OBJECT);
+        let command = command.speaking_with(&remote).await?;
+        match command.deadline(DEADLINE).run().await {
+            Ok(_) => Ok(()),
+            Err(cause @ (crate::Error::Failed { .. } | crate::Error::Deadline { .. })) => {
+                Err(Error::Unreadable { path: self.path(), cause })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn judge(&self, into: &Path, known: &Oid, incoming: &str) -> Result<Taken, Error> {

@@ -1,5 +1,6 @@
 //! Gateways, with plain git playing the fixer.
 
+mod broken;
 mod daemon;
 mod fixer;
 mod hostile;

@@ -12,7 +12,7 @@ use crate::error::Error;
 const MOST_PAGES: usize = 50;
 const QUERY: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
     repository(owner: $owner, name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) { \
-    pageInfo { hasNextPage endCursor } nodes { id isResolved isOutdated path line \
+    pageInfo { hasNextPage endCursor } nodes { id isResolved isOutdated path line originalLine \
     comments(first: 100) { nodes { fullDatabaseId body createdAt updatedAt viewerDidAuthor url author { login } } } } } } } }";
 
 /// A conversation at a line of the diff.
@@ -24,7 +24,10 @@ pub struct ReviewThread {
     /// The lines have changed since.
     pub is_outdated: bool,
     pub path: String,
+    /// None where that line is no more.
     pub line: Option<u64>,
+    /// Where it was when the thread began.
+    pub original_line: Option<u64>,
     /// The first hundred.
     #[serde(deserialize_with = "nodes")]
     pub comments: Vec<ThreadComment>,

@@ -38,11 +38,14 @@ fn trusted(from: &Url, to: &Url) -> bool {
     to.scheme() == "https" || (from.scheme() == "http" && to.scheme() == "http")
 }
 
-/// From the first full line: the cut may have gone through the middle of a character.
+/// From the first full line, unless that leaves little: the end may be one long line. The cut may have gone through the
+/// middle of a character.
 fn readable(bytes: &[u8], whole: Whole) -> String {
+    let line = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |newline| newline + 1);
     let start = match whole {
+        Whole::No if (bytes.len() - line) * 2 >= bytes.len() => line,
+        Whole::No => bytes.iter().position(|byte| *byte & 0xc0 != 0x80).unwrap_or(0),
         Whole::Yes => 0,
-        Whole::No => bytes.iter().position(|byte| *byte == b'\n').map_or(0, |newline| newline + 1),
     };
     String::from_utf8_lossy(&bytes[start..]).into_owned()
 }

@@ -1,8 +1,9 @@
 //! A pull request that breaks and is mended: the daemon is killed at each point of the ratchet's work, or once more while it
 //! recovers, and goes on.
 //!
-//! What holds in the end, whatever happened: one fixer was sent, its push arrived once and counted once, it was begun again
-//! only if it had not ended, nothing of it runs any more, and the pull request is in order.
+//! What holds in the end, whatever happened: one fixer was sent, its push arrived once and counted once, as an attempt and for
+//! the day, it was begun again only if it had neither ended nor pushed, nothing of it runs any more, and the pull request is in
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tokio::sync::Semaphore;
 use crate::case::armed;
 use crate::daemon::{Daemon, Started};
 use crate::serve::support::{KEY, REPO, http};
-use crate::shop::{MENDS, Shop};
+use crate::shop::{MENDS, Shop, WAITS, eventually};
 
 /// The points that are about it.
 const POINTS: [&str; 8] = [
@@ -30,14 +31,21 @@ const POINTS: [&str; 8] = [
 ];
 const MORE_POINTS: [&str; 3] = ["effect.push.middle", "effect.clear_fixer", "effect.read_talk"];
 /// What the story is about: it cannot be told without passing these.
-const NEEDED: [&str; 7] = [
-    "append.fix_dispatched",
+const NEEDED: [&str; 14] = [
+    "append.fix_dispatched.before",
+    "append.fix_dispatched.after",
+    "effect.fix.start",
     "fixer.start",
+    "fixer.exited",
     "fixer.end",
-    "append.fix_push_intended",
+    "effect.fix.end",
+    "append.fix_push_intended.before",
+    "append.fix_push_intended.after",
+    "effect.forward.start",
     "effect.push.middle",
     "effect.forward.end",
-    "append.fix_settled",
+    "append.fix_settled.before",
+    "append.fix_settled.after",
 ];
 const DIED: &str = "killed at ";
 /// So many lives are lived side by side: most of the time each waits for something.
@@ -54,14 +62,23 @@ struct Place {
     daemon: Option<Daemon>,
     /// Where daemons are still to die, the next one first.
     to_die: VecDeque<String>,
-    /// For each death, whether the fixer's end was known before it.
-    deaths: Vec<bool>,
+    deaths: Vec<Death>,
+}
+
+/// What had come of the fixer when a daemon died.
+struct Death {
+    has_ended: bool,
+    has_pushed: bool,
 }
 
 /// How it ended.
 struct Life {
     workspace: Value,
     events: Vec<Value>,
+    /// How many fixers count for the day.
+    sent: usize,
+    /// The most that were counted before it was in order, as far as anybody saw: then it begins anew.
+    attempts: u64,
     begun: usize,
     pushed: usize,
     value: String,
@@ -82,7 +99,7 @@ impl Place {
         self.daemon = None;
         assert!(self.to_die.pop_front().is_some(), "it ended by itself:\n{log}");
         assert!(self.reached().contains(DIED), "it ended by itself:\n{log}");
-        self.deaths.push(self.has_ended());
+        self.deaths.push(Death { has_ended: self.has_ended(), has_pushed: self.has_pushed() });
     }
 
     /// A daemon that runs, armed with the next death.
@@ -117,14 +134,16 @@ impl Place {
         self.daemon().await;
         let pr = self.shop.pull("one", "main", "bad").await;
         let deadline = Instant::now() + PATIENCE;
-        let mut quiet_since = None;
+        let (mut quiet_since, mut attempts) = (None, 0);
         let state = loop {
             let log = self.daemon.as_ref().map(Daemon::log).unwrap_or_default();
             assert!(Instant::now() < deadline, "it never ends\n{}\n{log}", self.reached());
             tokio::time::sleep(Duration::from_millis(20)).await;
             let Some(url) = self.daemon().await else { continue };
             let Some(state) = self.state(&url).await else { continue };
-            if state["workspaces"][pr.to_string()]["status"] != "PAUSED_DONE" || !self.is_tidy() {
+            let workspace = &state["workspaces"][pr.to_string()];
+            attempts = attempts.max(workspace["attempts"].as_u64().unwrap_or(0));
+            if workspace["status"] != "PAUSED_DONE" || !self.is_tidy() {
                 quiet_since = None;
                 continue;
             }
@@ -137,11 +156,12 @@ impl Place {
         let commits =
             self.shop.world.call(Method::GET, &format!("/repos/{REPO}/pulls/{pr}/commits"), Value::Null).await;
         let pushed = commits.as_array().expect("a list").iter().filter(|it| it["commit"]["message"] == "Make it good");
-        let script = self.shop.world.dir.path().join("fixer.sh").to_string_lossy().into_owned();
-        assert_eq!(self.shop.processes(&script), 0, "a process is left");
+        assert_eq!(self.shop.strays(), [""; 0], "a process is left");
         let life = Life {
             workspace: state["workspaces"][pr.to_string()].clone(),
             events: state["recent_events"].as_array().expect("a list").clone(),
+            sent: state["fixers_sent"].as_array().map_or(0, Vec::len),
+            attempts,
             begun: self.shop.begun(),
             pushed: pushed.count(),
             value: self.shop.read("one", "value-one.txt").await,
@@ -161,6 +181,12 @@ impl Place {
         self.runs().iter().any(|run| run.join("ended.json").exists())
     }
 
+    /// Whether the gateway took a push.
+    fn has_pushed(&self) -> bool {
+        let log = |run: &std::path::PathBuf| std::fs::read_to_string(run.join("own/gateway.git/logs/refs/heads/one"));
+        self.runs().iter().any(|run| log(run).is_ok_and(|log| log.contains("\tpush\n")))
+    }
+
     /// Whether nothing of the checkout is left.
     fn is_tidy(&self) -> bool {
         self.runs().iter().all(|run| !run.join("own").exists())
@@ -178,12 +204,14 @@ async fn one(to_die: Vec<String>) -> Result<usize, String> {
     let count = |kind: &str| life.events.iter().filter(|event| event["type"] == kind).count();
     let pushes =
         life.events.iter().filter(|event| event["type"] == "fix_settled" && event["outcome"] == "FIXER_PUSHED");
-    let cut_short = place.deaths.iter().filter(|has_ended| !**has_ended).count();
+    let cut_short = place.deaths.iter().filter(|death| !death.has_ended && !death.has_pushed).count();
     let holds = [
         ("one fixer was sent", count("fix_dispatched") == 1),
         ("its push counted once", pushes.count() == 1 && count("fix_settled") == 1),
         ("its push arrived once", life.pushed == 1 && life.value == "good\n"),
-        ("it was begun again only where it had not ended", life.begun <= 1 + cut_short),
+        ("it was one attempt, and none is held against it", life.attempts <= 1 && life.workspace["attempts"] == 0),
+        ("it counts once for the day", life.sent == 1),
+        ("it was begun again only where it had neither ended nor pushed", life.begun <= 1 + cut_short),
         ("each begin but those cut short was recorded", life.begun <= count("fix_started") + cut_short),
         ("it is in order", life.workspace["status"] == "PAUSED_DONE" && life.workspace["fix"].is_null()),
     ];
@@ -198,7 +226,7 @@ async fn one(to_die: Vec<String>) -> Result<usize, String> {
 async fn killed_at_each_point_of_its_work_once_or_again_the_ratchet_sends_one_fixer_and_loses_no_push() {
     let mut whole = Place::new(&[]).await;
     let life = whole.live().await;
-    assert_eq!((life.begun, life.pushed), (1, 1));
+    assert_eq!((life.begun, life.pushed, life.attempts, life.sent), (1, 1, 1, 1));
     let passed: Vec<String> = whole.reached().lines().filter(|line| is_meant(line)).map(str::to_owned).collect();
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     for point in &passed {
@@ -239,8 +267,42 @@ async fn killed_at_each_point_of_its_work_once_or_again_the_ratchet_sends_one_fi
     }
     println!("{} lives, killed at {} points, {died_twice} times once more", lives.len(), died_once.len());
     assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), lives.len(), failed.join("\n"));
-    let missed: Vec<&str> =
-        NEEDED.into_iter().filter(|needed| !died_once.iter().any(|point| point.starts_with(needed))).collect();
+    let missed: Vec<&str> = NEEDED.into_iter().filter(|needed| !died_once.contains(needed)).collect();
     assert!(missed.is_empty(), "no daemon died at {missed:?}");
     assert!(died_twice * 2 > lives.len() / 2, "only {died_twice} died while they recovered");
+}
+
+/// Kills the daemon while its fixer, which does this, has come to a mark and works on; and looks at what comes of it.
+async fn killed_at_the_mark(script: &str, begun: usize) {
+    // What is counted is forgotten after that.
+    let mut shop = Shop::wish().ratchet("grace_mins = 60").fixer(script).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    let mark = shop.folder().join("mark");
+    eventually("it comes to its mark", || async { mark.exists().then_some(()) }).await;
+    assert!(!shop.strays().is_empty(), "it is at work");
+    shop.daemon.take().expect("it runs").kill().await;
+    eventually("it dies with the daemon", || async { shop.strays().is_empty().then_some(()) }).await;
+    shop.go();
+    shop.restart().await;
+    eventually("it is green", || async { (shop.workspace(pr).await["reason"] == "GRACE").then_some(()) }).await;
+    let state = shop.daemon().state(REPO).await;
+    let workspace = &state["workspaces"][pr.to_string()];
+    assert_eq!((&workspace["attempts"], &workspace["fix"]), (&json!(1), &Value::Null), "{workspace:#}");
+    assert_eq!(state["fixers_sent"].as_array().map(Vec::len), Some(1), "one for the day");
+    let commits = shop.world.call(Method::GET, &format!("/repos/{REPO}/pulls/{pr}/commits"), Value::Null).await;
+    let is_fix = |commit: &&Value| commit["commit"]["message"] == "Make it good";
+    assert_eq!(commits.as_array().expect("a list").iter().filter(is_fix).count(), 1);
+    assert_eq!(shop.begun(), begun);
+    assert_eq!(shop.strays(), [""; 0]);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn a_fixer_that_works_on_after_its_push_dies_with_the_daemon_and_is_not_begun_again() {
+    killed_at_the_mark(&format!("{MENDS}: > \"$SHOP/mark\"\n{WAITS}"), 1).await;
+}
+
+#[tokio::test]
+async fn a_fixer_that_has_not_pushed_yet_dies_with_the_daemon_and_is_begun_again() {
+    killed_at_the_mark(&format!(": > \"$SHOP/mark\"\n{WAITS}{MENDS}"), 2).await;
 }

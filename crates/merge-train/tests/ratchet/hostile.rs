@@ -14,10 +14,6 @@ async fn branches(shop: &Shop) -> Vec<(String, String)> {
     all.as_array().expect("a list").iter().map(|it| (text(&it["name"]), text(&it["commit"]["sha"]))).collect()
 }
 
-fn script(shop: &Shop) -> String {
-    shop.world.dir.path().join("fixer.sh").to_string_lossy().into_owned()
-}
-
 #[tokio::test]
 async fn it_pushes_to_another_branch_and_forces_its_own_and_neither_arrives() {
     let attack = "git push -q origin HEAD:refs/heads/main && echo PUSHED-MAIN\n\
@@ -79,7 +75,7 @@ async fn it_ignores_sigterm_and_leaves_a_daemon_behind_and_both_are_ended() {
     let stuck = shop.becomes(pr, "PAUSED_ATTENTION_TERMINAL_FAILED").await;
     assert!(began.elapsed() < Duration::from_secs(40), "after its time and its grace it is over");
     assert_eq!(stuck["attempts"], 1, "a fixer that hangs has used an attempt");
-    assert_eq!(shop.processes(&script(&shop)), 0);
+    assert_eq!(shop.strays(), [""; 0]);
     assert_eq!(shop.processes("# stray-"), 0);
     assert!(shop.printed().contains("did not end within"), "{}", shop.printed());
     let run = shop.fixers().await.remove(0);
@@ -98,6 +94,53 @@ async fn it_leaves_a_daemon_behind_when_it_is_done_and_the_push_counts_and_the_d
     let pr = shop.pull("one", "main", "bad").await;
     shop.becomes(pr, "PAUSED_DONE").await;
     assert_eq!(shop.processes("# forgotten-"), 0);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn it_removes_its_checkout_after_its_push_and_the_push_counts() {
+    let removes = "cd \"$HOME\"\nrm -rf \"$OLDPWD\"\n";
+    let shop = Shop::wish().fixer(&format!("{MENDS}{removes}")).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    assert_eq!((shop.begun(), shop.read("one", "value-one.txt").await.as_str()), (1, "good\n"));
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn it_breaks_its_gateway_and_that_is_told_as_a_push_that_is_refused() {
+    let gateway = "GATEWAY=$(git config remote.origin.url)\n";
+    for (breaks, told) in [
+        ("find \"$GATEWAY/objects\" -type f -delete\n", "cannot be read"),
+        ("rm -rf \"$GATEWAY/refs\"\n", "tampered with"),
+        ("rm -rf \"$GATEWAY\"\n", "is gone"),
+        ("echo '[core' >> \"$GATEWAY/config\"\n", "bad config"),
+    ] {
+        let shop = Shop::wish().fixer(&format!("{MENDS}{gateway}{breaks}")).open().await;
+        let pr = shop.pull("one", "main", "bad").await;
+        let before = branches(&shop).await;
+        let paused = shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+        assert_eq!(paused["reason"], "PUSH_REFUSED", "{breaks}: {paused:#}");
+        assert!(paused["told"].as_str().expect("why").contains(told), "{breaks}: {paused:#}");
+        assert_eq!((branches(&shop).await, shop.begun()), (before, 1), "{breaks}");
+        shop.close().await;
+    }
+}
+
+#[tokio::test]
+async fn it_makes_folders_deeper_than_any_path_and_they_are_removed() {
+    // A shell's own `cd` would give up at the length of a path.
+    let digs = "perl -e 'for (1..5000) { mkdir \"d\" or die; chdir \"d\" or die }' && echo DUG\n";
+    let shop = Shop::wish().fixer(&format!("{digs}echo no\n")).open().await;
+    let pr = shop.pull("one", "main", "bad").await;
+    shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
+    assert!(shop.printed().contains("DUG"), "{}", shop.printed());
+    let runs = shop.world.dir.path().join("runs");
+    eventually("its folder is gone", || async {
+        let left = std::fs::read_dir(&runs).expect("runs").flatten().any(|run| run.path().join("own").exists());
+        (!left).then_some(())
+    })
+    .await;
     shop.close().await;
 }
 

@@ -1,7 +1,7 @@
 //! A repository whose CI asks one thing of it, and somebody who mends it.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -279,6 +279,20 @@ impl Shop {
         let all = std::fs::read_dir("/proc").expect("Linux").flatten();
         let lines = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
         lines.filter(|line| line.replace('\0', " ").contains(words)).count()
+    }
+
+    /// The processes that belong to a fixer, whatever they call themselves: they were given its folder, or are in it.
+    pub fn strays(&self) -> Vec<String> {
+        let runs = self.world.dir.path().join("runs");
+        let given = format!("{}/", runs.display());
+        let is_one = |process: &Path| {
+            let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+            let is_there = |link| std::fs::read_link(process.join(link)).is_ok_and(|at| at.starts_with(&runs));
+            String::from_utf8_lossy(&environment).contains(&given) || ["cwd", "root", "exe"].into_iter().any(is_there)
+        };
+        let all = std::fs::read_dir("/proc").expect("Linux").flatten().map(|entry| entry.path());
+        let found = all.filter(|process| is_one(process));
+        found.map(|process| std::fs::read_to_string(process.join("cmdline")).unwrap_or_default()).collect()
     }
 
     pub async fn close(mut self) {

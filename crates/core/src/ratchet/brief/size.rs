@@ -86,9 +86,10 @@ impl Cut<'_> {
         match self {
             Self::Log(log) => {
                 let start = log.text.ceil_char_boundary(log.text.len() - most_bytes);
-                // From the first full line on.
+                // From the first full line on, unless that leaves little: an error can be one long line.
                 let line = log.text[start..].find('\n').map_or(log.text.len(), |end| start + end + 1);
-                log.text.drain(..line);
+                let is_enough = (log.text.len() - line) * 2 >= log.text.len() - start;
+                log.text.drain(..if is_enough { line } else { start });
                 log.truncated = true;
             }
             Self::Text(text) => untrusted::shorten(text, most_bytes),

@@ -100,14 +100,31 @@ async fn a_checkout_is_not_made_over_another() {
 #[tokio::test]
 async fn what_an_attempt_that_was_cut_short_left_behind_is_no_obstacle() {
     let site = Site::new().await;
-    for leftover in ["gateway.git/objects", "checkout.new/.git"] {
+    for leftover in ["gateway.new/objects", "checkout.new/.git"] {
         fs::create_dir_all(site.fixers().join(leftover)).unwrap();
     }
-    fs::write(site.fixers().join("gateway.git/config"), "garbage").unwrap();
+    fs::write(site.fixers().join("gateway.new/config"), "garbage").unwrap();
     assert!(matches!(Gateway::open(&site.git, &site.fixers(), &site.branch), Err(Error::Git(_))));
+    // Cut short later, it has a gateway that nobody has pushed to.
+    let fixer = site.create().await;
+    fs::rename(fixer.checkout(), site.fixers().join("checkout.new")).unwrap();
+    let found = Fixer { gateway: Gateway::open(&site.git, &site.fixers(), &site.branch).unwrap() };
+    assert_eq!(site.take(&found, &site.head).await.unwrap(), Taken::Unchanged);
     let fixer = site.create().await;
     fixer.push("one");
-    assert!(!site.fixers().join("checkout.new").exists());
+    for leftover in ["checkout.new", "gateway.new"] {
+        assert!(!site.fixers().join(leftover).exists(), "{leftover}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_pushed_from_a_checkout_that_is_no_more_is_taken() {
+    let site = Site::new().await;
+    let fixer = site.create().await;
+    let pushed = fixer.push("one");
+    fs::remove_dir_all(fixer.checkout()).unwrap();
+    let fixer = Fixer { gateway: Gateway::open(&site.git, &site.fixers(), &site.branch).unwrap() };
+    assert_eq!(site.take(&fixer, &site.head).await.unwrap(), Taken::Advanced(pushed));
 }
 
 #[tokio::test]

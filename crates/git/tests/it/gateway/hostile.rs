@@ -138,7 +138,7 @@ async fn taking_what_is_not_there_fetches_it_from_nowhere() {
         let loose = fixer.repository().join("objects").join(&blob[..2]).join(&blob[2..]);
         fs::remove_file(&loose).expect("a push of one commit is not packed");
         let taken = site.take(&fixer, &site.head).await;
-        assert!(matches!(taken, Err(Error::Git(git::Error::Failed { .. }))), "{taken:?}");
+        assert!(matches!(taken, Err(Error::Unreadable { .. })), "{taken:?}");
         assert_eq!(trap.sprung(), None);
         assert_eq!(site.taken(), [""; 0], "{pushed} is not taken");
     }
@@ -258,6 +258,6 @@ async fn objects_that_are_broken_are_not_taken_however_they_came_to_the_gateway(
     let args = ["hash-object", "-t", "commit", "--literally", "-w", file.to_str().unwrap()];
     let commit = plain::git(&fixer.repository(), &args);
     fs::write(fixer.repository().join("refs/heads/feature"), format!("{commit}\n")).unwrap();
-    assert!(matches!(site.take(&fixer, &site.head).await, Err(Error::Git(git::Error::Failed { .. }))));
+    assert!(matches!(site.take(&fixer, &site.head).await, Err(Error::Unreadable { .. })));
     assert_eq!(site.taken(), [""; 0]);
 }

@@ -35,6 +35,18 @@ async fn only_the_end_of_a_long_log_is_kept_from_a_full_line_on() {
 }
 
 #[tokio::test]
+async fn of_a_log_that_ends_in_one_long_line_the_end_of_that_line_is_kept() {
+    for end in ["", "\n", "\nexit 1\n"] {
+        let storage = Server::start(move |_| text(format!("begin\n{}the reason{end}", "ü".repeat(9000)))).await;
+        let location = format!("{}/x", storage.url);
+        let (_server, repo) = repo(move |_| Reply::json(302, &json!({})).with("location", location.clone())).await;
+        let log = repo.job_log(5, 1000 + end.len() % 2).await.unwrap();
+        assert!(log.truncated && log.text.len() > 900, "{end:?}: {}", log.text);
+        assert!(log.text.starts_with('ü') && log.text.ends_with(&format!("the reason{end}")), "{end:?}: {}", log.text);
+    }
+}
+
+#[tokio::test]
 async fn a_log_that_expired_is_gone_and_one_in_a_strange_place_is_not_fetched() {
     let (_server, missing) = repo(|_| Reply::error(404, "Not Found")).await;
     assert!(matches!(missing.job_log(5, 10).await, Err(Error::NotFound { .. })));

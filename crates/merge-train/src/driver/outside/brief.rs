@@ -150,5 +150,6 @@ fn thread(thread: ReviewThread) -> Thread {
         body: comment.body,
         url: comment.url,
     });
-    Thread { path: thread.path, line: thread.line, outdated: thread.is_outdated, said: said.collect() }
+    let line = thread.line.or(thread.original_line);
+    Thread { path: thread.path, line, outdated: thread.is_outdated, said: said.collect() }
 }

@@ -21,7 +21,8 @@ pub(super) fn of_git(error: git::Error) -> Failure {
         git::Error::Cancelled => FailureKind::Transient,
         // A disk that is full, too many open files: whoever looks after the machine is told by the log.
         git::Error::Io { .. } => FailureKind::Transient,
-        git::Error::Failed { stderr, .. } if broke_off(stderr) || lacked_room(stderr) => FailureKind::Transient,
+        git::Error::Failed { stderr, .. } if broke_off(stderr) => FailureKind::Transient,
+        error if is_for_want_of_room(error) => FailureKind::Transient,
         error if error.is_transient() => FailureKind::Transient,
         _ => FailureKind::Permanent,
     };
@@ -47,9 +48,10 @@ fn broke_off(stderr: &str) -> bool {
     FETCH_FAILED.iter().any(|words| stderr.contains(words))
 }
 
-/// The machine had no room for what git wanted to write, or git's own upkeep swept the folder away that it was to go into: the
-/// repository has nothing to do with it.
-fn lacked_room(stderr: &str) -> bool {
+/// Whether the machine had no room for what git wanted to write, or git's own upkeep swept the folder away that it was to go
+/// into: the repository has nothing to do with it.
+pub(super) fn is_for_want_of_room(error: &git::Error) -> bool {
+    let git::Error::Failed { stderr, .. } = error else { return false };
     const WORDS: [&str; 6] = [
         "unable to create temporary file",
         "unable to create temporary object directory",

@@ -16,7 +16,7 @@ use merge_train_core::train::work::{Probed, Pushed};
 
 use super::brief::{Ask, gather};
 use super::cascade::oid;
-use super::failure::{of_git, of_github, permanent, transient};
+use super::failure::{is_for_want_of_room, of_git, of_github, permanent, transient};
 use super::{Errand, Reports};
 use crate::failpoint;
 use crate::fixers::{Fixers, Place, Start, Subject};
@@ -168,13 +168,19 @@ impl Errand<'_> {
         exit: FixExit,
     ) -> Result<FixEnd, Failure> {
         let nothing = |exit, refused| FixEnd { exit, push: None, refused, diff: None };
-        let Ok(gateway) = repository.open_gateway(&place.own(), &case.branch) else { return Ok(nothing(exit, None)) };
+        let gateway = match repository.open_gateway(&place.own(), &case.branch) {
+            Ok(gateway) => gateway,
+            Err(_) if matches!(exit, FixExit::Stopped) => return Ok(nothing(exit, None)),
+            // It was there when the fixer began.
+            Err(gone) => return Ok(nothing(exit, Some(gone.to_string()))),
+        };
         let from = oid(&case.head)?;
         let taken = gateway.take(&repository.clone_dir(), &from, &kept_as(case.pr, at)).await;
         let to = match taken {
             Ok(Taken::Unchanged) => return Ok(nothing(exit, None)),
             Ok(Taken::Advanced(to)) => to,
             Err(gateway::Error::Git(error)) => return Err(of_git(error)),
+            Err(gateway::Error::Unreadable { cause, .. }) if is_for_want_of_room(&cause) => return Err(of_git(cause)),
             Err(refused) => return Ok(nothing(exit, Some(refused.to_string()))),
         };
         let objects = repository.objects(self.cancel.clone());

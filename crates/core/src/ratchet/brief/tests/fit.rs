@@ -34,6 +34,19 @@ fn the_longest_logs_are_cut_first_and_from_their_beginnings() {
 }
 
 #[test]
+fn of_a_log_that_ends_in_one_long_line_the_end_of_that_line_is_left() {
+    let long = format!("{}the reason", "ü".repeat(9000));
+    for end in ["", "\n", "\nexit 1\n"] {
+        let mut brief = brief(Issue::FixCi);
+        brief.checks = vec![check("a", &format!("begin\n{long}{end}"))];
+        brief.fit(1000);
+        let log = brief.checks[0].log.as_ref().expect("a log");
+        assert!(log.truncated && (900..=1000).contains(&log.text.len()), "{end:?}: {}", log.text.len());
+        assert!(log.text.starts_with('ü') && log.text.ends_with(&format!("the reason{end}")), "{end:?}");
+    }
+}
+
+#[test]
 fn texts_are_cut_when_there_are_no_logs_left_to_cut() {
     let mut brief = brief(Issue::FixReview);
     brief.checks = vec![check("a", &"x\n".repeat(500))];

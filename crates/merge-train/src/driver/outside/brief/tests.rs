@@ -163,3 +163,18 @@ async fn what_was_dealt_with_is_told_again_only_if_something_was_said_since() {
     assert_eq!((brief.threads.len(), brief.threads[0].said[0].body.as_str(), brief.reviews.len()), (1, "why not?", 0));
     world.sim.stop().await;
 }
+
+#[tokio::test]
+async fn a_thread_whose_line_was_changed_since_is_told_with_the_line_it_was_at() {
+    let world = World::new().await;
+    let head = world.ask().await.head;
+    let comment = json!({ "body": "why?", "commit_id": head, "path": "a.txt", "line": 1 });
+    world.post(&format!("{REPO}/pulls/1/comments"), comment).await;
+    let file = world.call("GET", &format!("{REPO}/contents/a.txt?ref=count"), Value::Null).await;
+    let edit = json!({ "message": "Shout", "content": "T05FCg==", "branch": "count", "sha": file["sha"] });
+    world.call("PUT", &format!("{REPO}/contents/a.txt"), edit).await;
+    let brief = world.gathered().await;
+    let [thread] = brief.threads.as_slice() else { panic!("{brief:?}") };
+    assert_eq!((thread.path.as_str(), thread.line, thread.outdated), ("a.txt", Some(1), true));
+    world.sim.stop().await;
+}
