@@ -47,7 +47,7 @@ pub use outbox::{NoteId, Say, Tried, mark};
 pub use own::{Reading, Showing, Standing};
 pub use ratchet::{LABEL_OFF, LABEL_ON, candidate};
 pub use reads::{attention, next_wake};
-pub use runs::{FIXER, RunMove, TRAIN, moves_runs, run_differs, runs_moved};
+pub use runs::{FIXER, RunMove, TRAIN, landing, moves_runs, run_differs, runs_moved};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};
 

@@ -5,7 +5,7 @@ mod daemon;
 mod journey;
 mod stack;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, ensure};
@@ -23,9 +23,35 @@ pub struct Args {
     /// Play the story without a pause, tell how it goes, and exit: 0 when everything has landed, 1 when not.
     #[arg(long)]
     once: bool,
-    /// The address the simulator listens on; port 0 takes a free one.
-    #[arg(long, default_value = "127.0.0.1:8930")]
-    listen: SocketAddr,
+    /// The address of the dashboard, on this machine; without it 127.0.0.1:8929, or another port if that one is taken.
+    #[arg(long, value_name = "ADDRESS", value_parser = of_this_machine)]
+    listen: Option<SocketAddr>,
+    /// The address of the simulated GitHub; without it 127.0.0.1:8930, or another port if that one is taken.
+    #[arg(long, value_name = "ADDRESS")]
+    github_listen: Option<SocketAddr>,
+}
+
+/// Where to look for it again tomorrow.
+const DASHBOARD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8929);
+const GITHUB: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8930);
+
+/// Nobody signs in to the demo, so that nobody else may reach it.
+fn of_this_machine(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|error| format!("{error}; such as 127.0.0.1:8929"))?;
+    let is_own = address.ip().is_loopback();
+    is_own
+        .then_some(address)
+        .ok_or_else(|| "whoever reaches the demo may do everything: it must be 127.0.0.1".to_owned())
+}
+
+/// Where to listen: where somebody wants it, at the usual address, or, if that is taken, at any port.
+fn place(wanted: Option<SocketAddr>, usual: SocketAddr) -> SocketAddr {
+    let is_taken = || TcpListener::bind(usual).is_err();
+    match wanted {
+        Some(wanted) => wanted,
+        None if is_taken() => SocketAddr::new(usual.ip(), 0),
+        None => usual,
+    }
 }
 
 const NAME: &str = "lighthouse";
@@ -34,12 +60,18 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     // From the first moment on: whatever is stopped tidies up.
     let stopped = tokio::spawn(crate::sim::stop_signal());
     let data = tempfile::tempdir().context("no room for the demo's data")?;
-    let options = github_sim::Options { listen: args.listen, ..github_sim::Options::new(data.path().join("github")) };
+    let (dashboard, listen) = (place(args.listen, DASHBOARD), place(args.github_listen, GITHUB));
+    let options = github_sim::Options { listen, ..github_sim::Options::new(data.path().join("github")) };
     let sim = github_sim::start(options).await.with_context(|| {
-        format!("the simulator did not start; is {} taken? Another address: --listen 127.0.0.1:0", args.listen)
+        format!("the simulator did not start; is {listen} taken? Another address: --github-listen 127.0.0.1:0")
     })?;
-    let mut daemon = Daemon::start(data.path(), &sim.description()).await?;
+    let mut daemon = Daemon::start(data.path(), &sim.description(), dashboard)
+        .await
+        .with_context(|| format!("is {dashboard} taken? Another address: --listen 127.0.0.1:0"))?;
     let stage = Stage::of(&sim, &daemon)?;
+    if args.listen.is_none() && dashboard.port() == 0 {
+        println!("{DASHBOARD} is taken, perhaps by another demo; the dashboard is elsewhere this time.");
+    }
     let show = async {
         let stack = stage.set().await.context("the demo's repository could not be made")?;
         println!(
@@ -132,7 +164,7 @@ fn guide(stage: &Stage, stack: &Stack) -> String {
     let lines = [
         format!("Watch it here: {}/", daemon.url),
         String::new(),
-        "The stack is planned and started in a moment. A check breaks, a fixer mends it; another fixer wants to change what it may not,".to_owned(),
+        "The stack is declared, planned and started in a moment. A check breaks, a fixer mends it; another fixer wants to change what it may not,".to_owned(),
         "and waits for you to approve it, or for half a minute. Join in: comment on the pull requests, press what can be pressed.".to_owned(),
         String::new(),
         format!("  GitHub:   {}", stage.page(&format!("/pull/{bottom}"))),

@@ -52,7 +52,7 @@ enum Verdict {
 
 /// What one check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Finding {
+pub struct Finding {
     check: &'static str,
     result: Verdict,
     found: String,
@@ -83,9 +83,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Tries out everything that the configuration at `path` is about.
-    pub async fn of(path: Option<&Path>, repos: &[RepoId]) -> Self {
-        Self::new(Box::pin(examine(path, repos)).await)
+    /// Tries out everything that the configuration at `path` is about, and tells each finding as it comes: some take their time.
+    pub async fn of(path: Option<&Path>, repos: &[RepoId], tell: impl FnMut(&Finding)) -> Self {
+        let mut findings = Findings { all: Vec::new(), tell };
+        Box::pin(examine(path, repos, &mut findings)).await;
+        Self::new(findings.all)
     }
 
     /// 1 if anything failed.
@@ -102,22 +104,46 @@ impl Report {
 /// Exits with 1 if anything failed.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
-    let report = Report::of(args.config.as_deref(), &args.repos).await;
     if args.json {
+        let report = Report::of(args.config.as_deref(), &args.repos, |_| {}).await;
         println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        print!("{}", told(&report, Ink::of(&io::stdout())));
+        return Ok(report.exit_code());
     }
-    Ok(report.exit_code())
+    Ok(aloud(args.config.as_deref(), &args.repos).await.exit_code())
 }
 
-async fn examine(path: Option<&Path>, repos: &[RepoId]) -> Vec<Finding> {
+/// The same, told on standard output.
+pub async fn aloud(path: Option<&Path>, repos: &[RepoId]) -> Report {
+    let ink = Ink::of(&io::stdout());
+    let report = Report::of(path, repos, |finding| print!("{}", told(finding, ink))).await;
+    print!("{}", verdict(&report));
+    report
+}
+
+/// What was found so far.
+struct Findings<F> {
+    all: Vec<Finding>,
+    tell: F,
+}
+
+impl<F: FnMut(&Finding)> Findings<F> {
+    fn push(&mut self, finding: Finding) {
+        (self.tell)(&finding);
+        self.all.push(finding);
+    }
+
+    fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+}
+
+async fn examine(path: Option<&Path>, repos: &[RepoId], findings: &mut Findings<impl FnMut(&Finding)>) {
     let loaded = Config::load(path, &Environment::of_process());
-    let mut findings = vec![configuration::readable(path, &loaded)];
+    findings.push(configuration::readable(path, &loaded));
     let (found, git) = git::version().await;
     findings.push(found);
     // What the configuration does not say cannot be tried.
-    let Ok(config) = loaded else { return findings };
+    let Ok(config) = loaded else { return };
     findings.push(configuration::private(path, &config));
     findings.push(git::signing(&config, git.as_ref()).await);
     findings.push(disk::clones(&config));
@@ -138,7 +164,6 @@ async fn examine(path: Option<&Path>, repos: &[RepoId]) -> Vec<Finding> {
             findings.push(repository::lets_land(contact, repo).await);
         }
     }
-    findings
 }
 
 /// Whether the daemon could write there, if whoever asks were to run it.
@@ -146,44 +171,42 @@ pub fn is_writable(directory: &Path) -> bool {
     disk::writable(directory).is_ok()
 }
 
-/// The report for a person: a line for each check, what to do below it.
-pub fn told(report: &Report, ink: Ink) -> String {
+/// A finding for a person: a line, and what to do below it.
+fn told(finding: &Finding, ink: Ink) -> String {
     const VERDICTS: usize = "warning".len();
-    let names = report.checks.iter().map(|finding| finding.check.len()).max().unwrap_or_default();
-    let margin = VERDICTS + names + 4;
+    // The longest of them, with `installations`: what comes later has the same columns.
+    const NAMES: usize = "configuration".len();
+    const MARGIN: usize = VERDICTS + NAMES + 4;
     // Each line of it below the first, and as many of them as the terminal is narrow.
     let hanging = |said: &str| {
-        let lines: Vec<String> = said.lines().map(|line| paragraph(line, margin)).collect();
+        let lines: Vec<String> = said.lines().map(|line| paragraph(line, MARGIN)).collect();
         lines.join("\n").trim_start().to_owned()
     };
-    let mut text = String::new();
-    for finding in &report.checks {
-        let (verdict, colour) = match finding.result {
-            Verdict::Ok => ("ok", GREEN),
-            Verdict::Warning => ("warning", YELLOW),
-            Verdict::Failed => ("failed", RED),
-        };
-        let verdict = ink.paint(colour, &format!("{verdict:VERDICTS$}"));
-        let found = hanging(&finding.found);
-        let _ = writeln!(text, "{verdict}  {:names$}  {found}", finding.check);
-        if let Some(fix) = &finding.fix {
-            let _ = writeln!(text, "{:margin$}{}", "", hanging(&format!("→ {fix}")));
+    let (verdict, colour) = match finding.result {
+        Verdict::Ok => ("ok", GREEN),
+        Verdict::Warning => ("warning", YELLOW),
+        Verdict::Failed => ("failed", RED),
+    };
+    let verdict = ink.paint(colour, &format!("{verdict:VERDICTS$}"));
+    let mut text = format!("{verdict}  {:NAMES$}  {}\n", finding.check, hanging(&finding.found));
+    if let Some(fix) = &finding.fix {
+        let _ = writeln!(text, "{:MARGIN$}{}", "", hanging(&format!("→ {fix}")));
+    }
+    text
+}
+
+/// What all of it comes to.
+fn verdict(report: &Report) -> String {
+    let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
+    let warnings = count(report.warnings, "warning", "warnings");
+    match (report.failed, report.warnings) {
+        (0, 0) => "\nAll is well.\n".to_owned(),
+        (0, _) => format!("\nIt works, with {warnings}.\n"),
+        (failed, _) => {
+            let failures = count(failed, "failure", "failures");
+            format!("\n{failures} and {warnings}: mend what failed before `merge-train serve`.\n")
         }
     }
-    let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
-    let _ = match (report.failed, report.warnings) {
-        (0, 0) => writeln!(text, "\nAll is well."),
-        (0, warnings) => writeln!(text, "\nIt works, with {}.", count(warnings, "warning", "warnings")),
-        (failed, warnings) => {
-            let warnings = count(warnings, "warning", "warnings");
-            writeln!(
-                text,
-                "\n{} and {warnings}: mend what failed before `merge-train serve`.",
-                count(failed, "failure", "failures")
-            )
-        }
-    };
-    text
 }
 
 #[cfg(test)]
@@ -192,6 +215,9 @@ mod tests {
 
     #[test]
     fn a_report_reads_as_a_column_of_verdicts_with_the_fix_below() {
+        let all = |report: &Report| {
+            report.checks.iter().map(|finding| told(finding, Ink::Plain)).collect::<String>() + &verdict(report)
+        };
         let report = Report::new(vec![
             Finding::ok("git", "2.47.3"),
             Finding::warning("signing", "off", "sign"),
@@ -207,9 +233,9 @@ failed   configuration  one
 
 1 failure and 1 warning: mend what failed before `merge-train serve`.
 ";
-        assert_eq!(told(&report, Ink::Plain), expected);
-        assert!(told(&Report::new(vec![Finding::ok("git", "x")]), Ink::Plain).ends_with("\nAll is well.\n"));
+        assert_eq!(all(&report), expected);
+        assert!(all(&Report::new(vec![Finding::ok("git", "x")])).ends_with("\nAll is well.\n"));
         let warned = Report::new(vec![Finding::warning("a", "b", "c"), Finding::warning("d", "e", "f")]);
-        assert!(told(&warned, Ink::Plain).ends_with("\nIt works, with 2 warnings.\n"));
+        assert!(all(&warned).ends_with("\nIt works, with 2 warnings.\n"));
     }
 }

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clones::{self, Clones};
 use crate::config::{Config, Environment};
+use crate::terminal::patiently;
 use crate::{account, clock, telemetry};
 use formation::Formation;
 use target::Target;
@@ -63,11 +64,14 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = Config::load(args.config.as_deref(), &Environment::of_process()).context("the configuration")?;
     let github = account::client(&config, &config.credentials()?)?;
     let git = Git::find(clones::PROGRAM).await.context("a plan is computed by git")?;
-    let (formation, settings) = read_stack(&github.repo(&args.target.repo), &args.target).await?;
+    let repo = github.repo(&args.target.repo);
+    let reading = || format!("reading the pull requests of {}", args.target.repo);
+    let (formation, settings) = patiently(reading, read_stack(&repo, &args.target)).await?;
 
     // Nothing of a plan is kept, so that nothing of it is signed.
     let clones = Clones::new(git, config.git.clones(Signing::Off), config.github.git_url.clone(), github);
-    let plan = compute(&clones, &args.target, &formation, &settings.default_branch).await?;
+    let work = compute(&clones, &args.target, &formation, &settings.default_branch);
+    let plan = patiently(|| "fetching what is not here yet, and computing".to_owned(), work).await?;
     let outlook = judge(&args.target, formation, &settings, plan, config.behavior.max_stack_size);
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&outlook)?),

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use store::{NewEvent, Owner, Store, layout};
 
 use crate::config::{Config, Environment, Storage};
+use crate::terminal::patiently;
 use crate::{clock, storage, telemetry};
 
 #[derive(clap::Args)]
@@ -51,7 +52,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Export { dir } => {
             let store = open_to_read(&config()?).await?;
-            let summary = layout::export(store.as_ref(), &dir).await?;
+            let work = layout::export(store.as_ref(), &dir);
+            let summary = patiently(|| format!("exporting to {}", dir.display()), work).await?;
             match args.json {
                 true => println!("{}", counts(&summary, &dir)),
                 false => println!("exported {} to {}", tell(&summary), dir.display()),
@@ -60,7 +62,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Command::Import { dir } => {
             let config = config()?;
             let store = storage::open(&config, &config.storage()?, &this_command()).await?;
-            let imported = layout::import(store.as_ref(), &dir, look_again).await;
+            let work = layout::import(store.as_ref(), &dir, look_again);
+            let imported = patiently(|| format!("importing from {}", dir.display()), work).await;
             store.close().await;
             let summary = imported.context("nothing was imported")?;
             for warning in &summary.warnings {

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::termios::tcgetwinsize;
@@ -63,6 +64,8 @@ impl From<String> for Cell {
 
 /// How wide what is printed may be; 0 for as wide as it is.
 static WIDTH: AtomicUsize = AtomicUsize::new(0);
+/// How many rows the terminal has; 0 for as many as there are.
+static HEIGHT: AtomicUsize = AtomicUsize::new(0);
 /// What is narrower says nothing any more, however narrow the terminal.
 const NARROWEST: usize = 8;
 /// What tables stand away from the edge at most.
@@ -70,8 +73,9 @@ const MARGIN: usize = 2;
 
 /// From now on tables and sentences fit the terminal, if standard output is one.
 pub fn fit() {
-    let columns = tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
-    WIDTH.store(columns, Ordering::Relaxed);
+    let (columns, rows) = tcgetwinsize(io::stdout()).map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    WIDTH.store(usize::from(columns), Ordering::Relaxed);
+    HEIGHT.store(usize::from(rows), Ordering::Relaxed);
 }
 
 /// None for no limit.
@@ -144,15 +148,67 @@ impl Live {
         }
     }
 
-    /// What draws these lines in place of those that are there.
+    /// What draws these lines in place of those that are there: as many as the window has room for.
     pub fn draw(&mut self, text: &str) -> String {
-        let erased = self.erase();
-        // A line that is too long takes more than one row.
-        let rows = |line: &str| limit().map_or(1, |width| harmless(line).chars().count().div_ceil(width).max(1));
-        self.rows = text.lines().map(rows).sum();
-        let end = if text.ends_with('\n') { "" } else { "\n" };
-        format!("{erased}{text}{end}")
+        let height = Some(HEIGHT.load(Ordering::Relaxed)).filter(|height| *height > 0);
+        self.draw_within(text, limit(), height)
     }
+
+    fn draw_within(&mut self, text: &str, width: Option<usize>, height: Option<usize>) -> String {
+        let mut drawn = self.erase();
+        // A line that is too long takes more than one row.
+        let rows = |line: &str| width.map_or(1, |width| harmless(line).chars().count().div_ceil(width).max(1));
+        // What has left the window at its top cannot be drawn again; and below the last line the cursor has a row.
+        let room = height.map_or(usize::MAX, |height| height.saturating_sub(1).max(1));
+        let all: Vec<&str> = text.lines().collect();
+        let has_room = all.iter().map(|line| rows(line)).sum::<usize>() <= room;
+        let mut count = 0;
+        for line in &all {
+            if !has_room && self.rows + rows(line) >= room {
+                break;
+            }
+            self.rows += rows(line);
+            count += 1;
+            drawn.push_str(line);
+            drawn.push('\n');
+        }
+        if count < all.len() {
+            let more = format!("… {} more lines; a taller window shows them", all.len() - count);
+            drawn.push_str(&clipped(&more, width.unwrap_or(usize::MAX)));
+            drawn.push('\n');
+            self.rows += 1;
+        }
+        drawn
+    }
+}
+
+/// How long nobody wonders whether anything happens, and how often is told that it does.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Waits for some work. What takes longer than a moment says so on a terminal, with what there is to say of it, until it is done.
+pub async fn patiently<T>(what: impl Fn() -> String, work: impl Future<Output = T>) -> T {
+    let is_able = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+    if !io::stderr().is_terminal() || !is_able {
+        return work.await;
+    }
+    let began = tokio::time::Instant::now();
+    let mut tick = tokio::time::interval_at(began + PATIENCE, PATIENCE);
+    let mut work = std::pin::pin!(work);
+    let mut was_told = false;
+    let done = loop {
+        tokio::select! {
+            done = &mut work => break done,
+            _ = tick.tick() => {
+                let so_far = took(u64::try_from(began.elapsed().as_millis()).unwrap_or_default());
+                eprint!("\r\u{1b}[K{} … {so_far}", what());
+                was_told = true;
+            }
+        }
+    };
+    if was_told {
+        eprint!("\r\u{1b}[K");
+    }
+    done
 }
 
 /// The headings and then each row, a line for each, in columns that are as wide as need be, and as the terminal allows.
@@ -342,6 +398,19 @@ mod tests {
         assert_eq!(live.draw("one\ntwo"), "one\ntwo\n");
         assert_eq!(live.draw("three\n"), "\u{1b}[2A\r\u{1b}[Jthree\n");
         assert_eq!((live.erase().as_str(), live.erase().as_str()), ("\u{1b}[1A\r\u{1b}[J", ""));
+    }
+
+    #[test]
+    fn what_is_taller_than_the_window_is_drawn_as_far_as_it_has_room() {
+        let mut live = Live::default();
+        let five = "1\n2\n3\n4\n5\n";
+        assert_eq!(live.draw_within(five, Some(80), Some(6)), five, "and the cursor below it");
+        let drawn = live.draw_within(five, Some(80), Some(5));
+        assert_eq!(drawn, "\u{1b}[5A\r\u{1b}[J1\n2\n3\n… 2 more lines; a taller window shows them\n");
+        assert_eq!(live.erase(), "\u{1b}[4A\r\u{1b}[J", "all of it is still in the window");
+        let long = format!("{}\nshort\n", "x".repeat(25));
+        assert_eq!(live.draw_within(&long, Some(10), Some(4)), "… 2 more …\n");
+        assert_eq!(live.erase(), "\u{1b}[1A\r\u{1b}[J");
     }
 
     #[test]

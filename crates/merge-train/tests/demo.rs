@@ -27,7 +27,12 @@ struct Demo {
 
 impl Demo {
     async fn start() -> Self {
-        let mut command = program(&["demo", "--listen", "127.0.0.1:0"]);
+        Self::start_with(&["--listen", "127.0.0.1:0", "--github-listen", "127.0.0.1:0"]).await
+    }
+
+    async fn start_with(places: &[&str]) -> Self {
+        let mut command = program(&["demo"]);
+        command.args(places);
         // A setting in the environment is for another daemon.
         command.env("MERGE_TRAIN_SERVER_BIND_ADDRESS", "nonsense");
         // And no proxy reaches this machine.
@@ -105,11 +110,15 @@ fn text(bytes: &[u8]) -> String {
 
 #[tokio::test]
 async fn once_lands_the_stack_and_shows_how() {
-    let run = program(&["demo", "--once", "--listen", "127.0.0.1:0"]).output();
+    let run = program(&["demo", "--once", "--listen", "127.0.0.1:0", "--github-listen", "127.0.0.1:0"]).output();
     let output = tokio::time::timeout(PATIENCE, run).await.expect("in time").expect("it runs");
     let told = text(&output.stdout);
     assert!(output.status.success(), "{}: {told}{}", output.status, text(&output.stderr));
     for event in [
+        "octocat comments on #2: @merge-train predecessor #1\n",
+        "octocat comments on #3: @merge-train predecessor #2\n",
+        "octocat comments on #4: @merge-train predecessor #1\n",
+        "the daemon has noted what stands on what\n",
         "octocat comments on #1: @merge-train plan\n",
         "octocat pushes to #2 and #4 what breaks their tests\n",
         "CI failed on #2: a fixer is sent\n",
@@ -147,9 +156,12 @@ async fn once_lands_the_stack_and_shows_how() {
 #[tokio::test]
 async fn what_the_guide_says_works() {
     let mut demo = Demo::start().await;
-    let plan = demo.follow("Plan:").await;
-    assert!(plan.status.success(), "{}{}", text(&plan.stdout), text(&plan.stderr));
-    assert!(text(&plan.stdout).contains("squash #3 into `main`\n"), "{}", text(&plan.stdout));
+    eventually("it is declared what stands on what", async || {
+        let plan = demo.follow("Plan:").await;
+        assert!(plan.status.success(), "{}{}", text(&plan.stdout), text(&plan.stderr));
+        text(&plan.stdout).contains("squash #3 into `main`\n")
+    })
+    .await;
 
     let pulls = *demo.command("REST:").last().expect("an address");
     let status = demo.command("Status:");
@@ -198,4 +210,25 @@ async fn stopped_in_the_middle_of_the_story_it_leaves_nothing_behind() {
     let (status, errors) = demo.ended().await;
     assert!(status.success(), "{status}: {errors}");
     assert!(!data.exists(), "it removes its data");
+}
+
+#[tokio::test]
+async fn the_dashboard_is_where_it_is_asked_for_and_at_another_port_if_the_usual_one_is_taken() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let mut demo = Demo::start_with(&["--listen", &free.to_string(), "--github-listen", "127.0.0.1:0"]).await;
+    assert!(demo.guide.contains(&format!("Watch it here: http://{free}/\n")), "{}", demo.guide);
+    demo.signal(Signal::TERM);
+    assert!(demo.ended().await.0.success());
+
+    // Whoever has it, it is not this demo.
+    let _taken = std::net::TcpListener::bind("127.0.0.1:8929");
+    let mut demo = Demo::start_with(&["--github-listen", "127.0.0.1:0"]).await;
+    assert!(demo.guide.starts_with("127.0.0.1:8929 is taken"), "{}", demo.guide);
+    assert!(demo.guide.contains("Watch it here: http://127.0.0.1:"), "{}", demo.guide);
+    assert!(!demo.guide.contains("Watch it here: http://127.0.0.1:8929/"), "{}", demo.guide);
+    demo.signal(Signal::TERM);
+    assert!(demo.ended().await.0.success());
+
+    let wrong = program(&["demo", "--listen", "0.0.0.0:0"]).output().await.expect("it runs");
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("must be 127.0.0.1"), "{}", text(&wrong.stderr));
 }

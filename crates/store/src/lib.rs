@@ -21,6 +21,8 @@ mod view;
 mod whole;
 mod writer;
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, StreamId, TenantId};
@@ -123,6 +125,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// What came of the runs of a kind that ended at that time or later: of all of them, however many.
     async fn endings(&self, tenant: Option<&TenantId>, kind: &str, since: Timestamp) -> Result<Endings>;
+
+    /// How many pull requests trains have landed at that time or later, also those that did not arrive or are still under way:
+    /// by the day, which is so many days after 1970 began, by UTC.
+    async fn landed(&self, tenant: Option<&TenantId>, since: Timestamp) -> Result<BTreeMap<i64, u64>>;
 
     /// By position.
     async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>>;

@@ -1,6 +1,7 @@
 //! Rows that are written with the events that cause them, and asked for by their columns.
 
 pub(crate) mod endings;
+pub(crate) mod landings;
 pub(crate) mod query;
 mod workspace;
 pub(crate) mod write;
@@ -8,7 +9,7 @@ pub(crate) mod write;
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, TenantId};
 
-pub use endings::Endings;
+pub use endings::{Endings, Lead};
 pub use merge_train_core::run::{
     Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStatus, Step,
     StepStatus, TokensUsed, TransitionContext, Trigger, TriggerSource,

@@ -1,5 +1,7 @@
 //! The store, on any database.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, StreamId, TenantId};
@@ -141,6 +143,12 @@ impl<B: Backend> Store for B {
 
     async fn endings(&self, tenant: Option<&TenantId>, kind: &str, since: Timestamp) -> Result<Endings> {
         rows::endings::endings(&mut self.reader().await?.conn(), tenant, kind, since)
+            .await
+            .map_err(|error| error.in_file(self.file().as_deref()))
+    }
+
+    async fn landed(&self, tenant: Option<&TenantId>, since: Timestamp) -> Result<BTreeMap<i64, u64>> {
+        rows::landings::landed(&mut self.reader().await?.conn(), tenant, since)
             .await
             .map_err(|error| error.in_file(self.file().as_deref()))
     }

@@ -21,7 +21,7 @@ pub struct Retention {
     pub history: SignedDuration,
     /// Bodies of entries that are settled.
     pub body_grace: SignedDuration,
-    /// Runs that have ended, with their steps, checkpoints and events; and workspaces that are archived, and sessions.
+    /// Runs that have ended, with their steps, checkpoints, landings and events; and workspaces that are archived, and sessions.
     pub runs: SignedDuration,
 }
 
@@ -139,7 +139,7 @@ async fn runs(conn: &mut Conn<'_>, before: i64) -> Result<u64> {
     for status in RunStatus::ALL.into_iter().filter(|status| status.is_terminal()) {
         for row in sql(OLD_RUNS).text(status.as_str()).int(before).int(STEP).all(conn).await? {
             let (tenant, id): (String, String) = (row.text(0)?, row.text(1)?);
-            for table in ["steps", "checkpoints"] {
+            for table in ["steps", "checkpoints", "landings"] {
                 let query = sql(format!("DELETE FROM {table} WHERE tenant = $1 AND run = $2"));
                 query.text(tenant.as_str()).text(id.as_str()).execute(conn).await?;
             }

@@ -215,6 +215,14 @@ impl RepoState {
 
 const STEP_PREFIX: &str = "pr-";
 
+/// The pull request that a step landed, and when. None of a step that is no train's, or has landed nothing yet.
+pub fn landing(step: &Step) -> Option<(PrNumber, Timestamp)> {
+    let is_trains = step.run_id.as_str().strip_prefix(TRAIN).is_some_and(|rest| rest.starts_with('-'));
+    let has_landed = is_trains && step.status == StepStatus::Completed;
+    let pr = step.step_id.strip_prefix(STEP_PREFIX).filter(|_| has_landed)?.parse().ok()?;
+    Some((PrNumber::new(pr), step.completed_at?))
+}
+
 fn step_id(pr: PrNumber) -> String {
     format!("{STEP_PREFIX}{pr}")
 }

@@ -22,7 +22,7 @@ use super::page::{self, Desk};
 use crate::config::{Config, DEFAULT_FILE, Environment, Values};
 use crate::doctor::{self, Report};
 use crate::private_file::random_text;
-use crate::terminal::Ink;
+use crate::terminal::took;
 use crate::{account, init, sim, telemetry};
 use github::is_this_machine;
 
@@ -81,8 +81,16 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         let new = plan.agree(&args, patience, &say).await?;
         let kept = shelf.keep(&new, plan.values.clone())?;
         tell(&new, &kept, &say);
+        say(&format!(
+            "Waiting for that, for {} at most; Ctrl-C ends it, and `merge-train doctor` goes on from here …",
+            minutes(patience)
+        ));
         wait_for_installation(&kept, patience).await?;
-        let report = Report::of(Some(&kept.config), &[]).await;
+        say("");
+        let report = match args.json {
+            true => Report::of(Some(&kept.config), &[], |_| {}).await,
+            false => doctor::aloud(Some(&kept.config), &[]).await,
+        };
         anyhow::Ok((new, kept, report))
     };
     let (new, kept, report) = tokio::select! {
@@ -100,8 +108,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         });
         println!("{}", serde_json::to_string_pretty(&done)?);
     } else {
-        println!("\n{}", doctor::told(&report, Ink::of(&io::stdout())));
-        println!("To run the daemon: merge-train serve --config {}", kept.config.display());
+        println!("\nTo run the daemon: merge-train serve --config {}", kept.config.display());
     }
     Ok(report.exit_code())
 }
@@ -179,6 +186,7 @@ impl Plan {
         // For as long as the process lives: the last page is still on its way when the app is made.
         tokio::spawn(async move { axum::serve(listener, page::routes(desk)).await });
         say(&format!("Open this page and go on from there: {address}/"));
+        say(&format!("Waiting until you have agreed at GitHub, for {} at most …", minutes(patience)));
         if !args.no_browser && io::stdout().is_terminal() {
             open(&address);
         }
@@ -191,6 +199,11 @@ impl Plan {
             ),
         }
     }
+}
+
+/// How long somebody is waited for.
+fn minutes(patience: Duration) -> String {
+    took(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A browser, if there is one: the address is told in any case.

@@ -44,7 +44,7 @@ pub struct Access {
 
 impl Daemon {
     /// Starts it with everything that it keeps in this folder.
-    pub async fn start(folder: &Path, github: &Value) -> anyhow::Result<Self> {
+    pub async fn start(folder: &Path, github: &Value, listen: SocketAddr) -> anyhow::Result<Self> {
         let key = new_key()?;
         let (file, log) = (folder.join("merge-train.toml"), folder.join("merge-train.log"));
         // In a folder of its own: what is beside the daemon's things is sealed off from fixers.
@@ -52,7 +52,8 @@ impl Daemon {
         fs::create_dir(folder.join("fixer"))
             .and_then(|()| fs::write(&fixer, FIXER))
             .context("no room for the fixer")?;
-        fs::write(&file, configuration(github, &key, &fixer)).context("no room for the demo's configuration")?;
+        fs::write(&file, configuration(github, &key, &fixer, listen))
+            .context("no room for the demo's configuration")?;
         // Settings in the environment are for another daemon.
         let config = Config::load(Some(&file), &Environment::default())?;
         telemetry::init_file(&config.log, File::create(&log).context("no room for the daemon's log")?)?;
@@ -105,13 +106,13 @@ impl Access {
 }
 
 /// What a daemon must know of this GitHub.
-fn configuration(github: &Value, key: &str, fixer: &Path) -> String {
+fn configuration(github: &Value, key: &str, fixer: &Path, listen: SocketAddr) -> String {
     let app = &github["app"];
     format!(
         "[github]\napi_url = {}\ngraphql_url = {}\ngit_url = {}\napp_id = {}\nprivate_key_path = {}\n\n\
          [git]\nclone_base_dir = \"repos\"\nsigning = \"off\"\n\n\
          [state]\nstate_dir = \"state\"\n\n\
-         [server]\nbind_address = \"127.0.0.1:0\"\nanonymous = \"operator\"\nwebhook_secret = {}\n\n\
+         [server]\nbind_address = \"{listen}\"\nanonymous = \"operator\"\nwebhook_secret = {}\n\n\
          [log]\nformat = \"text\"\n\n\
          [runs]\nwork_dir = \"runs\"\n\n\
          [ratchet]\nenabled = true\nheartbeat_secs = 5\ngrace_mins = 0.1\napprove_pushes = [\"{GUARDED}\"]\n\n\

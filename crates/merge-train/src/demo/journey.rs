@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::api::Api;
 use super::daemon::Access;
-use super::stack::Stack;
+use super::stack::{Stack, acknowledged};
 
 /// Some seconds are enough, and as many as somebody who watches is given; a machine under load gets more.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -60,7 +60,7 @@ struct Witness {
     asked: BTreeMap<String, Instant>,
 }
 
-/// The story: a stack is planned and started, something breaks and is mended, and all of it lands.
+/// The story: a stack is declared, planned and started, something breaks and is mended, and all of it lands.
 pub async fn play(api: &Api, daemon: &Access, stack: &Stack, pace: Pace) -> anyhow::Result<()> {
     let mut witness = Witness {
         began: Instant::now(),
@@ -71,7 +71,18 @@ pub async fn play(api: &Api, daemon: &Access, stack: &Stack, pace: Pace) -> anyh
         asked: BTreeMap::new(),
     };
     let bottom = stack.bottom();
-    pace.pause(4).await;
+    pace.pause(3).await;
+    let mut declared = Vec::new();
+    for (pull, below) in stack.declarations() {
+        witness.tell(&format!("{} comments on #{pull}: @merge-train predecessor #{below}", api.login));
+        declared.push(api.comment(pull, &format!("@merge-train predecessor #{below}")).await?);
+        pace.pause(1).await;
+    }
+    for comment in declared {
+        acknowledged(api, comment).await?;
+    }
+    witness.tell("the daemon has noted what stands on what");
+    pace.pause(2).await;
     witness.tell(&format!("{} comments on #{bottom}: @merge-train plan", api.login));
     api.comment(bottom, "@merge-train plan").await?;
     pace.pause(5).await;

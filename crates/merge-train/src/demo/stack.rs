@@ -107,33 +107,31 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Makes the repository and waits until CI has ended and the daemon has taken in what stands on what.
+    /// Makes the repository and waits until CI has ended.
     pub async fn make(api: &Api) -> anyhow::Result<Self> {
         let reviewer = api.with_new_user(REVIEWER).await?;
         let default_branch = repository(api).await?;
-        let (mut pulls, mut declarations) = (Vec::new(), Vec::new());
+        let mut pulls = Vec::new();
         for layer in STACK {
             let base = layer.on.map_or(default_branch.as_str(), |on| STACK[on].branch);
-            let pull = open(api, layer, base).await?;
-            if let Some(below) = layer.on.map(|on| pulls[on]) {
-                declarations.push(api.comment(pull, &format!("@merge-train predecessor #{below}")).await?);
-            }
-            pulls.push(pull);
+            pulls.push(open(api, layer, base).await?);
         }
         protect(api, &default_branch).await?;
         let review = json!({ "event": "APPROVE", "body": "Clear as a bell." });
         reviewer.in_repo("POST", &format!("/pulls/{}/reviews", pulls[0]), review).await?;
-        let deadline = Instant::now() + READY_DEADLINE;
-        ci_ended(api, &pulls, deadline).await?;
+        ci_ended(api, &pulls, Instant::now() + READY_DEADLINE).await?;
         reviewer.comment(pulls[1], "Once or twice? The test says twice.").await?;
-        for comment in declarations {
-            acknowledged(api, comment, deadline).await?;
-        }
         Ok(Self { pulls, default_branch })
     }
 
     pub fn bottom(&self) -> u64 {
         self.pulls[0]
+    }
+
+    /// What is to be declared: each pull request that stands on another, with that one.
+    pub fn declarations(&self) -> Vec<(u64, u64)> {
+        let layers = STACK.iter().zip(&self.pulls);
+        layers.filter_map(|(layer, pull)| Some((*pull, self.pulls[layer.on?]))).collect()
     }
 
     /// Somebody pushes what breaks the tests of some; which ones.
@@ -214,7 +212,8 @@ async fn ci_ended(api: &Api, pulls: &[u64], deadline: Instant) -> anyhow::Result
 }
 
 /// Waits until the daemon has given a comment its thumbs up.
-async fn acknowledged(api: &Api, comment: u64, deadline: Instant) -> anyhow::Result<()> {
+pub async fn acknowledged(api: &Api, comment: u64) -> anyhow::Result<()> {
+    let deadline = Instant::now() + READY_DEADLINE;
     let path = format!("/issues/comments/{comment}/reactions");
     loop {
         let given = api.in_repo("GET", &path, Value::Null).await?;

@@ -1,5 +1,6 @@
 //! The configuration itself.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -34,10 +35,23 @@ fn unreadable(error: &Error) -> Finding {
         found = format!("{found}: {cause}");
     }
     let fix = match error {
-        Error::Unreadable { .. } => "write one with `merge-train init`, or say where it is with --config",
-        Error::Invalid(_) => "mend these and run it again for the rest; docs/configuration.md has every setting",
+        Error::Unreadable { path, source } if source.kind() == ErrorKind::PermissionDenied => to_be_let_in(path),
+        Error::Unreadable { .. } => "write one with `merge-train init`, or say where it is with --config".to_owned(),
+        Error::Invalid(_) => {
+            "mend these and run it again for the rest; docs/configuration.md has every setting".to_owned()
+        }
     };
     Finding::failed(CHECK, found, fix)
+}
+
+/// What to do about a file that is there, and may not be read by whoever asks.
+pub fn to_be_let_in(file: &Path) -> String {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (file, folder) = (file.display(), folder.display());
+    format!(
+        "run this as the user who runs the daemon; where that user may not read it either, let their group, such as merge-train: \
+         `chgrp merge-train {folder} {file}`, `chmod 750 {folder}` and `chmod 640 {file}`"
+    )
 }
 
 /// Whether anybody on this machine can read what opens GitHub or the daemon.

@@ -1,11 +1,14 @@
 //! GitHub: whether it answers, and as whom; what time it is there.
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use github::{Client, Error};
 use merge_train_core::ids::RepoId;
 
-use super::Finding;
+use super::{Finding, configuration};
 use crate::account;
 use crate::config::{Config, Credentials};
 
@@ -26,8 +29,14 @@ pub async fn answers(config: &Config) -> (Finding, Option<Contact>) {
     let credentials = match config.credentials() {
         Ok(credentials) => credentials,
         Err(error) => {
-            let fix = "`merge-train app create` makes an app and keeps its key; where the key of an app is lost, generate \
-                       another in the app's settings on GitHub and point github.private_key_path at it";
+            let is_denied =
+                |key: &&PathBuf| File::open(key).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            let fix = match config.github.private_key_path.as_ref().filter(is_denied) {
+                Some(key) => configuration::to_be_let_in(key),
+                None => "`merge-train app create` makes an app and keeps its key; where the key of an app is lost, generate \
+                         another in the app's settings on GitHub and point github.private_key_path at it"
+                    .to_owned(),
+            };
             return (Finding::failed(CHECK, error.to_string(), fix), None);
         }
     };

@@ -19,7 +19,7 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         "merge-train completion zsh > ~/.zfunc/_merge-train",
         "merge-train completion fish > ~/.config/fish/completions/merge-train.fish",
     ]),
-    ("demo", &["merge-train demo", "merge-train demo --once"]),
+    ("demo", &["merge-train demo", "merge-train demo --once", "merge-train demo --listen 127.0.0.1:0"]),
     ("doctor", &[
         "merge-train doctor",
         "merge-train doctor octocat/hello",

@@ -1,12 +1,15 @@
 //! `merge-train state verify`: is the database whole, and is the state what the events say?
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use anyhow::bail;
 use merge_train_core::ids::StreamId;
 use merge_train_core::repo::{Position, RepoState, Snapshot};
 use merge_train_core::run::{Run, RunState};
 use serde_json::{Value, json};
-use store::{Since, Store, TakeLimit};
+use store::{Since, Store, StreamInfo, TakeLimit};
 
+use crate::terminal::patiently;
 use crate::{clock, driver};
 
 /// What is held in memory at a time of what came in.
@@ -21,21 +24,11 @@ struct Verified {
 }
 
 pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
-    store.examine().await?;
-    let mut all = Vec::new();
-    for info in store.streams(None).await? {
-        all.push(match one(store, &info.stream).await {
-            Ok(verified) => verified,
-            Err(error) if is_outage(&error) => return Err(error),
-            // One that cannot be read says nothing of the others.
-            Err(error) => Verified {
-                stream: info.stream,
-                replayed: 0,
-                generation: info.generation,
-                differences: vec![error.to_string()],
-            },
-        });
-    }
+    patiently(|| "looking through the database".to_owned(), store.examine()).await?;
+    let streams = store.streams(None).await?;
+    let (count, done) = (streams.len(), AtomicUsize::new(0));
+    let told = || format!("replaying events: {} of {count} streams", done.load(Ordering::Relaxed));
+    let all = patiently(told, replayed(store, streams, &done)).await?;
     if as_json {
         let shown = |verified: &Verified| {
             json!({ "stream": verified.stream, "events_replayed": verified.replayed, "generation": verified.generation,
@@ -50,6 +43,26 @@ pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
         0 => Ok(()),
         _ => bail!("{wrong} of {} streams are not what their events say", all.len()),
     }
+}
+
+/// One after the other; `done` counts them.
+async fn replayed(store: &dyn Store, streams: Vec<StreamInfo>, done: &AtomicUsize) -> anyhow::Result<Vec<Verified>> {
+    let mut all = Vec::with_capacity(streams.len());
+    for info in streams {
+        all.push(match one(store, &info.stream).await {
+            Ok(verified) => verified,
+            Err(error) if is_outage(&error) => return Err(error),
+            // One that cannot be read says nothing of the others.
+            Err(error) => Verified {
+                stream: info.stream,
+                replayed: 0,
+                generation: info.generation,
+                differences: vec![error.to_string()],
+            },
+        });
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(all)
 }
 
 fn print(verified: &Verified) {

@@ -220,6 +220,17 @@ impl Browser {
         grave.map(|it| format!("{} ({}): {}", it["id"], it["impact"], it["nodes"])).collect()
     }
 
+    /// What is written in a drawing of a stack and does not fit into its box.
+    pub async fn overflowing(&self) -> Vec<String> {
+        let script = "return [...document.querySelectorAll('.graph g')].flatMap((node) => {
+            const box = node.querySelector('rect').getBBox();
+            const fits = (it) => it.getBBox().x >= box.x && it.getBBox().x + it.getBBox().width <= box.x + box.width;
+            return [...node.querySelectorAll('text')].filter((it) => !fits(it)).map((it) => it.textContent);
+        })";
+        let found = self.ask(script).await;
+        found.as_array().expect("a list").iter().map(|text| format!("{text} does not fit into its box")).collect()
+    }
+
     /// The whole page as a picture.
     pub async fn picture(&self, file: &Path) {
         let size = self.ask("return document.documentElement.scrollHeight").await.as_f64().expect("a height");

@@ -31,12 +31,18 @@ if [ \"$MERGE_TRAIN_BRANCH\" = threads ]; then
   echo 'Reading the tests around it ...'
   sleep 600
 fi
-mkdir -p .github
-printf 'name: CI\\non: push\\n' > .github/workflow.yml
-git add .github
+if [ \"$MERGE_TRAIN_BRANCH\" = encoding ]; then
+  mkdir -p .github
+  printf 'name: CI\\non: push\\n' > .github/workflow.yml
+  git add .github
+fi
 ";
 /// What CI runs.
-const CHECK: &str = "for f in value-*.txt; do grep -q slow $f && sleep 600; grep -q good $f || exit 1; done\n";
+const CHECK: &str = "for f in value-*.txt; do
+  grep -q slow $f && sleep 600
+  grep -q thorough $f && sleep 3
+  grep -q good $f || exit 1
+done\n";
 
 /// Where the pictures go, for whoever wants to look at them.
 fn pictures() -> PathBuf {
@@ -94,6 +100,13 @@ async fn populate(shop: &Shop) -> Vec<(&'static str, String)> {
     shop.world.comment(first, "@merge-train start").await;
     landed(shop, second).await;
     landed(shop, beside).await;
+
+    let thorough = open(shop, "spam", "main", "thorough and good", "Ask two lists whether it is spam").await;
+    shop.world.comment(thorough, "@merge-train start").await;
+    landed(shop, thorough).await;
+    let broken = open(shop, "drafts", "main", "bad", "Keep a draft when the window is closed").await;
+    shop.toggle(broken, true).await;
+    shop.becomes(broken, "PAUSED_DONE").await;
 
     let waits = open(shop, "quota", "main", "bad", "Refuse a mailbox that is over its quota").await;
     let above = stacked(shop, "quota-page", ("quota", waits), "Show how full a mailbox is").await;
@@ -171,6 +184,13 @@ async fn faults(browser: &Browser) -> Vec<String> {
     if wide[0] != 0 {
         faults.push(format!("it is wider than the screen by {}: {}", wide[0], wide[1]));
     }
+    let ticks = "const copy = document.querySelector('main').cloneNode(true);
+        copy.querySelectorAll('pre, code').forEach((it) => it.remove());
+        return copy.textContent.includes('`')";
+    if browser.ask(ticks).await == true {
+        faults.push("it shows what is meant as markup".to_owned());
+    }
+    faults.extend(browser.overflowing().await);
     faults.extend(browser.barriers().await);
     faults
 }

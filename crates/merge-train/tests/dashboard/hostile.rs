@@ -67,6 +67,15 @@ async fn titles_branches_comments_logs_files_and_diffs_are_shown_as_text() {
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{path} shows what a terminal would obey: {text:?}");
         browser.expect_no_complaint().await;
     }
+    // However wide the letters are, a title stays in its box.
+    for letter in ["W", "m", "i", "漢", "🦀", "Ж"] {
+        let title = json!({ "title": letter.repeat(80) });
+        shop.world.call(Method::PATCH, &format!("/repos/{REPO}/pulls/{pr}"), title).await;
+        browser.go(&train(pr)).await;
+        browser.shows(&letter.repeat(80)).await;
+        assert_eq!(browser.count(".graph .node").await, 1);
+        assert_eq!(browser.overflowing().await, Vec::<String>::new());
+    }
     browser.close().await;
     shop.close().await;
 }

@@ -104,6 +104,47 @@ async fn however_many_pages_and_tabs_somebody_opens_the_one_that_is_looked_at_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_lands_is_seen_on_the_board_among_the_runs_in_insights_and_in_the_system_without_a_reload() {
+    let shop = Shop::wish().ratchet("enabled = false").open().await;
+    require_check(&shop).await;
+    let browser = Browser::signed_in(&shop.daemon().url).await;
+    // Each of them a number that grows when something lands.
+    for (branch, path, number) in [
+        ("one", "/", "document.querySelectorAll('#column-nobody article').length"),
+        (
+            "two",
+            "/runs",
+            "[...document.querySelectorAll('main tbody tr')].filter((it) => it.innerText.includes('completed')).length",
+        ),
+        ("three", "/insights", "Number(document.querySelector('#landed').innerText)"),
+        (
+            "four",
+            "/system",
+            "Number([...document.querySelectorAll('main tr')].find((it) => it.innerText.includes('repo:')).children[2].innerText)",
+        ),
+    ] {
+        let pr = shop.pull(branch, "main", "good").await;
+        known(&shop, pr).await;
+        browser.go(path).await;
+        browser.find("#live.on").await;
+        mark(&browser).await;
+        let read = async || browser.ask(&format!("return {number}")).await.as_u64().expect("a number");
+        let before = read().await;
+        shop.world.comment(pr, "@merge-train start").await;
+        eventually("it lands", || async {
+            let pull = shop.world.call(Method::GET, &format!("/repos/{REPO}/pulls/{pr}"), Value::Null).await;
+            (pull["merged"] == true).then_some(())
+        })
+        .await;
+        eventually(&format!("{path} shows it"), || async { (read().await > before).then_some(()) }).await;
+        expect_kept(&browser).await;
+    }
+    browser.expect_no_complaint().await;
+    browser.close().await;
+    shop.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_train_is_started_stopped_and_started_again_until_it_has_landed() {
     let shop = Shop::wish().ratchet("enabled = false").open().await;
     require_check(&shop).await;
@@ -189,10 +230,11 @@ async fn a_push_that_is_held_is_looked_at_and_approved_and_another_is_rejected()
     browser.go(&format!("/runs/{run}")).await;
     browser.press("Reject").await;
     assert_eq!(browser.count(".approval").await, 1, "nothing is rejected without a reason");
-    browser.type_into(".approval form:last-of-type input[name=reason]", "not like this").await;
+    browser.type_into(".approval form:last-of-type input[name=reason]", "not like `this`").await;
     browser.press("Reject").await;
     browser.shows("failed").await;
     browser.shows("not like this").await;
+    assert_eq!(browser.count(".notice.bad code").await, 1, "what is code is shown as code");
     browser.expect_no_complaint().await;
     browser.close().await;
     shop.close().await;

@@ -10,6 +10,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("make", "builds and tests all of the project"),
     ("useradd", "changes the machine"),
     ("install", "changes the machine"),
+    ("chgrp", "needs the daemon's own account"),
     ("systemctl", "needs a machine with systemd"),
     ("journalctl", "needs a machine with systemd"),
     ("timedatectl", "needs a machine with systemd"),

@@ -58,6 +58,9 @@ async fn every_command_that_needs_nothing_else_does_what_it_should() {
             if listens {
                 text += " --listen 127.0.0.1:0";
             }
+            if words[0] == "demo" {
+                text += " --github-listen 127.0.0.1:0";
+            }
             let goes_on = words[0] == "sim" || words[0] == "demo" && !words.contains(&"--once");
             results.push(finish(command, place.shell(&bin, &text, &world), goes_on).await);
         }

@@ -152,3 +152,25 @@ async fn what_others_wrote_is_text() {
     assert!(daemon.stop().await.success());
     world.sim.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_github_for_others_is_shown_to_nobody_else() {
+    let (world, daemon) = World::new().await;
+    let pr = world.open_pull("one", "main").await;
+    eventually("it is known", || async { daemon.state(REPO).await["prs"][pr.to_string()].as_object().map(drop) }).await;
+    let (everybody, stranger) = (Browser::at(&daemon.url), Browser::at(&daemon.url));
+    everybody.sign_in(KEY).await;
+    stranger.sign_in(&format!("{KEY} stranger")).await;
+    for path in ["/insights", "/system"] {
+        let page = everybody.get(path).await.text;
+        assert!(page.contains("installation ") && page.contains("<meter"), "{path}: {page}");
+        let page = stranger.get(path).await;
+        assert_eq!(page.status, StatusCode::OK);
+        for secret in ["installation ", "<meter", REPO] {
+            assert!(!page.text.contains(secret), "{path} has {secret}: {}", page.text);
+        }
+        assert!(page.text.contains("a key for all tenants"), "{path}: {}", page.text);
+    }
+    assert!(daemon.stop().await.success());
+    world.sim.stop().await;
+}

@@ -59,8 +59,8 @@ async fn expect_all(setup: &Setup, deliveries: u64) {
     assert!(daemon.stop().await.success());
 }
 
-/// A process that no longer may write where its user may not: root alone could otherwise.
-fn without_privileges(setup: Setup) -> Setup {
+/// A process that no longer may read or write where its user may not: root alone could otherwise.
+pub fn without_privileges(setup: Setup) -> Setup {
     match rustix::process::geteuid().is_root() {
         true => setup.through(&["setpriv", "--bounding-set=-all", "--inh-caps=-all"]),
         false => setup,

@@ -183,6 +183,27 @@ fn without_colours(line: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_takes_longer_than_a_moment_says_so_on_a_terminal_alone() {
+    let world = World::without_daemon().await;
+    let number = world.open_pull("feature", "main").await;
+    world.squash_only().await;
+    let slow = json!({ "kind": "delay", "ms": 2500, "match": { "path": format!("/repos/{REPO}/pulls/{number}") }, "count": null });
+    world.control(Method::POST, "/faults", slow).await;
+    let target = format!("{REPO}#{number}");
+    let terminal = Terminal::new(100);
+    let mut planning = terminal.start(&mut world.setup.command(&["plan", &target]));
+    let shown = terminal.until("reading the pull requests of octocat/hello … ").await;
+    assert!(!shown.contains("squash"), "{shown:?}");
+    assert!(planning.wait().await.expect("it ends").success(), "{:?}", terminal.shown());
+    let shown = terminal.until("squash #").await;
+    let (_, after) = shown.split_once("\r\u{1b}[K").expect("it was there");
+    assert!(after.contains("\r\u{1b}[K"), "and is gone: {shown:?}");
+    let piped = world.setup.command(&["plan", &target]).env("TERM", "xterm").output().await.expect("it runs");
+    assert!(piped.status.success() && piped.stderr.is_empty(), "{}", String::from_utf8_lossy(&piped.stderr));
+    world.sim.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shell_completes_commands_and_options() {
     let dir = tempfile::tempdir().expect("a folder");
     let script = dir.path().join("completion");

@@ -21,7 +21,8 @@ const OLDER: &str = "
     DROP INDEX runs_of_all_by_kind;
     ALTER TABLE runs DROP COLUMN completed_at;
     ALTER TABLE runs DROP COLUMN duration_ms;
-    ALTER TABLE runs DROP COLUMN landed;
+    DROP TABLE landings;
+    ALTER TABLE runs DROP COLUMN outcome;
     ALTER TABLE runs DROP COLUMN waited;
     DROP INDEX runs_by_kind;
     DROP INDEX runs_by_id;
@@ -97,7 +98,7 @@ async fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
     {
         let (succeeded, told) = said(&setup, words).await;
         assert!(!succeeded && told.contains("a newer merge-train"), "{words:?}: {told}");
-        assert!(told.contains("version 9, and this program knows 5 at most"), "{words:?}: {told}");
+        assert!(told.contains("version 9, and this program knows 6 at most"), "{words:?}: {told}");
         assert!(told.contains("Run the newer program"), "{words:?}: {told}");
     }
     assert!(content("merge-train.sqlite") == before);

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use merge_train_core::repo::TRAIN;
+use jiff::Timestamp;
+use merge_train_core::ids::PrNumber;
+use merge_train_core::repo::{FIXER, TRAIN, landing};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -59,6 +61,11 @@ fn end_of(run: &Run) -> impl PartialEq + use<'_> {
 pub fn write(script: &mut Script, rows: &[Row]) -> Result<()> {
     for row in rows {
         script.add(upsert(row)?);
+        if let Row::Step(step) = row
+            && let Some((pr, at)) = landing(step)
+        {
+            script.add(upsert_landing(step, pr, at));
+        }
     }
     Ok(())
 }
@@ -81,12 +88,11 @@ fn written(row: &impl Serialize) -> Result<String> {
 fn upsert_run(run: &Run) -> Result<Query> {
     // What a run is about, and when it began, stays: each column that is named has its indices written anew.
     let query = "INSERT INTO runs (tenant, id, repo, kind, status, created_at, last_heartbeat_at, completed_at, \
-                 duration_ms, landed, waited, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+                 duration_ms, outcome, waited, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
                  ON CONFLICT (tenant, id) DO UPDATE SET status = excluded.status, \
                  last_heartbeat_at = excluded.last_heartbeat_at, completed_at = excluded.completed_at, \
-                 duration_ms = excluded.duration_ms, landed = excluded.landed, waited = excluded.waited, \
+                 duration_ms = excluded.duration_ms, outcome = excluded.outcome, waited = excluded.waited, \
                  data = excluded.data";
-    let trip = Trip::of(run);
     let query = sql(query)
         .text(run.tenant_id.as_str())
         .text(run.id.as_str())
@@ -97,31 +103,28 @@ fn upsert_run(run: &Run) -> Result<Query> {
         .int(micros(run.last_heartbeat_at.unwrap_or(run.created_at)))
         .opt_int(run.completed_at.map(micros))
         .opt_int(run.duration_ms.map(int))
-        .opt_int(trip.landed.map(int))
-        .opt_text(trip.waited);
+        .opt_text(outcome(run))
+        .opt_text(waited(run));
     Ok(query.text(written(run)?))
 }
 
-/// What is summed up of a train that has ended.
-#[derive(Default)]
-struct Trip {
-    landed: Option<usize>,
-    /// Milliseconds, by who was waited for.
-    waited: Option<String>,
+/// Why a fixer ended that has: one that pushed and one that gave up have both completed.
+fn outcome(run: &Run) -> Option<&str> {
+    let result = run.result.as_ref().filter(|_| run.kind == FIXER && run.completed_at.is_some())?;
+    result.get("outcome")?.as_str()
 }
 
-impl Trip {
-    fn of(run: &Run) -> Self {
-        let Some(result) = run.result.as_ref().filter(|_| run.kind == TRAIN && run.completed_at.is_some()) else {
-            return Self::default();
-        };
-        let waited = result.get("waited").and_then(Value::as_object).filter(|waited| !waited.is_empty());
-        let waited = waited.filter(|waited| waited.values().all(Value::is_u64));
-        Self {
-            landed: result.get("landed").and_then(Value::as_array).map(Vec::len),
-            waited: waited.map(|waited| Value::Object(waited.clone()).to_string()),
-        }
-    }
+/// For how many milliseconds a train that has ended waited for whom.
+fn waited(run: &Run) -> Option<String> {
+    let result = run.result.as_ref().filter(|_| run.kind == TRAIN && run.completed_at.is_some())?;
+    let waited = result.get("waited")?.as_object().filter(|waited| !waited.is_empty())?;
+    waited.values().all(Value::is_u64).then(|| Value::Object(waited.clone()).to_string())
+}
+
+fn upsert_landing(step: &Step, pr: PrNumber, at: Timestamp) -> Query {
+    let query = "INSERT INTO landings (tenant, run, pr, at) VALUES ($1, $2, $3, $4) \
+                 ON CONFLICT (tenant, run, pr) DO UPDATE SET at = excluded.at";
+    sql(query).text(step.tenant_id.as_str()).text(step.run_id.as_str()).int(int(pr.get())).int(micros(at))
 }
 
 fn upsert_step(step: &Step) -> Result<Query> {

@@ -101,6 +101,7 @@ contract! {
         runs_that_changed_are_found_in_the_order_in_which_they_did,
         runs_that_have_not_ended_are_counted,
         what_came_of_runs_is_summed_up_over_all_of_them,
+        what_trains_landed_is_counted_on_its_day_whatever_became_of_them,
         archived_workspaces_are_not_among_those_that_are_open,
         rows_of_another_tenant_are_not_seen,
         a_refused_row_leaves_no_event,

@@ -222,13 +222,19 @@ pub async fn runs_that_have_not_ended_are_counted(world: World) {
     assert_eq!(counted, wanted);
 }
 
+const DAY: i64 = 86_400;
+
 pub async fn what_came_of_runs_is_summed_up_over_all_of_them(world: World) {
-    const DAY: i64 = 86_400;
     let ended = |id: &str, status, second: i64, took_ms| Run {
         completed_at: Some(at(second)),
         duration_ms: Some(took_ms),
-        result: Some(json!({ "landed": [1, 2], "waited": { "ci": 5, "reviewer": took_ms } })),
+        result: Some(json!({ "waited": { "ci": 5, "reviewer": took_ms } })),
         ..run(id, status, at(0))
+    };
+    let fixer = |outcome: &str, status, took_ms| Run {
+        kind: "fixer".to_owned(),
+        result: Some(json!({ "outcome": outcome })),
+        ..ended(&format!("{outcome}-{took_ms}"), status, DAY, took_ms)
     };
     // More than any page of a list has.
     let mut rows: Vec<Run> =
@@ -238,7 +244,9 @@ pub async fn what_came_of_runs_is_summed_up_over_all_of_them(world: World) {
     rows.push(ended("stopped", RunStatus::Cancelled, DAY, 1));
     rows.push(ended("long-ago", RunStatus::Completed, DAY - 1, 1));
     rows.push(run("under-way", RunStatus::Running, at(DAY)));
-    rows.push(Run { kind: "fixer".to_owned(), result: None, ..ended("fixer", RunStatus::Completed, DAY, 7) });
+    rows.push(fixer("FIXER_PUSHED", RunStatus::Completed, 7));
+    rows.extend([1, 2].map(|took| fixer("FIXER_GAVE_UP", RunStatus::Completed, took)));
+    rows.push(fixer("FIXER_FAILED", RunStatus::Failed, 3));
     rows.push(Run { tenant_id: tenant("globex"), ..ended("theirs", RunStatus::Completed, DAY, 1) });
     for rows in rows.chunks(400) {
         write(&world, rows.iter().map(|run| Row::Run(Box::new(run.clone()))).collect()).await.unwrap();
@@ -249,16 +257,62 @@ pub async fn what_came_of_runs_is_summed_up_over_all_of_them(world: World) {
     let acme = of(Some("acme"), "train", DAY).await;
     let counted = [(RunStatus::Completed, 1_201), (RunStatus::Failed, 1), (RunStatus::Cancelled, 1)];
     assert_eq!(acme.ended, counted.into());
-    let days = [(Endings::day(at(DAY)), 2_400), (Endings::day(at(2 * DAY)), 2)];
-    assert_eq!(acme.landed, days.into(), "of those that completed");
-    assert_eq!((acme.p50_ms, acme.p95_ms, acme.took_ms), (Some(601), Some(1_141), 1_201 * 1_202 / 2));
+    assert_eq!((acme.lead, acme.took_ms), (Some(Lead { p50_ms: 601, p95_ms: 1_141 }), 1_201 * 1_202 / 2));
+    let days = [
+        (Endings::day(at(DAY)), Lead { p50_ms: 600, p95_ms: 1_140 }),
+        (Endings::day(at(2 * DAY)), Lead { p50_ms: 1_201, p95_ms: 1_201 }),
+    ];
+    assert_eq!(acme.lead_by_day, days.into());
     let waited = [("ci".to_owned(), 5 * 1_201), ("reviewer".to_owned(), 1_201 * 1_202 / 2)];
     assert_eq!(acme.waited_ms, waited.into());
     assert_eq!(of(None, "train", DAY).await.count(RunStatus::Completed), 1_202);
     assert_eq!(of(Some("acme"), "train", 0).await.count(RunStatus::Completed), 1_202);
     let fixers = of(None, "fixer", DAY).await;
-    assert_eq!((fixers.count(RunStatus::Completed), fixers.p50_ms, fixers.waited_ms.len()), (1, Some(7), 0));
+    let outcomes = [("FIXER_FAILED", 1), ("FIXER_GAVE_UP", 2), ("FIXER_PUSHED", 1)];
+    assert_eq!(fixers.outcomes, outcomes.map(|(outcome, count)| (outcome.to_owned(), count)).into());
+    assert_eq!((fixers.count(RunStatus::Completed), fixers.waited_ms.len()), (3, 0));
+    assert_eq!((fixers.lead, fixers.took_ms), (Some(Lead { p50_ms: 7, p95_ms: 7 }), 7), "of those that pushed");
     assert_eq!(of(None, "nightly", 0).await, Endings::default());
+}
+
+pub async fn what_trains_landed_is_counted_on_its_day_whatever_became_of_them(world: World) {
+    let step = |run: &str, pr: u64, status: &str, second: Option<i64>| {
+        let step = json!({"tenantId": "acme", "runId": run, "stepId": format!("pr-{pr}"), "position": 0,
+            "agent": "merge-train", "status": status, "attempts": 1, "completedAt": second.map(at)});
+        Row::Step(Box::new(serde_json::from_value(step).unwrap()))
+    };
+    let train = |id: &str, status: RunStatus| {
+        let completed_at = status.is_terminal().then(|| at(3 * DAY));
+        Row::Run(Box::new(Run { completed_at, ..run(id, status, at(0)) }))
+    };
+    let rows = vec![
+        train("train-1", RunStatus::Completed),
+        step("train-1", 1, "completed", Some(DAY)),
+        step("train-1", 2, "completed", Some(2 * DAY)),
+        train("train-2", RunStatus::Cancelled),
+        step("train-2", 3, "completed", Some(DAY + 1)),
+        step("train-2", 4, "skipped", Some(3 * DAY)),
+        train("train-3", RunStatus::Failed),
+        step("train-3", 5, "completed", Some(2 * DAY)),
+        step("train-3", 6, "failed", Some(3 * DAY)),
+        train("train-4", RunStatus::WaitingExternal),
+        step("train-4", 7, "completed", Some(3 * DAY)),
+        step("train-4", 8, "running", None),
+        // A workflow may have a step of that name.
+        step("run-1", 9, "completed", Some(DAY)),
+        step("train-5", 10, "completed", Some(DAY - 1)),
+    ];
+    write(&world, rows.clone()).await.unwrap();
+    // A train tells of all of its steps whenever it moves.
+    write(&world, rows).await.unwrap();
+    let landed = async |owner: Option<&str>| world.store.landed(owner.map(tenant).as_ref(), at(DAY)).await.unwrap();
+    let day = |second| Endings::day(at(second));
+    assert_eq!(landed(Some("acme")).await, [(day(DAY), 2), (day(2 * DAY), 2), (day(3 * DAY), 1)].into());
+    assert_eq!(landed(None).await.values().sum::<u64>(), 5);
+    assert_eq!(landed(Some("globex")).await, [].into());
+    let retention = store::Retention { runs: jiff::SignedDuration::from_secs(1), ..Default::default() };
+    world.store.sweep(at(9 * DAY), &retention).await.unwrap();
+    assert_eq!(landed(None).await, [(day(3 * DAY), 1)].into(), "what is forgotten of runs is forgotten here");
 }
 
 pub async fn archived_workspaces_are_not_among_those_that_are_open(world: World) {

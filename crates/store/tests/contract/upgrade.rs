@@ -39,8 +39,11 @@ const ROWS: &str = r#"
         VALUES ('acme', 'r-1', 'acme/widgets', 'completed', 1767225600000000, 1767225600000000,
                 '{"id":"r-1","schemaVersion":1,"tenantId":"acme","repoId":"acme/widgets","prId":"","prUrl":"","type":"nightly","status":"completed","trigger":{"source":"api"},"createdAt":"2026-01-01T00:00:00Z","updatedAt":"2026-01-01T00:00:00Z"}'),
                ('acme', 't-1', 'acme/widgets', 'completed', 1767225600000000, 1767225600000000,
-                '{"id":"t-1","schemaVersion":1,"tenantId":"acme","repoId":"acme/widgets","prId":"7","prUrl":"","type":"train","status":"completed","trigger":{"source":"api"},"result":{"landed":[7,8],"waited":{"ci":60000}},"createdAt":"2026-01-01T00:00:00Z","updatedAt":"2026-01-01T00:02:00Z","completedAt":"2026-01-01T00:02:00.25Z","durationMs":120250}');
-    INSERT INTO steps (tenant, run, id, position, data) VALUES ('acme', 'r-1', 's', 0, '{}');
+                '{"id":"t-1","schemaVersion":1,"tenantId":"acme","repoId":"acme/widgets","prId":"7","prUrl":"","type":"train","status":"completed","trigger":{"source":"api"},"result":{"landed":[7,8],"waited":{"ci":60000}},"createdAt":"2026-01-01T00:00:00Z","updatedAt":"2026-01-01T00:02:00Z","completedAt":"2026-01-01T00:02:00.25Z","durationMs":120250}'),
+               ('acme', 'f-1', 'acme/widgets', 'completed', 1767225600000000, 1767225600000000,
+                '{"id":"f-1","schemaVersion":1,"tenantId":"acme","repoId":"acme/widgets","prId":"7","prUrl":"","type":"fixer","status":"completed","trigger":{"source":"api"},"result":{"outcome":"FIXER_GAVE_UP","pushed":false},"createdAt":"2026-01-01T00:00:00Z","updatedAt":"2026-01-01T00:02:00Z","completedAt":"2026-01-01T00:03:00Z","durationMs":180000}');
+    INSERT INTO steps (tenant, run, id, position, data) VALUES ('acme', 'r-1', 's', 0, '{}'),
+        ('acme', 't-1', 'pr-7', 0, '{"status":"completed","completedAt":"2026-01-01T00:01:00Z"}');
     INSERT INTO checkpoints (tenant, run, id, at, data) VALUES ('acme', 'r-1', 'c', 0, '{}');
     INSERT INTO workspaces (tenant, id, repo, data) VALUES ('acme', 'w', 'acme/widgets', '{}');
     INSERT INTO sessions (tenant, id, workspace, started_at, data) VALUES ('acme', 'x', 'w', 0, '{}');
@@ -65,8 +68,12 @@ async fn expect_all(store: &dyn Store) {
     assert_eq!((of_kind("nightly").await, of_kind("").await), (vec!["r-1".to_owned()], Vec::new()));
     let ended_at = "2026-01-01T00:02:00.25Z".parse().unwrap();
     let trains = store.endings(None, "train", ended_at).await.unwrap();
-    assert_eq!((trains.count(RunStatus::Completed), trains.p95_ms), (1, Some(120_250)));
-    assert_eq!(trains.landed.into_values().collect::<Vec<_>>(), [2]);
+    assert_eq!((trains.count(RunStatus::Completed), trains.lead.unwrap().p95_ms), (1, 120_250));
+    // One is known to the second, the other at least to its train.
+    assert_eq!(store.landed(None, "2026-01-01T00:01:00Z".parse().unwrap()).await.unwrap(), [(20_454, 2)].into());
+    assert_eq!(store.landed(None, ended_at).await.unwrap(), [(20_454, 1)].into());
+    let fixers = store.endings(None, "fixer", ended_at).await.unwrap();
+    assert_eq!(fixers.outcomes, [("FIXER_GAVE_UP".to_owned(), 1)].into());
     assert_eq!(trains.waited_ms, [("ci".to_owned(), 60_000)].into());
     assert_eq!(store.schedule(&tenant("acme"), "nightly").await.unwrap(), None);
     let lease = store.acquire(request(REPO, "new", at(1_000_000))).await.unwrap();
@@ -102,7 +109,7 @@ async fn a_database_of_the_first_version_is_brought_up_to_date_with_all_its_rows
     let store = Sqlite::open(options(dir.path())).await.unwrap();
     expect_all(&store).await;
     store.close().await;
-    assert_eq!(schema(dir.path()).await.1, 5);
+    assert_eq!(schema(dir.path()).await.1, 6);
     let store = Sqlite::open(options(dir.path())).await.unwrap();
     assert_eq!(store.load(&stream(REPO), Since::Newest).await.unwrap().events.len(), 2);
     store.close().await;
@@ -134,7 +141,7 @@ async fn an_upgrade_that_fails_leaves_the_older_database_as_it_was() {
 async fn a_look_at_an_older_database_says_what_to_do_and_changes_nothing() {
     let dir = old_directory().await;
     let refused = Sqlite::open_read_only(dir.path()).await.err().unwrap();
-    assert!(matches!(refused, Error::OlderSchema { found: 1, known: 5 }), "{refused:?}");
+    assert!(matches!(refused, Error::OlderSchema { found: 1, known: 6 }), "{refused:?}");
     assert!(refused.to_string().contains("`merge-train serve` brings it up to date"), "{refused}");
     assert_eq!(schema(dir.path()).await.1, 1);
 }
@@ -152,10 +159,10 @@ async fn a_newer_database_is_refused_and_not_touched() {
     let before = std::fs::read(dir.path().join(SQLITE)).unwrap();
     for refused in [Sqlite::open(options(dir.path())).await, Sqlite::open_read_only(dir.path()).await] {
         let refused = refused.err().unwrap();
-        assert!(matches!(refused, Error::NewerSchema { found: 9, known: 5 }), "{refused:?}");
+        assert!(matches!(refused, Error::NewerSchema { found: 9, known: 6 }), "{refused:?}");
         let told = refused.to_string();
         assert!(
-            told.contains("version 9, and this program knows 5") && told.contains("Run the newer program"),
+            told.contains("version 9, and this program knows 6") && told.contains("Run the newer program"),
             "{told}"
         );
     }
@@ -177,5 +184,5 @@ async fn on_postgresql_as_well() {
     let policy = merge_train_core::inbox::Policy::default();
     let owner = store::Owner("late".to_owned());
     let refused = Postgres::connect(postgres::Options { url, policy, owner, connections: 2 }).await.err().unwrap();
-    assert!(matches!(refused, Error::NewerSchema { found: 9, known: 5 }), "{refused:?}");
+    assert!(matches!(refused, Error::NewerSchema { found: 9, known: 6 }), "{refused:?}");
 }

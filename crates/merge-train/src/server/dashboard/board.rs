@@ -98,7 +98,7 @@ fn column(owner: Owner, cards: &[Card], now: Timestamp) -> Markup {
     let own: Vec<&Card> = cards.iter().filter(|card| card.owner == owner).collect();
     html! {
         section class={ "column " (id) } id={ "column-" (id) } aria-labelledby={ "heading-" (id) } {
-            h2 id={ "heading-" (id) } { (heading) " " span.count { (own.len()) @if own.len() >= CARDS { "+" } } }
+            h2 id={ "heading-" (id) } { (heading) " " span.count { (own.len().min(CARDS)) @if own.len() > CARDS { "+" } } }
             p.muted { (hint) }
             ul.cards {
                 @for card in own.iter().take(CARDS) { li { (shown(card, now)) } }
@@ -241,4 +241,32 @@ fn of_workspace(row: &rows::Workspace) -> Option<Card> {
         detail: row.ratchet_state_detail.clone().or_else(|| row.ratchet_current_activity.clone()),
         at: row.ratchet_state_updated_at.unwrap_or(row.created_at),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_says_how_many_there_are_up_to_what_it_shows() {
+        let now = Timestamp::UNIX_EPOCH;
+        let card = |number: usize| Card {
+            owner: Owner::Train,
+            kind: "train",
+            subject: format!("acme/widgets#{number}"),
+            title: String::new(),
+            to: Address::Insights,
+            tone: Tone::Busy,
+            word: "running".to_owned(),
+            detail: None,
+            at: now,
+        };
+        for (count, told, more) in [(0, "0", false), (CARDS, "40", false), (CARDS + 1, "40+", true)] {
+            let cards: Vec<Card> = (0..count).map(card).collect();
+            let shown = column(Owner::Train, &cards, now).into_string();
+            assert!(shown.contains(&format!("<span class=\"count\">{told}</span>")), "{count}: {shown}");
+            assert_eq!(shown.contains("The newest 40 of them"), more, "{count}");
+            assert_eq!(shown.matches("<article").count(), count.min(CARDS));
+        }
+    }
 }

@@ -10,8 +10,11 @@ const HEIGHT: i64 = 58;
 const GAP_X: i64 = 46;
 const GAP_Y: i64 = 18;
 const TRUNK: i64 = 92;
-/// So many letters have room.
-const LETTERS: usize = 27;
+/// What text stands away from the edges of its box.
+const MARGIN: i64 = 12;
+/// How large titles and words are, as the style sheet has it.
+const TITLE_PX: f64 = 14.0;
+const WORD_PX: f64 = 13.0;
 
 /// A pull request of the stack.
 pub struct Node {
@@ -50,7 +53,7 @@ pub fn draw(trunk: &str, nodes: &[Node]) -> Markup {
             svg viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
                 g.trunk {
                     rect x="2" y=(middle(0) - 16) width=(TRUNK - 2) height="32" rx="16" {}
-                    text x=(TRUNK / 2) y=(middle(0) + 5) text-anchor="middle" { (cut(trunk, 11)) title { (trunk) } }
+                    text x=(TRUNK / 2) y=(middle(0) + 5) text-anchor="middle" { (cut(trunk, TITLE_PX, TRUNK - MARGIN)) title { (trunk) } }
                 }
                 @for it in &placed {
                     @let (from_x, from_y) = from(it);
@@ -62,11 +65,9 @@ pub fn draw(trunk: &str, nodes: &[Node]) -> Markup {
                     a href=(it.node.to) {
                         g class={ "node " (it.node.tone.name()) @if it.node.is_current { " current" } } {
                             rect x=(x(it.depth)) y=(y(it.row)) width=(WIDTH) height=(HEIGHT) rx="8" {}
-                            // Letters differ in width: what has no room is cut off, and the whole is in the title.
-                            svg x=(x(it.depth)) y=(y(it.row)) width=(WIDTH - 8) height=(HEIGHT) {
-                                text.title x="12" y="24" { (cut(&format!("#{} {}", it.node.pr, it.node.title), LETTERS)) }
-                                text.word x="12" y="45" { (cut(&it.node.word, LETTERS + 4)) }
-                            }
+                            @let (left, top) = (x(it.depth) + MARGIN, y(it.row));
+                            text.title x=(left) y=(top + 24) { (cut(&format!("#{} {}", it.node.pr, it.node.title), TITLE_PX, WIDTH - 2 * MARGIN)) }
+                            text.word x=(left) y=(top + 45) { (cut(&it.node.word, WORD_PX, WIDTH - 2 * MARGIN)) }
                             title { "#" (it.node.pr) " " (it.node.title) ": " (it.node.word) }
                         }
                     }
@@ -90,11 +91,36 @@ fn place(nodes: &[Node]) -> Vec<Placed<'_>> {
     placed
 }
 
-fn cut(text: &str, letters: usize) -> String {
-    if text.chars().count() <= letters {
+/// As much of a text as is sure to have room; the whole is in the title, for who points at it.
+fn cut(text: &str, size_px: f64, room: i64) -> String {
+    let room = room as f64 / size_px;
+    if text.chars().map(ems).sum::<f64>() <= room {
         return text.to_owned();
     }
-    text.chars().take(letters - 1).chain(['…']).collect()
+    let mut taken = ems('…');
+    let has_room = |letter: &char| {
+        taken += ems(*letter);
+        taken <= room
+    };
+    let kept: String = text.chars().take_while(has_room).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// How wide a letter is at most, by the size of the font. Which font it is, the browser decides: these are the widths of a wide one
+/// in bold.
+fn ems(letter: char) -> f64 {
+    match letter {
+        'i' | 'j' | 'l' | 'I' | 'J' | ' ' | '.' | ',' | ':' | ';' | '\'' | '|' => 0.40,
+        'f' | 't' | 'r' | '-' | '(' | ')' | '[' | ']' | '/' | '\\' | '!' | '`' | '"' => 0.53,
+        'c' | 's' | 'z' => 0.60,
+        'm' | 'w' | '@' | '%' | '…' | 'M' => 1.05,
+        'W' => 1.11,
+        'a'..='z' | '0'..='9' => 0.72,
+        ' '..='~' => 0.86,
+        // What stands above a letter makes it no wider.
+        '\u{a0}'..='\u{24f}' | '\u{370}'..='\u{52f}' => 1.0,
+        _ => 1.4,
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +139,16 @@ mod tests {
         let placed = place(&nodes);
         let places: Vec<(u64, i64, i64)> = placed.iter().map(|it| (it.node.pr.get(), it.depth, it.row)).collect();
         assert_eq!(places, [(1, 0, 0), (2, 1, 0), (3, 2, 0), (4, 1, 1), (5, 2, 1), (6, 2, 2)]);
+    }
+
+    #[test]
+    fn a_title_is_cut_where_its_letters_have_no_room_any_more() {
+        let narrow = cut(&"illicit little till ".repeat(5), TITLE_PX, WIDTH);
+        let wide = cut("WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW", TITLE_PX, WIDTH);
+        assert!(narrow.chars().count() > 2 * wide.chars().count(), "{narrow} {wide}");
+        assert!(narrow.ends_with('…') && wide.ends_with('…'));
+        assert_eq!(cut("short", TITLE_PX, WIDTH), "short");
+        assert_eq!(cut("a word that ends here", 10.0, 80), "a word tha…");
     }
 
     #[test]

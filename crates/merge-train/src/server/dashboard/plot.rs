@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
+use crate::terminal::took;
+
 /// A part of a time.
 pub struct Span {
     pub from: Timestamp,
@@ -57,6 +59,47 @@ pub fn columns(label: &str, all: &[(String, u64)]) -> Markup {
                 }
             }
             figcaption.muted { (label) }
+        }
+    }
+}
+
+/// A number of milliseconds for each name, where there is one.
+pub struct Line {
+    pub name: &'static str,
+    pub class: &'static str,
+    pub values: Vec<Option<u64>>,
+}
+
+/// Lines over the same names, with a dot for each number and how much the highest is.
+pub fn lines(label: &str, names: &[String], all: &[Line]) -> Markup {
+    let most = all.iter().flat_map(|line| line.values.iter().flatten()).copied().max().unwrap_or_default().max(1);
+    let step = WIDTH / names.len().max(1) as f64;
+    let x = |at: usize| rounded((at as f64 + 0.5) * step);
+    let y = |value: u64| rounded(170.0 - 140.0 * value as f64 / most as f64);
+    let every = names.len().div_ceil(10).max(1);
+    html! {
+        figure tabindex="0" {
+            svg.plot viewBox="0 0 1000 200" role="img" aria-label=(label) {
+                @for part in [most, most / 2] {
+                    line.ground x1="0" y1=(y(part)) x2="1000" y2=(y(part)) {}
+                    text.name x="0" y={ (y(part)) } dy="-5" { (took(part)) }
+                }
+                line.ground x1="0" y1="170" x2="1000" y2="170" {}
+                @for line in all {
+                    @let dots: Vec<(usize, u64)> = line.values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
+                    g class={ "line " (line.class) } {
+                        polyline points=(dots.iter().map(|(at, value)| format!("{},{}", x(*at), y(*value))).collect::<Vec<_>>().join(" ")) {}
+                        @for (at, value) in &dots {
+                            circle cx=(x(*at)) cy=(y(*value)) r="4" { title { (names[*at]) ": " (line.name) " " (took(*value)) } }
+                        }
+                    }
+                }
+                @for (at, name) in names.iter().enumerate().step_by(every) {
+                    text.name x=(x(at)) y="192" text-anchor="middle" { (name) }
+                }
+            }
+            figcaption.muted { (label) }
+            ul.legend { @for line in all { li { span class={ "swatch " (line.class) } {} (line.name) } } }
         }
     }
 }

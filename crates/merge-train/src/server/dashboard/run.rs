@@ -48,7 +48,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, id: &str) -> Result<Page, 
         div.heading { h1 { (title(&run)) } (run_badge(run.status)) }
         (facts(app, visitor, &run))
         (asked(visitor, &run, &back))
-        @if let Some(error) = &run.error { p.notice.bad role="alert" { (error) } }
+        @if let Some(error) = &run.error { p.notice.bad role="alert" { (prose(error)) } }
         (orders(visitor, &run, &back))
         section { h2 { "Steps" } (waterfall(&run, &steps, visitor.now)) }
         (printed(app, &run).await)
@@ -97,7 +97,7 @@ fn asked(visitor: &Visitor<'_>, run: &Run, back: &Address) -> Markup {
         section.approval aria-label="Approval" {
             h2 { "Waits for approval" @if let Some(approval) = approval { ": " (approval.action) } }
             @if let Some(reason) = approval.and_then(|approval| approval.reason.as_ref()) {
-                p { @if run.kind == FIXER { "Because " (reason) "." } @else { (reason) } }
+                p { @if run.kind == FIXER { "Because " (prose(reason)) "." } @else { (prose(reason)) } }
             }
             @if let Some(change) = change { (diff(change)) }
             @if visitor.may_operate() {
@@ -150,7 +150,7 @@ fn waterfall(run: &Run, steps: &[Step], now: Timestamp) -> Markup {
                     @for step in steps {
                         tr {
                             td { (step.step_id) br; small.muted { (step.agent) @if step.attempts > 1 { ", attempt " (step.attempts) } } }
-                            td { (step_badge(step.status)) @if let Some(error) = &step.error { br; small { (error) } } }
+                            td { (step_badge(step.status)) @if let Some(error) = &step.error { br; small { (prose(error)) } } }
                             td { @if let Some(millis) = step.duration_ms { (took(millis)) } }
                             td.bars { @if let Some(span) = bar(step) { (plot::bar(&span, run.created_at, end)) } }
                         }
@@ -214,7 +214,7 @@ fn left(checkpoints: &[Checkpoint]) -> Markup {
                 @if let Some(tokens) = &checkpoint.tokens_used { p { (tokens.input) " tokens in, " (tokens.output) " out" } }
                 @if let Some(input) = &checkpoint.input { h4 { "Input" } (json(input)) }
                 @if let Some(output) = &checkpoint.output { h4 { "Output" } (json(output)) }
-                @if let Some(error) = &checkpoint.error { p.notice.bad { (error) } }
+                @if let Some(error) = &checkpoint.error { p.notice.bad { (prose(error)) } }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use github::CircuitState;
+use github::{CircuitState, GovernorStats};
 use maud::{Markup, html};
 use store::{Busiest, RunStatus, StreamInfo};
 
@@ -39,7 +39,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
                 @for (status, count) in by_status.values() { (run_badge(*status)) " " (count) " " }
             }
         }
-        section { h2 { "GitHub" } (github(app)) }
+        section { h2 { "GitHub" } (github(app, visitor)) }
         section { h2 { "Streams" }
             p.muted { "A stream is all that happens in a repository, or to a run. Its owner is the instance that works on it." }
             (table(&streams, count))
@@ -48,8 +48,19 @@ pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
     Ok(Page::new("System", body))
 }
 
-fn github(app: &App) -> Markup {
-    let stats = app.github.stats();
+/// How it stands with each account at GitHub, for whoever may see everybody's: what is left of one, and how much is asked through
+/// it, tells what others do.
+pub fn accounts(app: &App, visitor: &Visitor<'_>) -> Option<Vec<GovernorStats>> {
+    visitor.tenant().is_none().then(|| app.github.stats())
+}
+
+/// What those who may not see them are told.
+pub fn not_theirs() -> Markup {
+    html! { p.muted { "GitHub's limits count for everybody together; they are shown to whoever has a key for all tenants." } }
+}
+
+fn github(app: &App, visitor: &Visitor<'_>) -> Markup {
+    let Some(stats) = accounts(app, visitor) else { return not_theirs() };
     html! {
         @if stats.is_empty() { p.muted { "GitHub was not asked anything yet." } }
         @else {

@@ -56,7 +56,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
                 p.muted { "Since " (since(why.since, visitor.now)) }
             }
         }
-        @if let Some(error) = &error { section.notice.bad role="alert" { p { strong { "What went wrong: " } (error) } } }
+        @if let Some(error) = &error { section.notice.bad role="alert" { p { strong { "What went wrong: " } (prose(error)) } } }
         (graph::draw(state.default_branch().map_or("default branch", |branch| branch.as_str()), &nodes(&state, repo, train, &stack)))
         (orders(visitor, train, last.as_ref(), repo, root, pull, &back))
         section { h2 { "Pull requests" } (table(app, repo, &state, train, &stack)) }

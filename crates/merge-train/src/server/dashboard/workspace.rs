@@ -6,7 +6,7 @@ use merge_train_core::ratchet::Status;
 use store::rows::{self, SessionKind, SessionStatus};
 
 use super::address::Address;
-use super::layout::{Button, Tone, at_github, badge, between, moment, since};
+use super::layout::{Button, Tone, at_github, badge, between, moment, prose, since};
 use super::{Page, Visitor, run};
 use crate::config::Role;
 use crate::server::App;
@@ -63,7 +63,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
     let body = html! {
         p.crumbs { a href="/" { "Board" } " / " a href=(Address::Board { repo: Some(repo.clone()) }) { (repo) } " / #" (pr) }
         div.heading { h1 { (heading) } (badge(tone, word)) }
-        @if let Some(detail) = found.as_ref().and_then(|row| row.ratchet_state_detail.as_ref()) { p.notice class=(tone.name()) { (detail) } }
+        @if let Some(detail) = found.as_ref().and_then(|row| row.ratchet_state_detail.as_ref()) { p.notice class=(tone.name()) { (prose(detail)) } }
         dl.facts {
             dt { "Pull request" } dd { (repo) " " (at_github(app, &repo.to_string(), &pr.to_string())) }
             @if let Some(branch) = &pull.head_ref { dt { "Branch" } dd { code { (branch) } } }
@@ -104,7 +104,7 @@ async fn history(app: &App, visitor: &Visitor<'_>, row: &rows::Workspace) -> Res
             @if transitions.is_empty() { p.muted { "None yet." } }
             ol.timeline {
                 @for it in &transitions {
-                    li { (moment(it.created_at)) " " strong { (it.action.as_str().replace('_', " ")) } " " span.what { (it.reason) } }
+                    li { (moment(it.created_at)) " " strong { (it.action.as_str().replace('_', " ")) } " " span.what { (prose(&it.reason)) } }
                 }
             }
         }
@@ -136,7 +136,7 @@ fn at_work(row: &rows::Workspace, session: &rows::Session, visitor: &Visitor<'_>
                     SessionKind::User => { "person " (name) }
                 }
             }
-            td { (badge(tone, word)) @if let Some(error) = &session.error { br; small { (error) } } }
+            td { (badge(tone, word)) @if let Some(error) = &session.error { br; small { (prose(error)) } } }
             td { (moment(session.started_at)) }
             td { (between(session.started_at, session.ended_at.unwrap_or(visitor.now))) }
         }

@@ -12,6 +12,7 @@ use sqlx::Connection;
 use tokio::process::Command;
 
 use super::{check, examine, text};
+use crate::disk::without_privileges;
 use crate::support::{Daemon, Database, REPO, Setup, World, eventually, fake_git, path_with_current_git};
 
 /// Where nobody listens.
@@ -187,6 +188,16 @@ async fn mistakes_in_the_configuration_are_found() {
                 chmod(Path::new(text(&yard.world.described["app"]["private_key_path"])), 0o644);
             }
             => "secrets" "warning" "the app's key can be read by everybody", "chmod o= ";
+        "a configuration that is another's", |yard| {
+                yard.change(without_privileges);
+                yard.config_mode = 0;
+            }
+            => "configuration" "failed" "Permission denied", "chgrp merge-train ";
+        "a key that is another's", |yard| {
+                yard.change(without_privileges);
+                chmod(Path::new(text(&yard.world.described["app"]["private_key_path"])), 0);
+            }
+            => "github" "failed" "Permission denied", "chmod 640 ";
     })
     .await;
 }

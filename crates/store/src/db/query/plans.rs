@@ -10,6 +10,7 @@ use crate::{inbox, rows, sweep};
 /// A question, the index that answers it, and what else must not be in the plan.
 fn questions() -> Vec<(&'static str, Query, &'static str)> {
     let runs = |query: RunQuery| rows::query::runs_statement(&RunQuery { limit: 10, ..query });
+    let sums = |text: String| sql(text).text("train").int(19_000_000_000).opt_text(None::<&str>);
     let acme = || RunQuery { tenant: Some("acme".parse().unwrap()), ..Default::default() };
     let all = RunQuery::default;
     let after = RunCursor { created_at: "1970-01-01T03:00:00Z".parse().unwrap(), id: "r".parse().unwrap() };
@@ -36,7 +37,9 @@ fn questions() -> Vec<(&'static str, Query, &'static str)> {
         ),
         ("runs of all by repo", runs(RunQuery { repo: Some("a/b".parse().unwrap()), ..all() }), "runs_of_all_by_repo"),
         ("runs of all by kind", runs(RunQuery { kind: Some("nightly".to_owned()), ..all() }), "runs_of_all_by_kind"),
-        ("sums", sql(rows::endings::sums()).text("train").int(19_000_000_000).opt_text(None::<&str>), "runs_by_end"),
+        ("sums", sums(rows::endings::sums()), "runs_by_end"),
+        ("lead times", sums(rows::endings::leads(&rows::endings::each_day())), "runs_by_end"),
+        ("landings", sql(rows::landings::by_day()).int(19_000_000_000).opt_text(None::<&str>), "landings_by_time"),
         ("a run of whomever", sql(rows::query::RUN_OF_WHOMEVER).text("r"), "runs_by_id"),
         ("a later page", runs(RunQuery { after: Some(after), ..acme() }), "runs_by_tenant"),
         (
@@ -91,7 +94,8 @@ async fn section_6_3_sqlite_answers_the_main_questions_by_index() {
         // The streams with work are sorted, and so are the days of sums; nothing else may be.
         let never: &[&str] = match what {
             "waiting" => &["inbox_expiry", "SCAN i", "sqlite_autoindex"],
-            "sums" => &["SCAN runs", "USING INDEX"],
+            "sums" | "lead times" => &["SCAN runs", "USING INDEX"],
+            "landings" => &["SCAN landings", "USING INDEX"],
             _ => &["SCAN inbox", "SCAN runs\n", "TEMP B-TREE"],
         };
         judge(what, &plan, index, never);
@@ -122,7 +126,7 @@ async fn section_6_3_postgres_can_answer_the_main_questions_by_index() {
         let plan: Vec<_> = rows.iter().map(|row| row.text(0).unwrap()).collect();
         let never: &[&str] = match what {
             "waiting" => &["inbox_expiry"],
-            "sums" => &["Seq Scan"],
+            "sums" | "lead times" | "landings" => &["Seq Scan"],
             _ => &["Sort"],
         };
         judge(what, &plan.join("\n"), index, never);
