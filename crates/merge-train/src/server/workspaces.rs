@@ -146,7 +146,7 @@ pub async fn list(
 #[utoipa::path(
     get,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}",
-    operation_id = "show_workspace",
+    operation_id = "currentRatchetStatus",
     tag = "workspaces",
     params(Repository, Number),
     responses((status = 200, description = "Where it stands.", body = Workspace), ReadingOne)
@@ -174,8 +174,16 @@ pub struct Transitions {
 #[serde(rename_all = "camelCase")]
 struct Transition {
     id: String,
+    #[schema(example = "octocat/hello#7")]
+    workspace_id: String,
     #[schema(value_type = String, pattern = "^(WAIT|FIX_CI|FIX_REVIEW|PAUSE|NOOP)$")]
     action: TransitionAction,
+    /// The state that it led to.
+    #[schema(pattern = "^[A-Z_]+$", example = "FIXING_CI")]
+    state: Option<String>,
+    /// Whether that is good, or needs a person; none where it is neither.
+    #[schema(schema_with = view::outcomes)]
+    outcome_kind: Option<OutcomeKind>,
     /// Its code, the state that it led to, and a sentence for people.
     reason: String,
     /// In a few words.
@@ -192,7 +200,7 @@ struct Transition {
 #[utoipa::path(
     get,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/transitions",
-    operation_id = "list_transitions",
+    operation_id = "ratchetTransitions",
     tag = "workspaces",
     params(Repository, Number, Numbered),
     responses((status = 200, description = "A page of it.", body = Transitions), ReadingOne)
@@ -217,7 +225,10 @@ pub async fn transitions(
     let page = wish.page(all, read, |it| Newest(place(it)))?;
     let shown = |it: rows::Transition| Transition {
         id: it.id,
+        workspace_id: it.workspace_id,
         action: it.action,
+        outcome_kind: it.state.as_deref().and_then(view::named).and_then(Status::outcome_kind),
+        state: it.state,
         reason: it.reason,
         ui_message: it.ui_message,
         snapshot: it.snapshot,

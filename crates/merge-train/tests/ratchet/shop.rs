@@ -274,6 +274,21 @@ impl Shop {
         self.daemon = Some(daemon);
     }
 
+    /// The value of a metric, written with its labels; 0 where it was never counted.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let answer = self.daemon().http.get(format!("{}/metrics", self.daemon().url)).send().await.expect("an answer");
+        let text = answer.text().await.expect("text");
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.and_then(|value| value.trim().parse().ok()).unwrap_or_default()
+    }
+
+    /// The lines of the daemon's log that are about this.
+    pub fn logged(&self, event: &str) -> Vec<Value> {
+        let log = self.daemon().log();
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line["event"] == event).collect()
+    }
+
     /// The processes whose command line has this in it.
     pub fn processes(&self, words: &str) -> usize {
         let all = std::fs::read_dir("/proc").expect("Linux").flatten();

@@ -103,6 +103,9 @@ pub struct Transition {
     pub tenant_id: TenantId,
     pub workspace_id: String,
     pub action: TransitionAction,
+    /// The state that it led to; none where an older version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ui_message: Option<String>,

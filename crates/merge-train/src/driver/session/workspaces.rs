@@ -39,7 +39,7 @@ pub(super) fn rows(
             Event::Ratchet(event) => {
                 touched.extend(event.pr());
                 rows.extend(transition(repo, event, seq, now).map(|it| Row::Transition(Box::new(it))));
-                rows.extend(session(repo, state, event, now).map(|it| Row::Session(Box::new(it))));
+                rows.extend(session(repo, state, settings, event, now).map(|it| Row::Session(Box::new(it))));
             }
             _ => {}
         }
@@ -122,6 +122,7 @@ fn transition(repo: &RepoId, event: &ratchet::Event, seq: u64, now: Timestamp) -
             Deed::Pause => TransitionAction::Pause,
             Deed::Noop => TransitionAction::Noop,
         },
+        state: Some(status.as_str().to_owned()),
         reason: format!("{} ({}): {}{told}", reason.code(), status.as_str(), reason.sentence()),
         ui_message: Some(activity.clone().unwrap_or_else(|| reason.sentence().to_owned())),
         snapshot: snapshot.clone(),
@@ -129,7 +130,13 @@ fn transition(repo: &RepoId, event: &ratchet::Event, seq: u64, now: Timestamp) -
     })
 }
 
-fn session(repo: &RepoId, state: &RepoState, event: &ratchet::Event, now: Timestamp) -> Option<Session> {
+fn session(
+    repo: &RepoId,
+    state: &RepoState,
+    settings: &Settings,
+    event: &ratchet::Event,
+    now: Timestamp,
+) -> Option<Session> {
     let pr = event.pr()?;
     let (tenant_id, workspace_id) = (repo.tenant(), name(repo, pr));
     let workspace = state.workspaces().get(&pr);
@@ -143,7 +150,7 @@ fn session(repo: &RepoId, state: &RepoState, event: &ratchet::Event, now: Timest
                 workspace_id,
                 kind: SessionKind::User,
                 status: SessionStatus::Running,
-                working: !known.idle,
+                working: ratchet::is_working(known, settings.ratchet.session_timeout, now),
                 exit_code: None,
                 error: None,
                 started_at: known.started_at,
@@ -163,7 +170,10 @@ fn session(repo: &RepoId, state: &RepoState, event: &ratchet::Event, now: Timest
             ended_at: Some(now),
         }),
         ratchet::Event::FixDispatched { fix, .. } => Some(fixer(repo, pr, fix, None, now)),
-        ratchet::Event::FixStarted { .. } => Some(fixer(repo, pr, workspace?.fix.as_ref()?, None, now)),
+        ratchet::Event::FixStarted { .. }
+        | ratchet::Event::FixInterrupted { .. }
+        | ratchet::Event::FixHeld { .. }
+        | ratchet::Event::FixPushIntended { .. } => Some(fixer(repo, pr, workspace?.fix.as_ref()?, None, now)),
         ratchet::Event::FixSettled { fix, settled, .. } => Some(fixer(repo, pr, fix, Some(settled), now)),
         _ => None,
     }
@@ -182,7 +192,7 @@ fn fixer(repo: &RepoId, pr: PrNumber, fix: &Fix, settled: Option<&Settled>, now:
         workspace_id: name(repo, pr),
         kind: SessionKind::Ratchet,
         status,
-        working: settled.is_none() && fix.starts > 0,
+        working: settled.is_none() && fix.is_working(),
         exit_code: None,
         error: settled.filter(|_| status == SessionStatus::Failed).map(Settled::sentence),
         started_at: fix.at,

@@ -71,7 +71,7 @@ pub struct Workspace {
 #[serde(rename_all = "camelCase")]
 #[schema(as = WorkspaceCounters)]
 struct Counters {
-    /// Pushes of fixers in a row.
+    /// Fixers in a row that pushed, or ran out of time.
     consecutive_attempts: u32,
     /// As many as there may be before a person is asked.
     max_attempts: u32,
@@ -158,14 +158,19 @@ fn page_of(app: &App, repo: &RepoId, pr: PrNumber) -> String {
 
 /// The state that a row names. One that only a newer daemon knows is as good as none.
 pub fn status(row: &rows::Workspace) -> Status {
-    Status::ALL.into_iter().find(|status| status.as_str() == row.ratchet_state).unwrap_or_default()
+    named(&row.ratchet_state).unwrap_or_default()
+}
+
+/// The state of a name.
+pub fn named(name: &str) -> Option<Status> {
+    Status::ALL.into_iter().find(|status| status.as_str() == name)
 }
 
 pub fn columns() -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["WORKING", "WAITING", "DONE"])).build()
 }
 
-fn outcomes() -> Object {
+pub fn outcomes() -> Object {
     let names = [Value::from("SUCCESS"), Value::from("ATTENTION"), Value::Null];
     let kind = SchemaType::from_iter([Type::String, Type::Null]);
     ObjectBuilder::new().schema_type(kind).enum_values(Some(names)).build()

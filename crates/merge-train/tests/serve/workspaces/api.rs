@@ -90,6 +90,10 @@ async fn the_switch_of_a_pull_request_is_turned_and_what_comes_of_it_is_shown() 
     assert_eq!(all[0]["action"], "PAUSE", "the newest comes first: {page:#}");
     assert!(all[0]["reason"].as_str().is_some_and(|why| why.starts_with("DISABLED (PAUSED_DISABLED): ")), "{page:#}");
     assert!(all.iter().all(|it| it["uiMessage"].is_string() && it["createdAt"].is_string()), "{page:#}");
+    assert!(all.iter().all(|it| it["workspaceId"] == format!("{REPO}#{one}")), "{page:#}");
+    assert_eq!((&all[0]["state"], &all[0]["outcomeKind"]), (&json!("PAUSED_DISABLED"), &Value::Null), "{page:#}");
+    let done = all.iter().find(|it| it["state"] == "PAUSED_DONE").expect("it was done");
+    assert_eq!(done["outcomeKind"], "SUCCESS", "{page:#}");
     assert!(all.iter().any(|it| it["snapshot"].is_object()), "{page:#}");
     let (mut paged, mut cursor) = (Vec::new(), String::new());
     loop {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::ratchet::{Event, Fix, Issue, OutcomeKind, Reason, Settled};
+use merge_train_core::ratchet::{Event, Fix, Issue, OutcomeKind, Reason, Settled, Status, texts};
 use merge_train_core::repo::{RepoState, Settings};
 
 use super::super::workspaces::name;
@@ -37,12 +37,16 @@ pub(super) fn tell(repo: &RepoId, state: &RepoState, settings: &Settings, event:
         }
         Event::FixSettled { fix, settled, .. } => completed(&workspace_id, pr, fix, settled, now),
         Event::FixHeld { push, path, .. } => {
-            let files = push.count();
+            let (files, held) = (push.count(), Status::PausedAttentionPushApproval);
+            let fix = state.workspaces().get(&pr).and_then(|workspace| workspace.fix.as_ref());
             tracing::info!(
                 event = "fixup_held",
+                sessionId = fix.map(|fix| fix.run_id(pr).to_string()),
                 workspaceId = workspace_id,
                 files,
                 path,
+                outcomeKind = outcome(held),
+                uiMessage = Reason::PushApproval.activity(held),
                 "a fixer's push waits for approval"
             );
         }
@@ -69,11 +73,7 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
         serde_json::to_value(action).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
     metrics::counter!(RATCHET_TRANSITIONS, "action" => action.clone(), "reason" => reason.code()).increment(1);
     let ui_message = activity.as_deref().unwrap_or_else(|| reason.sentence());
-    let attention = match status.outcome_kind() {
-        Some(OutcomeKind::Success) => Some("SUCCESS"),
-        Some(OutcomeKind::Attention) => Some("ATTENTION"),
-        None => None,
-    };
+    let outcome_kind = outcome(*status);
     let run_id = snapshot.as_ref().and_then(|it| it["ci"]["runId"].as_str());
     let (reason_code, status) = (reason.code(), status.as_str());
     tracing::info!(
@@ -83,7 +83,7 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
         reason = reason_code,
         state = status,
         consecutiveAttempts = attempts,
-        outcomeKind = attention,
+        outcomeKind = outcome_kind,
         uiMessage = ui_message,
         "the ratchet decided"
     );
@@ -106,6 +106,7 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
                 workspaceId = workspace_id,
                 staleSince = since.map(tracing::field::display),
                 timeoutMs = i64::try_from(timeout).unwrap_or(i64::MAX),
+                outcomeKind = outcome_kind,
                 uiMessage = ui_message,
                 "CI did not start again"
             );
@@ -115,8 +116,9 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
                 event = "terminal_attempts",
                 workspaceId = workspace_id,
                 consecutiveAttempts = attempts,
+                outcomeKind = outcome_kind,
                 uiMessage = ui_message,
-                "fixers have pushed as often as they may"
+                "fixers have tried as often as they may"
             );
         }
         _ => {}
@@ -124,7 +126,8 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
 }
 
 fn completed(workspace_id: &str, pr: PrNumber, fix: &Fix, settled: &Settled, now: Timestamp) {
-    let took = now.duration_since(fix.started_at.unwrap_or(fix.at));
+    // Its own time: what it did may have waited for a person, and for GitHub.
+    let took = fix.exited_at.unwrap_or(now).duration_since(fix.started_at.unwrap_or(fix.at));
     let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
     let (issue, outcome) = (issue(fix), settled.reason.code());
     metrics::counter!(RATCHET_FIXERS, "issue" => issue, "outcome" => outcome).increment(1);
@@ -139,8 +142,17 @@ fn completed(workspace_id: &str, pr: PrNumber, fix: &Fix, settled: &Settled, now
         pushed = if settled.pushed.is_some() { "yes" } else { "no" },
         exitReason = exit_reason,
         reason = outcome,
+        uiMessage = texts::after_fix(settled.reason).unwrap_or_else(|| settled.reason.sentence()),
         "a fixer ended"
     );
+}
+
+/// Whether it is good, or needs a person.
+fn outcome(status: Status) -> Option<&'static str> {
+    status.outcome_kind().map(|kind| match kind {
+        OutcomeKind::Success => "SUCCESS",
+        OutcomeKind::Attention => "ATTENTION",
+    })
 }
 
 fn issue(fix: &Fix) -> &'static str {
