@@ -138,6 +138,8 @@ pub enum Anonymous {
     None,
     Viewer,
     Operator,
+    /// The same where there is a fixer, which can do all that visitors can.
+    OperatorAndFixers,
 }
 
 impl Anonymous {
@@ -145,7 +147,7 @@ impl Anonymous {
         match self {
             Self::None => None,
             Self::Viewer => Some(Role::Viewer),
-            Self::Operator => Some(Role::Operator),
+            Self::Operator | Self::OperatorAndFixers => Some(Role::Operator),
         }
     }
 }

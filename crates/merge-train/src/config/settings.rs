@@ -191,7 +191,7 @@ pub static SECTIONS: &[Section] = &[
         set("bind_address", Kind::Address, "The address and port to listen on; port 0 takes a free one.").default("0.0.0.0:8080").offered(),
         set("webhook_secret", Kind::Secrets, "The secret that GitHub signs webhooks with. A list accepts each of them, so that it can be changed without losing a webhook.").offered_as("\"${WEBHOOK_SECRET}\""),
         set("public_url", Kind::HttpUrl, "How the world reaches this server: links in comments begin with it.").offered_as("\"https://merge-train.example.com\""),
-        set("anonymous", Kind::Choice(&["none", "viewer", "operator"]), "What visitors of the dashboard may do who have not signed in with an API key. `viewer`: see everything. `operator`: start and stop trains, approve and so on; only where `bind_address` is of this machine alone.").default("none"),
+        set("anonymous", Kind::Choice(&["none", "viewer", "operator", "operator_and_fixers"]), "What visitors of the dashboard may do who have not signed in with an API key. `viewer`: see everything. `operator`: start and stop trains, approve and so on; only where `bind_address` is of this machine alone, and without a fixer: a fixer runs on this machine, too, and could approve its own pushes. `operator_and_fixers`: the same where that does no harm, as in a demonstration.").default("none"),
         whole("max_body_mb", 1, 1024, "The largest request body. GitHub sends at most 25 MB.").default("25"),
         whole("body_budget_mb", 1, 65_536, "How much memory all bodies in flight may take together; beyond it callers get 503.").default("256"),
         whole("shutdown_deadline_secs", 1, 3600, "How long work under way may take to end after SIGTERM.").default("30"),
