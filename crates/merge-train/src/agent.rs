@@ -40,6 +40,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use exit::Exit;
+use super::telemetry::redact::Mask;
 
 use attend::{Job, Over};
 use failure::Failure;
@@ -131,7 +132,8 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     let mut guarded = Guarded::start(guard, task.folder, environment, (prints, logs)).map_err(cannot)?;
     let too_much = CancellationToken::new();
     let answer = tokio::spawn(answer::read(stdout, limits.output_bytes, too_much.clone()));
-    let log = tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes, log::no_notices()));
+    let log =
+        tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes, Mask::default(), log::no_notices()));
     let verdict = tokio::select! {
         biased;
         over = attend::until_over(&mut guarded, &job, stop) => verdict(over),

@@ -7,6 +7,7 @@ use merge_train_core::run::Program;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::super::telemetry::redact::Mask;
 use super::attend::{self, Job, Over};
 use super::exit::{self, Exit};
 use super::guarded::{Guarded, Outputs};
@@ -46,7 +47,7 @@ pub struct Errand<'a> {
 #[derive(Debug)]
 pub struct Watched {
     pub exit: Exit,
-    /// The last lines of its log, as text that is safe on a terminal and in a comment.
+    /// The last lines of its log, as text that is safe on a terminal and in a comment: what it inherits is masked in both.
     pub tail: String,
 }
 
@@ -64,7 +65,8 @@ pub async fn watch_guarded_by(guard: &Path, errand: Errand<'_>, stop: Cancellati
         Err(error) => return Watched { exit: exit::unguarded(&errand, guard, &error), tail: String::new() },
     };
     let (notices, heard) = mpsc::channel(NOTICES);
-    let log = tokio::spawn(log::keep(pipe, errand.log.to_owned(), errand.limits.log_bytes, heard));
+    let mask = Mask::of(&values_of(listed(&errand)));
+    let log = tokio::spawn(log::keep(pipe, errand.log.to_owned(), errand.limits.log_bytes, mask, heard));
     let notice = |exit: &Exit| {
         if exit.is_of_our_doing() {
             let _ = notices.try_send(exit.tell(errand.program, &errand.limits));
@@ -128,13 +130,22 @@ fn seal(errand: &Errand<'_>) -> Result<Seal, Exit> {
 }
 
 fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &CancellationToken) -> Result<Guarded, Exit> {
+/// The variables that it inherits because somebody listed them.
+fn listed<'a>(errand: &Errand<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    errand.inherited.iter().map(String::as_str).filter(|name| !NEVER_INHERITED.contains(name))
+}
+
+/// What they hold, as far as it is text.
+fn values_of<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    names.filter_map(|name| std::env::var(name).ok()).collect()
+}
+
     if stop.is_cancelled() {
         return Err(Exit::Stopped);
     }
     if !errand.folder.is_dir() {
         return Err(exit::homeless(errand));
     }
-    let listed = errand.inherited.iter().map(String::as_str).filter(|name| !NEVER_INHERITED.contains(name));
-    let environment = attend::environment(INHERITED.into_iter().chain(listed), errand.environment);
+    let environment = attend::environment(INHERITED.into_iter().chain(listed(errand)), errand.environment);
     Guarded::start(guard, errand.folder, environment, outputs).map_err(|error| exit::unguarded(errand, guard, &error))
 }

@@ -95,13 +95,13 @@ async fn exactly_the_listed_variables_arrive() {
         assert!(std::env::var_os(name).is_some(), "{name}");
     }
     let mut fixer = Fixer::with_command(&["/usr/bin/env"]);
-    fixer.inherited = ["CARGO_PKG_NAME", "HOME", "TMPDIR", "NO_SUCH_VARIABLE"].map(str::to_owned).to_vec();
+    fixer.inherited = ["CARGO_PKG_VERSION", "HOME", "TMPDIR", "NO_SUCH_VARIABLE"].map(str::to_owned).to_vec();
     fixer.environment = vec![("LANG".to_owned(), "C".to_owned()), ("ROUND".to_owned(), "2".to_owned())];
     assert_eq!(fixer.watch().await.exit, Exit::Done);
     let log = fixer.logged();
     let mut lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("PATH=")).collect();
     lines.sort_unstable();
-    assert_eq!(lines, ["CARGO_PKG_NAME=merge-train", "LANG=C", "ROUND=2"]);
+    assert_eq!(lines, [concat!("CARGO_PKG_VERSION=", env!("CARGO_PKG_VERSION")), "LANG=C", "ROUND=2"]);
     assert!(log.lines().any(|line| line.strip_prefix("PATH=") == std::env::var("PATH").ok().as_deref()));
 }
 

@@ -12,6 +12,9 @@ mod output;
 #[path = "../../src"]
 mod program {
     pub mod agent;
+    pub mod telemetry {
+        pub mod redact;
+    }
 }
 #[cfg(target_os = "linux")]
 mod sealed;
