@@ -245,10 +245,10 @@ pub static SECTIONS: &[Section] = &[
     Section { name: "ratchet.fixer", rows: Rows::One, doc: "The program that mends what broke.", settings: &[
         set("command", Kind::Texts, "The program and its arguments. No shell is involved. What is to be mended comes on standard input, and in the file that `{prompt}` stands for."),
         set("agent", Kind::Choice(&["claude", "codex", "gemini", "opencode", "aider"]), "A coding agent that need not be spelled out in `command`: how it is started, and which variables it is paid with, is known. It has to be installed.").offered_as("\"claude\""),
-        set("environment", Kind::Texts, "The names of the variables of the daemon's environment that it gets, besides PATH and LANG: `[\"ANTHROPIC_API_KEY\"]`. None that opens GitHub should be among them."),
+        set("environment", Kind::Texts, "The names of the variables of the daemon's environment that it gets, besides PATH and LANG: `[\"ANTHROPIC_API_KEY\"]`. None that opens GitHub, that is the daemon's own (`MERGE_TRAIN_…`) or that a secret of this configuration is taken from is accepted. What they hold is masked in its log."),
         minutes("timeout_mins", DAY_MINS, "How long it may take.").default("30"),
         whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
-        whole("max_memory_mb", 64, MOST_MB, "How much memory one may take, with all that it starts. Unset: all there is."),
+        whole("max_memory_mb", 64, MOST_MB, "How much memory one may take, with all that it starts, what is swapped out included. Unset: half of what the daemon's machine or container has."),
         whole("max_processes", 1, 1 << 20, "How many processes one may have at once.").default("512"),
         whole("max_disk_mb", 1, MOST_MB, "How much one may keep on the disk, its checkout included.").default("10240"),
         whole("max_log_mb", 1, 1 << 20, "How much is kept of what one prints.").default("50"),
