@@ -42,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::telemetry::redact::Mask;
 pub use exit::Exit;
+pub use order::UnixSockets;
 
 use attend::{Job, Over};
 use failure::Failure;

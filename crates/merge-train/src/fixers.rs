@@ -21,7 +21,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::errand::{Errand, watch};
-use crate::agent::{Exit, Limits, memory};
+use crate::agent::{Exit, Limits, UnixSockets, memory};
 use crate::config::{Config, Home};
 
 /// Between asking a fixer to end and ending it.
@@ -45,6 +45,7 @@ pub struct Fixers {
     /// Of the daemon itself.
     sealed: Vec<PathBuf>,
     home: Home,
+    unix_sockets: UnixSockets,
     limits: Limits,
     room: Semaphore,
     prompts: Mutex<HashMap<Subject, String>>,
@@ -139,6 +140,7 @@ impl Fixers {
             inherited: fixer.environment(),
             sealed: config.private_paths(config_file, &home).iter().map(|path| absolute(path)).collect(),
             home,
+            unix_sockets: if fixer.unix_sockets { UnixSockets::Allowed } else { UnixSockets::Refused },
             limits,
             room: Semaphore::new(fixer.max_concurrent),
             prompts: Mutex::default(),
@@ -205,6 +207,7 @@ impl Fixers {
             environment: &environment,
             inherited: &self.inherited,
             sealed: &sealed,
+            unix_sockets: self.unix_sockets,
             limits: self.limits,
         };
         let watched = watch(errand, stop).await;

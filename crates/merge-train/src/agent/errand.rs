@@ -11,7 +11,7 @@ use super::super::telemetry::redact::Mask;
 use super::attend::{self, Job, Over};
 use super::exit::{self, Exit};
 use super::guarded::{Guarded, Outputs};
-use super::order::Seal;
+use super::order::{Seal, UnixSockets};
 use super::{LINGER, Limits, disk, log};
 
 /// What every fixer gets of the daemon's environment.
@@ -40,6 +40,7 @@ pub struct Errand<'a> {
     /// Files and folders of the daemon that it may neither read, list nor write; but for `own`, if that is in one of them.
     /// Where the daemon may not mount, a folder above one of these takes nothing new from it, and is not listed for it.
     pub sealed: &'a [PathBuf],
+    pub unix_sockets: UnixSockets,
     pub limits: Limits,
 }
 
@@ -124,12 +125,11 @@ fn seal(errand: &Errand<'_>) -> Result<Seal, Exit> {
     let absolute = |path: &Path| Ok(std::path::absolute(path)?.into_os_string());
     let seal = || -> io::Result<Seal> {
         let sealed = errand.sealed.iter().map(|path| absolute(path)).collect::<io::Result<_>>()?;
-        Ok(Seal { sealed, own: absolute(errand.own)? })
+        Ok(Seal { sealed, own: absolute(errand.own)?, unix_sockets: errand.unix_sockets })
     };
     seal().map_err(|error| exit::unsealable(errand, &error))
 }
 
-fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &CancellationToken) -> Result<Guarded, Exit> {
 /// The variables that it inherits because somebody listed them.
 fn listed<'a>(errand: &Errand<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     errand.inherited.iter().map(String::as_str).filter(|name| !NEVER_INHERITED.contains(name))
@@ -140,6 +140,7 @@ fn values_of<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     names.filter_map(|name| std::env::var(name).ok()).collect()
 }
 
+fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &CancellationToken) -> Result<Guarded, Exit> {
     if stop.is_cancelled() {
         return Err(Exit::Stopped);
     }

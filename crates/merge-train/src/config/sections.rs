@@ -262,6 +262,7 @@ pub struct Fixer {
     agent: Option<Agent>,
     #[serde(default)]
     environment: Vec<String>,
+    pub unix_sockets: bool,
     pub timeout_mins: Minutes,
     pub max_concurrent: usize,
     pub max_memory_mb: Option<u64>,

@@ -246,6 +246,7 @@ pub static SECTIONS: &[Section] = &[
         set("command", Kind::Texts, "The program and its arguments. No shell is involved. What is to be mended comes on standard input, and in the file that `{prompt}` stands for."),
         set("agent", Kind::Choice(&["claude", "codex", "gemini", "opencode", "aider"]), "A coding agent that need not be spelled out in `command`: how it is started, and which variables it is paid with, is known. It has to be installed.").offered_as("\"claude\""),
         set("environment", Kind::Texts, "The names of the variables of the daemon's environment that it gets, besides PATH and LANG: `[\"ANTHROPIC_API_KEY\"]`. None that opens GitHub, that is the daemon's own (`MERGE_TRAIN_…`) or that a secret of this configuration is taken from is accepted. What they hold is masked in its log."),
+        set("unix_sockets", Kind::Flag, "Whether it may make UNIX sockets, which some test suites need. It then reaches whatever of the daemon's user listens on one: an agent with keys, a container runtime, a service manager.").default("false"),
         minutes("timeout_mins", DAY_MINS, "How long it may take.").default("30"),
         whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
         whole("max_memory_mb", 64, MOST_MB, "How much memory one may take, with all that it starts, what is swapped out included. Unset: half of what the daemon's machine or container has."),

@@ -19,5 +19,7 @@ mod program {
 #[cfg(target_os = "linux")]
 mod sealed;
 #[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
 mod ways;
 mod world;
