@@ -27,6 +27,7 @@ mod failure;
 pub mod guard;
 mod guarded;
 mod log;
+pub mod memory;
 mod order;
 pub mod privacy;
 mod session;
@@ -39,7 +40,9 @@ use merge_train_core::run::{Output, Program};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::telemetry::redact::Mask;
 pub use exit::Exit;
+pub use order::UnixSockets;
 
 use attend::{Job, Over};
 use failure::Failure;
@@ -59,6 +62,8 @@ pub struct Limits {
     pub log_bytes: u64,
     /// How much the working folder may hold, and the longest file.
     pub disk_bytes: u64,
+    /// How much has to be left on the disk of the working folder, whoever fills it.
+    pub free_bytes: u64,
     /// How much memory it and all that it starts may have together; unbounded without.
     pub memory_bytes: Option<u64>,
     /// How many processes it and all that it starts may be at once; unbounded without.
@@ -73,10 +78,17 @@ impl Default for Limits {
             output_bytes: 1 << 20,
             log_bytes: 10 << 20,
             disk_bytes: 1 << 30,
+            free_bytes: 0,
             memory_bytes: None,
             processes: None,
             grace: Duration::from_secs(10),
         }
+    }
+}
+
+impl Limits {
+    fn room(&self) -> disk::Room {
+        disk::Room { most_bytes: self.disk_bytes, least_free_bytes: self.free_bytes }
     }
 }
 
@@ -131,7 +143,8 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     let mut guarded = Guarded::start(guard, task.folder, environment, (prints, logs)).map_err(cannot)?;
     let too_much = CancellationToken::new();
     let answer = tokio::spawn(answer::read(stdout, limits.output_bytes, too_much.clone()));
-    let log = tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes, log::no_notices()));
+    let log =
+        tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes, Mask::default(), log::no_notices()));
     let verdict = tokio::select! {
         biased;
         over = attend::until_over(&mut guarded, &job, stop) => verdict(over),
@@ -166,7 +179,7 @@ fn verdict(over: Over) -> Result<(), Failure> {
         Over::Ended(Ended::Over(excess)) => Err(Failure::Over(excess)),
         Over::Ended(Ended::Lost) => Err(Failure::lost()),
         Over::Stopped => Err(Failure::Stopped),
-        Over::Disk => Err(Failure::Disk),
+        Over::Disk(trouble) => Err(Failure::Disk(trouble)),
         Over::Deadline => Err(Failure::deadline()),
     }
 }

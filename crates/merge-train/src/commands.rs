@@ -27,6 +27,7 @@ impl Commands {
             output_bytes: runs.max_output_kb.saturating_mul(1 << 10),
             log_bytes: runs.max_log_mb.saturating_mul(1 << 20),
             disk_bytes: runs.max_disk_mb.saturating_mul(1 << 20),
+            free_bytes: 0,
             memory_bytes: None,
             processes: None,
             grace: GRACE,

@@ -13,6 +13,7 @@ mod kind;
 mod near;
 mod new_file;
 mod own;
+mod private;
 mod problem;
 mod requirements;
 mod sections;
@@ -34,6 +35,7 @@ pub use merge_train_core::secret::Secret;
 pub use near::near;
 pub use new_file::Values;
 pub use own::own_settings;
+pub use private::Home;
 pub use problem::{Error, Place};
 pub use requirements::{Credentials, ForServe, Storage};
 pub use sections::*;
@@ -94,15 +96,6 @@ impl Config {
         let (values, places) = draft.finish();
         let config: Self = serde_json::from_value(values).expect("a setting's kind fits the field that it fills");
         Ok(Self { warnings: environment.warnings(), places, ..config })
-    }
-
-    /// The files and folders that nobody but the daemon has any business with.
-    pub fn private_paths(&self, file: Option<&Path>) -> Vec<PathBuf> {
-        let keys = [&self.github.private_key_path, &self.git.gpg_home, &self.git.ssh_key_path];
-        let folders = [&self.state.state_dir, &self.git.clone_base_dir, &self.runs.work_dir];
-        let keys = keys.into_iter().flatten().cloned();
-        let file = file.unwrap_or(Path::new(DEFAULT_FILE)).to_owned();
-        keys.chain(folders.into_iter().cloned()).chain([file]).collect()
     }
 
     /// Whether the file or the environment sets it, or another setting that it follows from.

@@ -21,12 +21,14 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::errand::{Errand, watch};
-use crate::agent::{Exit, Limits};
-use crate::config::Config;
+use crate::agent::{Exit, Limits, UnixSockets, memory};
+use crate::config::{Config, Home};
 use crate::failpoint;
 
 /// Between asking a fixer to end and ending it.
 const GRACE: Duration = Duration::from_secs(10);
+/// What has to be left on the disk of the working folders while a fixer runs: the daemon's database may be on it as well.
+const LEAST_FREE: u64 = 256 << 20;
 /// So many prompts wait for their fixers; what is forgotten is put together again.
 const PROMPTS: usize = 64;
 /// What of a fixer's folder is gone when it has ended.
@@ -41,7 +43,10 @@ pub struct Fixers {
     command: Vec<String>,
     timeout: Duration,
     inherited: Vec<String>,
+    /// Of the daemon itself.
     sealed: Vec<PathBuf>,
+    home: Home,
+    unix_sockets: UnixSockets,
     limits: Limits,
     room: Semaphore,
     prompts: Mutex<HashMap<Subject, String>>,
@@ -122,17 +127,21 @@ impl Fixers {
         let limits = Limits {
             log_bytes: mebibytes(fixer.max_log_mb),
             disk_bytes: mebibytes(fixer.max_disk_mb),
-            memory_bytes: fixer.max_memory_mb.map(mebibytes),
+            free_bytes: LEAST_FREE,
+            memory_bytes: fixer.max_memory_mb.map(mebibytes).or_else(memory::half),
             processes: Some(fixer.max_processes),
             grace: GRACE,
             ..Limits::default()
         };
+        let home = Home::of_process();
         Some(Self {
             base: absolute(&config.runs.work_dir),
             command,
             timeout: fixer.timeout_mins.duration(),
             inherited: fixer.environment(),
-            sealed: config.private_paths(config_file).iter().map(|path| absolute(path)).collect(),
+            sealed: config.private_paths(config_file, &home).iter().map(|path| absolute(path)).collect(),
+            home,
+            unix_sockets: if fixer.unix_sockets { UnixSockets::Allowed } else { UnixSockets::Refused },
             limits,
             room: Semaphore::new(fixer.max_concurrent),
             prompts: Mutex::default(),
@@ -189,6 +198,7 @@ impl Fixers {
             ("MERGE_TRAIN_RUN_ID".to_owned(), start.run.to_string()),
             ("MERGE_TRAIN_PROMPT_FILE".to_owned(), text(&prompt)),
         ]);
+        let sealed: Vec<PathBuf> = self.sealed.iter().cloned().chain(self.home.credentials()).collect();
         let errand = Errand {
             program: &program,
             input: start.prompt.as_bytes(),
@@ -197,7 +207,8 @@ impl Fixers {
             log: &place.log(),
             environment: &environment,
             inherited: &self.inherited,
-            sealed: &self.sealed,
+            sealed: &sealed,
+            unix_sockets: self.unix_sockets,
             limits: self.limits,
         };
         let watched = watch(errand, stop).await;
@@ -214,6 +225,8 @@ impl Fixers {
             | Exit::OverMemory
             | Exit::OverProcesses
             | Exit::OverDisk
+            | Exit::Unseen
+            | Exit::DiskScarce
             | Exit::NotStarted { .. }
             | Exit::Lost => FixExit::Died { told },
         };

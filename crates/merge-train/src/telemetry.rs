@@ -2,7 +2,7 @@
 
 mod json;
 pub mod metrics;
-mod redact;
+pub mod redact;
 
 use std::fs::File;
 use std::io::{self, IsTerminal};

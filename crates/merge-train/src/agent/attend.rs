@@ -10,9 +10,10 @@ use merge_train_core::run::Program;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
+use super::Limits;
+use super::disk::{self, Trouble};
 use super::guarded::{Ended, Guarded};
 use super::order::{Order, Seal};
-use super::{Limits, disk};
 
 /// A command as its guard gets it, and for how long and how big it may be.
 pub struct Job<'a> {
@@ -29,7 +30,7 @@ pub enum Over {
     /// By itself, or by its guard.
     Ended(Ended),
     Stopped,
-    Disk,
+    Disk(Trouble),
     Deadline,
 }
 
@@ -40,7 +41,7 @@ pub async fn until_over(guarded: &mut Guarded, job: &Job<'_>, stop: &Cancellatio
         biased;
         () = stop.cancelled() => Over::Stopped,
         ended = guarded.ended(job.order(), job.input) => Over::Ended(ended),
-        () = disk::beyond(job.own, job.limits.disk_bytes) => Over::Disk,
+        trouble = disk::beyond(job.own, job.limits.room()) => Over::Disk(trouble),
         () = tokio::time::sleep(deadline) => Over::Deadline,
     }
 }

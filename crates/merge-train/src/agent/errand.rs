@@ -7,10 +7,11 @@ use merge_train_core::run::Program;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::super::telemetry::redact::Mask;
 use super::attend::{self, Job, Over};
 use super::exit::{self, Exit};
 use super::guarded::{Guarded, Outputs};
-use super::order::Seal;
+use super::order::{Seal, UnixSockets};
 use super::{LINGER, Limits, disk, log};
 
 /// What every fixer gets of the daemon's environment.
@@ -39,6 +40,7 @@ pub struct Errand<'a> {
     /// Files and folders of the daemon that it may neither read, list nor write; but for `own`, if that is in one of them.
     /// Where the daemon may not mount, a folder above one of these takes nothing new from it, and is not listed for it.
     pub sealed: &'a [PathBuf],
+    pub unix_sockets: UnixSockets,
     pub limits: Limits,
 }
 
@@ -46,7 +48,7 @@ pub struct Errand<'a> {
 #[derive(Debug)]
 pub struct Watched {
     pub exit: Exit,
-    /// The last lines of its log, as text that is safe on a terminal and in a comment.
+    /// The last lines of its log, as text that is safe on a terminal and in a comment: what it inherits is masked in both.
     pub tail: String,
 }
 
@@ -64,7 +66,8 @@ pub async fn watch_guarded_by(guard: &Path, errand: Errand<'_>, stop: Cancellati
         Err(error) => return Watched { exit: exit::unguarded(&errand, guard, &error), tail: String::new() },
     };
     let (notices, heard) = mpsc::channel(NOTICES);
-    let log = tokio::spawn(log::keep(pipe, errand.log.to_owned(), errand.limits.log_bytes, heard));
+    let mask = Mask::of(&values_of(listed(&errand)));
+    let log = tokio::spawn(log::keep(pipe, errand.log.to_owned(), errand.limits.log_bytes, mask, heard));
     let notice = |exit: &Exit| {
         if exit.is_of_our_doing() {
             let _ = notices.try_send(exit.tell(errand.program, &errand.limits));
@@ -122,9 +125,19 @@ fn seal(errand: &Errand<'_>) -> Result<Seal, Exit> {
     let absolute = |path: &Path| Ok(std::path::absolute(path)?.into_os_string());
     let seal = || -> io::Result<Seal> {
         let sealed = errand.sealed.iter().map(|path| absolute(path)).collect::<io::Result<_>>()?;
-        Ok(Seal { sealed, own: absolute(errand.own)? })
+        Ok(Seal { sealed, own: absolute(errand.own)?, unix_sockets: errand.unix_sockets })
     };
     seal().map_err(|error| exit::unsealable(errand, &error))
+}
+
+/// The variables that it inherits because somebody listed them.
+fn listed<'a>(errand: &Errand<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    errand.inherited.iter().map(String::as_str).filter(|name| !NEVER_INHERITED.contains(name))
+}
+
+/// What they hold, as far as it is text.
+fn values_of<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    names.filter_map(|name| std::env::var(name).ok()).collect()
 }
 
 fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &CancellationToken) -> Result<Guarded, Exit> {
@@ -134,7 +147,6 @@ fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &Cancellatio
     if !errand.folder.is_dir() {
         return Err(exit::homeless(errand));
     }
-    let listed = errand.inherited.iter().map(String::as_str).filter(|name| !NEVER_INHERITED.contains(name));
-    let environment = attend::environment(INHERITED.into_iter().chain(listed), errand.environment);
+    let environment = attend::environment(INHERITED.into_iter().chain(listed(errand)), errand.environment);
     Guarded::start(guard, errand.folder, environment, outputs).map_err(|error| exit::unguarded(errand, guard, &error))
 }

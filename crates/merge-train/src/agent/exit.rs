@@ -8,10 +8,11 @@ use merge_train_core::run::Program;
 
 use super::Limits;
 use super::attend::Over;
+use super::disk::Trouble;
 use super::errand::Errand;
 use super::guarded::Ended;
 use super::order::Excess;
-use super::words::{Author, count_of, is_about_a_long_file, killed, name, refused, size, size_of};
+use super::words::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
 
 const FIXER: Author = Author { who: "The fixer", place: "[ratchet.fixer]" };
 
@@ -31,6 +32,10 @@ pub enum Exit {
     OverProcesses,
     /// Its folder holds too much, or a file of it is too long.
     OverDisk,
+    /// Part of its folder cannot be measured.
+    Unseen,
+    /// The disk of its folder is nearly full.
+    DiskScarce,
     NotStarted {
         /// A sentence for a person.
         why: String,
@@ -69,6 +74,8 @@ impl Exit {
                  what it does not need, or raise max_disk_mb in [ratchet.fixer].",
                 size(limits.disk_bytes)
             ),
+            Self::Unseen => format!("{name} {UNSEEN}"),
+            Self::DiskScarce => format!("{name} {}", scarce(limits.free_bytes)),
             Self::NotStarted { why } => why.clone(),
             Self::Lost => format!(
                 "{name} was ended because the guard that watches over it was killed; if the machine ran out of memory, \
@@ -94,7 +101,9 @@ pub(super) fn of(over: Over, errand: &Errand<'_>) -> Exit {
         Over::Ended(Ended::Over(Excess::Processes)) => Exit::OverProcesses,
         Over::Ended(Ended::Lost) => Exit::Lost,
         Over::Stopped => Exit::Stopped,
-        Over::Disk => Exit::OverDisk,
+        Over::Disk(Trouble::Full) => Exit::OverDisk,
+        Over::Disk(Trouble::Unseen) => Exit::Unseen,
+        Over::Disk(Trouble::Scarce) => Exit::DiskScarce,
         Over::Deadline => Exit::TimedOut,
     }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use merge_train_core::run::{DEEPEST, Program};
 
 use super::Limits;
+use super::disk::Trouble;
 use super::log::Tail;
 use super::order::{Excess, Refusal};
-use super::words::{Author, count_of, is_about_a_long_file, killed, name, refused, size, size_of};
+use super::words::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
 
 const WORKFLOW: Author = Author { who: "The step", place: "the workflow" };
 
@@ -40,8 +41,8 @@ pub enum Failure {
     /// What it printed is nested too deeply.
     TooDeep,
     TooMuch,
-    Disk,
-    /// The same, of a command that ended before anybody noticed.
+    Disk(Trouble),
+    /// It holds too much, of a command that ended before anybody noticed.
     Full,
     Over(Excess),
     Deadline {
@@ -123,11 +124,13 @@ impl Failure {
                  everything else on standard error, or raise max_output_kb in [runs].",
                 size(limits.output_bytes as u64)
             ),
-            Self::Disk => format!(
+            Self::Disk(Trouble::Full) => format!(
                 "{name} filled its working folder with more than {} and was ended; let it remove what it does not \
                  need, or raise max_disk_mb in [runs].",
                 size(limits.disk_bytes)
             ),
+            Self::Disk(Trouble::Unseen) => format!("{name} {UNSEEN}"),
+            Self::Disk(Trouble::Scarce) => format!("{name} {}", scarce(limits.free_bytes)),
             Self::Full => format!(
                 "{name} left more than {} in its working folder; let it remove what it does not need, or raise \
                  max_disk_mb in [runs].",

@@ -4,6 +4,7 @@
 //! the socket on its standard input is the end of the daemon, and of the command.
 
 mod bounds;
+mod calls;
 #[cfg(target_os = "linux")]
 mod cover;
 #[cfg(target_os = "linux")]
@@ -71,7 +72,7 @@ async fn stand() -> io::Result<()> {
     let signals = Signals::new()?;
     let reach = tree::Reach::claim();
     let (looks, grace) = (Looks::of(&order), Duration::from_millis(order.grace_ms));
-    let Started { mut child, sealing } = match start(order) {
+    let Started { mut child, sealing, unfiltered } = match start(order) {
         Ok(started) => started,
         Err(error) => {
             Report::Refused(why(&error)).send(&mut reports).await;
@@ -86,6 +87,9 @@ async fn stand() -> io::Result<()> {
             None
         }
     };
+    if let Some(why) = unfiltered {
+        Report::Unfiltered(why.to_owned()).send(&mut reports).await;
+    }
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input)?;
     }
@@ -103,10 +107,10 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
 
 fn start(order: Order) -> io::Result<Started> {
     let Some(seal) = order.seal else {
-        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::NotAskedFor });
+        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::NotAskedFor, unfiltered: None });
     };
-    let unsealed = |why: &str| eprintln!("[merge-train: this command is not sealed off from the daemon: {why}]");
-    seal::start_sealed(seal, move || spawn(&order.command), unsealed)
+    let open = |what: &str, why: &str| eprintln!("[merge-train: {what}: {why}]");
+    seal::start_sealed(seal, move || spawn(&order.command), open)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one door for commands; the guard reaps what it starts")]

@@ -85,6 +85,10 @@ impl Guarded {
                     warn_of_unsealed(&why);
                     continue;
                 }
+                Some(Report::Unfiltered(why)) => {
+                    warn_of_unfiltered(&why);
+                    continue;
+                }
                 Some(Report::Refused(refusal)) => Ended::Refused(refusal),
                 Some(Report::Exited(code)) => Ended::Exited(code),
                 Some(Report::Killed(signal)) => Ended::Killed(signal),
@@ -128,6 +132,18 @@ fn warn_of_unsealed(why: &str) {
             why,
             "fixers are not sealed off: they can read and change whatever the user of the daemon can, its database, \
              clones and keys as well; use a kernel with Landlock (Linux 5.19 or newer), or let the daemon have no fixers"
+        );
+    });
+}
+
+/// The same of calls that should be refused.
+fn warn_of_unfiltered(why: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        tracing::warn!(
+            why,
+            "fixers can connect to whatever of the daemon's user listens on a UNIX socket: an agent with keys, a container runtime; \
+             let none of these run as that user, or use a kernel with seccomp on x86-64, arm64 or riscv64"
         );
     });
 }

@@ -1,4 +1,6 @@
 //! What a command writes: a file that somebody may read while it grows, and its last lines for an error.
+//!
+//! **Invariant:** neither shows what the mask hides.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,12 +9,19 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
+use super::super::telemetry::redact::{Mask, Masked};
+
 /// The most that an error quotes.
 const TAIL_BYTES: usize = 2048;
+/// How much before it is looked at as well: the end of a credential is not recognised without its beginning.
+const MARGIN_BYTES: usize = 8192;
 
 /// The last of what a command wrote.
 #[derive(Debug, Default)]
-pub struct Tail(Vec<u8>);
+pub struct Tail {
+    bytes: Vec<u8>,
+    mask: Mask,
+}
 
 /// What merge-train itself has to say in a log.
 pub type Notices = mpsc::Receiver<String>;
@@ -24,9 +33,10 @@ pub fn no_notices() -> Notices {
 
 /// Reads to the end, so that the command is never kept waiting, and keeps what comes first; notices are kept in any case.
 /// A log that cannot be written is no reason for a command to fail.
-pub async fn keep(mut pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, mut notices: Notices) -> Tail {
-    let mut tail = Tail::default();
-    let mut log = Log::open(&path, limit).await;
+pub async fn keep(pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, mask: Mask, notices: Notices) -> Tail {
+    let (mut pipe, mut notices) = (pipe, notices);
+    let mut tail = Tail { bytes: Vec::new(), mask: mask.clone() };
+    let mut log = Log::open(&path, limit, mask).await;
     let mut chunk = vec![0; 64 * 1024];
     let (mut prints, mut listens) = (true, true);
     while prints || listens {
@@ -59,7 +69,7 @@ pub async fn keep(mut pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, m
         }
     }
     let kept = match log {
-        Ok(mut open) => open.file.flush().await,
+        Ok(mut open) => open.let_go().await,
         Err(error) => Err(error),
     };
     if let Err(error) = kept {
@@ -70,6 +80,7 @@ pub async fn keep(mut pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, m
 
 struct Log {
     file: File,
+    masked: Masked,
     limit: u64,
     written: u64,
     /// Whether the last line has an end.
@@ -77,15 +88,29 @@ struct Log {
 }
 
 impl Log {
-    async fn open(path: &Path, limit: u64) -> io::Result<Self> {
+    async fn open(path: &Path, limit: u64, mask: Mask) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             tokio::fs::create_dir_all(folder).await?;
         }
         let file = tokio::fs::OpenOptions::new().create(true).append(true).open(path).await?;
-        Ok(Self { file, limit, written: 0, is_at_line_start: true })
+        Ok(Self { file, masked: Masked::new(mask), limit, written: 0, is_at_line_start: true })
     }
 
     async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.written > self.limit {
+            return Ok(());
+        }
+        let ready = self.masked.push(bytes);
+        self.write(&ready).await
+    }
+
+    /// Writes what was held back.
+    async fn let_go(&mut self) -> io::Result<()> {
+        let rest = self.masked.rest();
+        self.write(&rest).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.written > self.limit {
             return Ok(());
         }
@@ -105,6 +130,7 @@ impl Log {
 
     /// Adds a line whatever the limit is.
     async fn note(&mut self, notice: &str) -> io::Result<()> {
+        self.let_go().await?;
         self.file.write_all(line(notice, self.is_at_line_start).as_bytes()).await?;
         self.is_at_line_start = true;
         self.file.flush().await
@@ -113,18 +139,20 @@ impl Log {
 
 impl Tail {
     fn push(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
-        self.0.drain(..self.0.len().saturating_sub(TAIL_BYTES));
+        const KEPT: usize = TAIL_BYTES + MARGIN_BYTES;
+        self.bytes.extend_from_slice(&bytes[bytes.len().saturating_sub(KEPT)..]);
+        self.bytes.drain(..self.bytes.len().saturating_sub(KEPT));
     }
 
     fn note(&mut self, notice: &str) {
-        let line = line(notice, matches!(self.0.last(), None | Some(b'\n')));
+        let line = line(notice, matches!(self.bytes.last(), None | Some(b'\n')));
         self.push(line.as_bytes());
     }
 
     /// The last lines as text that is safe on a terminal and in a comment. Empty if nothing was written.
     pub fn text(&self) -> String {
-        let text: String = String::from_utf8_lossy(&self.0).trim().chars().map(harmless).collect();
+        let shown = self.mask.hide(&self.bytes);
+        let text: String = String::from_utf8_lossy(&shown).trim().chars().map(harmless).collect();
         let mut start = text.len().saturating_sub(TAIL_BYTES);
         while !text.is_char_boundary(start) {
             start += 1;

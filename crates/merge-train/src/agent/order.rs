@@ -2,7 +2,7 @@
 //!
 //! First comes the order: a line of JSON, and the input as it is. Everything after it is a wish that the command end;
 //! the end of the stream is the end of the daemon. The guard answers with one report of how it went, and before it, where a
-//! command could not be sealed off, with one of that.
+//! command could not be sealed off, or not all of it, with one of that.
 
 use std::ffi::OsString;
 use std::io;
@@ -36,6 +36,16 @@ pub struct Seal {
     pub sealed: Vec<OsString>,
     /// What it may touch all the same.
     pub own: OsString,
+    pub unix_sockets: UnixSockets,
+}
+
+/// Whether a command may make UNIX sockets. Who can connect one reaches whatever of the same user listens: an agent with
+/// keys, a container runtime, a service manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnixSockets {
+    Refused,
+    Allowed,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,6 +53,8 @@ pub struct Seal {
 pub enum Report {
     /// The command is started all the same, and this is why it could not be sealed off.
     Unsealed(String),
+    /// It is started all the same, and this is why calls that it may not make are not refused to it.
+    Unfiltered(String),
     Refused(Refusal),
     Exited(i32),
     Killed(i32),

@@ -77,6 +77,15 @@ pub fn is_about_a_long_file(signal: i32) -> bool {
     signal == Signal::XFSZ.as_raw()
 }
 
+/// What is said of a command whose folder cannot be measured, after its name.
+pub const UNSEEN: &str =
+    "keeps folders that cannot be measured, locked or nested too deeply, and was ended; let it unlock or remove them.";
+
+/// What is said of a command whose disk is nearly full, after its name.
+pub fn scarce(free_bytes: u64) -> String {
+    format!("was ended because less than {} are free on the disk of its folder; make room there.", size(free_bytes))
+}
+
 pub fn size(bytes: u64) -> String {
     [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")]
         .into_iter()

@@ -8,8 +8,11 @@ use url::Url;
 use super::draft::{Draft, Row};
 use super::problem::Place;
 use super::sections::{Schedule, Workflow};
-use super::settings::section;
+use super::settings::{PREFIX, section};
 use github::is_this_machine;
+
+/// What GitHub's own tools are given a token with.
+const OPENS_GITHUB: [&str; 4] = ["GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
 
 /// Fills in what follows from other settings, and complains of what contradicts them.
 pub fn settle(draft: &mut Draft) {
@@ -30,6 +33,7 @@ pub fn settle(draft: &mut Draft) {
 pub fn compare(draft: &mut Draft) {
     compare_signs_of_life(draft);
     compare_visitors(draft);
+    compare_environment(draft);
     let number = |key| draft.number("server", key);
     let (Some((body, _)), Some((budget, place))) = (number("max_body_mb"), number("body_budget_mb")) else { return };
     if budget < body {
@@ -44,16 +48,48 @@ pub fn compare(draft: &mut Draft) {
     }
 }
 
-/// Whoever can reach the dashboard could do as they like.
+/// Whoever can reach the dashboard could do as they like; fixers reach it from this machine.
 fn compare_visitors(draft: &mut Draft) {
-    let is_open = draft.text("server", "anonymous").is_some_and(|(role, _)| role == "operator");
+    let Some((role, place)) = draft.text("server", "anonymous").filter(|(role, _)| role.starts_with("operator")) else {
+        return;
+    };
+    let (role, place) = (role.to_owned(), place.clone());
     let address = draft.text("server", "bind_address").and_then(|(address, _)| address.parse::<SocketAddr>().ok());
-    if is_open && address.is_some_and(|address| !address.ip().is_loopback()) {
-        let place = draft.place("server", "anonymous").cloned().unwrap_or(Place::Nowhere);
-        let text = "server.anonymous is \"operator\", and server.bind_address is not of this machine alone: whoever reaches it \
-                    could start and stop trains; listen on 127.0.0.1, or make it \"viewer\"";
-        draft.complain(place, text.to_owned());
+    if address.is_some_and(|address| !address.ip().is_loopback()) {
+        let text = format!(
+            "server.anonymous is {role:?}, and server.bind_address is not of this machine alone: whoever reaches it could start \
+             and stop trains; listen on 127.0.0.1, or make it \"viewer\""
+        );
+        draft.complain(place.clone(), text);
     }
+    let has_fixer = ["command", "agent"].into_iter().any(|key| draft.place("ratchet.fixer", key).is_some());
+    if has_fixer && role == "operator" {
+        let text = "server.anonymous is \"operator\", and [ratchet.fixer] names a fixer, which runs on this machine and could approve \
+                    its own pushes; make it \"viewer\" or \"none\" and sign in with an API key, or say \"operator_and_fixers\" where that does no harm";
+        draft.complain(place, text);
+    }
+}
+
+/// What a fixer gets must not open what is kept from it.
+fn compare_environment(draft: &mut Draft) {
+    let Some((names, place)) = draft.texts("ratchet.fixer", "environment") else { return };
+    let why_not = |name: &str| {
+        if name.starts_with(PREFIX) {
+            Some("it is the daemon's own")
+        } else if OPENS_GITHUB.contains(&name) {
+            Some("it opens GitHub, and whoever mends needs no such key: what is pushed goes through the daemon")
+        } else if draft.feeds_a_secret(name) {
+            Some("a secret of this configuration is taken from it")
+        } else {
+            None
+        }
+    };
+    let problems = names.iter().filter_map(|name| {
+        let why = why_not(name)?;
+        Some(format!("ratchet.fixer.environment names {name}, which no fixer may have: {why}; leave it out"))
+    });
+    let (problems, place) = (problems.collect::<Vec<_>>(), place.clone());
+    problems.into_iter().for_each(|text| draft.complain(place.clone(), text));
 }
 
 /// Whoever is not heard of once must not be taken for dead.

@@ -1,6 +1,6 @@
 //! From what is written to what is meant: the environment over the file over the defaults.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -20,6 +20,8 @@ type Name = (&'static str, &'static str);
 pub struct Draft {
     values: BTreeMap<Name, (Value, Place)>,
     rows: BTreeMap<&'static str, Vec<Row>>,
+    /// The variables that secrets are taken from.
+    feeds: BTreeSet<String>,
     pub problems: Vec<Problem>,
 }
 
@@ -60,6 +62,9 @@ impl Draft {
     }
 
     fn accept(&mut self, entry: &Entry, directory: &Path, overridden: bool) -> Option<Value> {
+        if entry.setting.kind.reveals() {
+            self.feeds.extend(entry.variables.iter().cloned());
+        }
         let outcome = match &entry.written {
             Ok(written) => judge(entry.section, entry.setting, written, &entry.place),
             Err(_) if overridden => return None,
@@ -128,6 +133,17 @@ impl Draft {
     pub fn text(&self, section: &'static str, key: &'static str) -> Option<(&str, &Place)> {
         let (value, place) = self.values.get(&(section, key))?;
         value.as_str().map(|text| (text, place))
+    }
+
+    /// The texts of a setting and where they stand, if it is set.
+    pub fn texts(&self, section: &'static str, key: &'static str) -> Option<(Vec<&str>, &Place)> {
+        let (value, place) = self.values.get(&(section, key))?;
+        Some((value.as_array()?.iter().filter_map(Value::as_str).collect(), place))
+    }
+
+    /// Whether a secret is taken from this variable.
+    pub fn feeds_a_secret(&self, variable: &str) -> bool {
+        self.feeds.contains(variable)
     }
 
     /// The number of a setting and where it stands, if it is set.

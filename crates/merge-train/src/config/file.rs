@@ -11,7 +11,7 @@ use super::kind::Written;
 use super::near::instead;
 use super::problem::{Place, Problem};
 use super::settings::{Reach, Rows, SECTIONS, Section, Setting, section};
-use super::substitute::substitute;
+use super::substitute::{substitute, variables};
 
 /// A key that the file sets.
 pub struct Entry {
@@ -20,6 +20,8 @@ pub struct Entry {
     pub place: Place,
     /// A problem when its text names a variable that is not set; it matters only if the value does.
     pub written: Result<Written, Problem>,
+    /// The variables that it was taken from.
+    pub variables: Vec<String>,
 }
 
 /// What a file says.
@@ -160,18 +162,20 @@ impl Reader<'_> {
             return Err(broken.unwrap_or_else(unknown));
         };
         if let Some(problem) = broken {
-            return Ok(Entry { section, setting, place, written: Err(problem) });
+            return Ok(Entry { section, setting, place, written: Err(problem), variables: Vec::new() });
         }
         let span = value.span();
+        let mut taken = Vec::new();
         let mut text = |text: &str| {
             let Whose::Operator(environment) = self.whose else { return Ok(Written::Quoted(text.to_owned())) };
+            taken.extend(variables(text).map(str::to_owned));
             substitute(text, environment).map_err(|failure| {
                 let text = format!("{}.{}: {}", section.name, setting.key, failure.text);
                 Problem::new(self.place(self.find(&span, &failure.at)), text)
             })
         };
         let written = Written::from_toml(value.get_ref(), &mut text);
-        Ok(Entry { section, setting, place: self.place(span.start), written })
+        Ok(Entry { section, setting, place: self.place(span.start), written, variables: taken })
     }
 
     fn broken_at(&self, place: &Place) -> Option<&Problem> {

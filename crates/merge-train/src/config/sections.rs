@@ -138,6 +138,8 @@ pub enum Anonymous {
     None,
     Viewer,
     Operator,
+    /// The same where there is a fixer, which can do all that visitors can.
+    OperatorAndFixers,
 }
 
 impl Anonymous {
@@ -145,7 +147,7 @@ impl Anonymous {
         match self {
             Self::None => None,
             Self::Viewer => Some(Role::Viewer),
-            Self::Operator => Some(Role::Operator),
+            Self::Operator | Self::OperatorAndFixers => Some(Role::Operator),
         }
     }
 }
@@ -260,6 +262,7 @@ pub struct Fixer {
     agent: Option<Agent>,
     #[serde(default)]
     environment: Vec<String>,
+    pub unix_sockets: bool,
     pub timeout_mins: Minutes,
     pub max_concurrent: usize,
     pub max_memory_mb: Option<u64>,

@@ -41,6 +41,12 @@ pub fn substitute(text: &str, environment: &Environment) -> Result<Written, Fail
     Ok(if took { Written::Bare(done) } else { Written::Quoted(done) })
 }
 
+/// The variables that a text may take something from.
+pub fn variables(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.split("${").skip(1);
+    after.filter_map(|rest| rest.split_once('}').map(|(name, _)| name).filter(|name| is_name(name)))
+}
+
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|first: char| first.is_ascii_digit())

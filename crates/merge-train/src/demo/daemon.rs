@@ -105,14 +105,14 @@ impl Access {
     }
 }
 
-/// What a daemon must know of this GitHub.
+/// What a daemon must know of this GitHub. Its visitors need no key, and its one fixer is the demo's own and asks for nothing.
 fn configuration(github: &Value, key: &str, fixer: &Path, listen: SocketAddr) -> String {
     let app = &github["app"];
     format!(
         "[github]\napi_url = {}\ngraphql_url = {}\ngit_url = {}\napp_id = {}\nprivate_key_path = {}\n\n\
          [git]\nclone_base_dir = \"repos\"\nsigning = \"off\"\n\n\
          [state]\nstate_dir = \"state\"\n\n\
-         [server]\nbind_address = \"{listen}\"\nanonymous = \"operator\"\nwebhook_secret = {}\n\n\
+         [server]\nbind_address = \"{listen}\"\nanonymous = \"operator_and_fixers\"\nwebhook_secret = {}\n\n\
          [log]\nformat = \"text\"\n\n\
          [runs]\nwork_dir = \"runs\"\n\n\
          [ratchet]\nenabled = true\nheartbeat_secs = 5\ngrace_mins = 0.1\napprove_pushes = [\"{GUARDED}\"]\n\n\

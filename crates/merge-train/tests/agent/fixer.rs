@@ -7,8 +7,8 @@ use merge_train_core::run::Program;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::program::agent::Limits;
 use crate::program::agent::errand::{Errand, Watched, watch_guarded_by};
+use crate::program::agent::{Limits, UnixSockets};
 use crate::world::{PATIENCE, until};
 
 pub struct Fixer {
@@ -20,6 +20,7 @@ pub struct Fixer {
     pub environment: Vec<(String, String)>,
     pub inherited: Vec<String>,
     pub sealed: Vec<PathBuf>,
+    pub unix_sockets: UnixSockets,
     pub limits: Limits,
     pub stop: CancellationToken,
 }
@@ -58,6 +59,7 @@ impl Fixer {
             timeout: PATIENCE,
             environment: Vec::new(),
             inherited: Vec::new(),
+            unix_sockets: UnixSockets::Refused,
             limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },
             stop: CancellationToken::new(),
         }
@@ -93,6 +95,7 @@ impl Fixer {
             environment: &self.environment,
             inherited: &self.inherited,
             sealed: &self.sealed,
+            unix_sockets: self.unix_sockets,
             limits: self.limits,
         };
         let guard = Path::new(env!("CARGO_BIN_EXE_merge-train"));

@@ -95,13 +95,13 @@ async fn exactly_the_listed_variables_arrive() {
         assert!(std::env::var_os(name).is_some(), "{name}");
     }
     let mut fixer = Fixer::with_command(&["/usr/bin/env"]);
-    fixer.inherited = ["CARGO_PKG_NAME", "HOME", "TMPDIR", "NO_SUCH_VARIABLE"].map(str::to_owned).to_vec();
+    fixer.inherited = ["CARGO_PKG_VERSION", "HOME", "TMPDIR", "NO_SUCH_VARIABLE"].map(str::to_owned).to_vec();
     fixer.environment = vec![("LANG".to_owned(), "C".to_owned()), ("ROUND".to_owned(), "2".to_owned())];
     assert_eq!(fixer.watch().await.exit, Exit::Done);
     let log = fixer.logged();
     let mut lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("PATH=")).collect();
     lines.sort_unstable();
-    assert_eq!(lines, ["CARGO_PKG_NAME=merge-train", "LANG=C", "ROUND=2"]);
+    assert_eq!(lines, [concat!("CARGO_PKG_VERSION=", env!("CARGO_PKG_VERSION")), "LANG=C", "ROUND=2"]);
     assert!(log.lines().any(|line| line.strip_prefix("PATH=") == std::env::var("PATH").ok().as_deref()));
 }
 
@@ -275,6 +275,43 @@ async fn who_fills_any_folder_of_its_own_is_ended() {
     let mut fixer = Fixer::with_script("exec head -c 3000000 /dev/zero >long");
     fixer.limits.disk_bytes = 1 << 20;
     assert_eq!(fixer.watch().await.exit, Exit::OverDisk);
+}
+
+/// A hundred folders deep and more than a path may be long.
+const DIGS: &str = "import os, sys, time\nos.chdir('../tmp')\nfor _ in range(100):\n  os.mkdir('d' * 100)\n  os.chdir('d' * 100)\n\
+     for i in range(4): open(f'hidden-{i}', 'wb').write(b'x' * (1 << 20))\n";
+
+#[tokio::test]
+async fn who_keeps_something_where_it_cannot_be_measured_is_ended() {
+    let mut fixer = Fixer::with_python(&format!("{DIGS}time.sleep(600)"));
+    fixer.limits.disk_bytes = 2 << 20;
+    assert_eq!(fixer.watch().await.exit, Exit::Unseen);
+    let says = "[merge-train: `python3` keeps folders that cannot be measured, ";
+    assert!(fixer.logged().contains(says), "{}", fixer.logged());
+}
+
+#[tokio::test]
+async fn a_fixer_ends_when_its_disk_has_too_little_left_for_others() {
+    let mut fixer = Fixer::with_script("exec sleep 600");
+    fixer.limits.free_bytes = 1 << 60;
+    assert_eq!(fixer.watch().await.exit, Exit::DiskScarce);
+    let says =
+        "[merge-train: `/bin/sh` was ended because less than 1073741824 GiB are free on the disk of its folder; ";
+    assert!(fixer.logged().contains(says), "{}", fixer.logged());
+}
+
+#[tokio::test]
+async fn what_a_fixer_was_given_and_what_looks_like_a_token_is_neither_in_the_log_nor_in_the_tail() {
+    // Cargo has set it, and it is long enough to be a key.
+    let key = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+    let script = "echo \"key $CARGO_MANIFEST_DIR\"; printf 'half %s' \"$CARGO_MANIFEST_DIR\"; sleep 0.1; \
+                  printf ' ghp_16C7e42F'; sleep 0.1; printf '292c6912E7710c838347Ae178B4a\\nversion %s\\n' $CARGO_PKG_VERSION";
+    let mut fixer = Fixer::with_script(script);
+    fixer.inherited = ["CARGO_MANIFEST_DIR", "CARGO_PKG_VERSION"].map(str::to_owned).to_vec();
+    let watched = fixer.watch().await;
+    assert_eq!(watched.exit, Exit::Done);
+    let expected = format!("key ***\nhalf *** ghp_***\nversion {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!((fixer.logged(), watched.tail.as_str()), (expected.clone(), expected.trim()), "{key}");
 }
 
 #[tokio::test]

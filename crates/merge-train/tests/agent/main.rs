@@ -12,9 +12,14 @@ mod output;
 #[path = "../../src"]
 mod program {
     pub mod agent;
+    pub mod telemetry {
+        pub mod redact;
+    }
 }
 #[cfg(target_os = "linux")]
 mod sealed;
+#[cfg(target_os = "linux")]
+mod sockets;
 #[cfg(target_os = "linux")]
 mod ways;
 mod world;

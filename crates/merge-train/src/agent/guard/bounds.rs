@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use tokio::time::{Interval, MissedTickBehavior};
 
+use super::super::memory::in_bytes;
 use super::super::order::{Excess, Order};
 use super::tree;
 
@@ -62,10 +63,26 @@ impl Bounds {
     }
 }
 
-/// What a process holds that is in no file. What several share counts for each of them. One that is gone holds nothing.
+/// What a process holds that is in no file. One that is gone holds nothing.
 fn memory(process: Pid) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let held = status.lines().filter_map(|line| line.strip_prefix("RssAnon:").or(line.strip_prefix("RssShmem:")));
-    let kib = held.filter_map(|held| held.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    kib.sum::<u64>().saturating_mul(1 << 10)
+    held(&fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default())
+}
+
+/// What is swapped out is held as well: only elsewhere. What several share counts for each of them.
+fn held(status: &str) -> u64 {
+    let parts = ["RssAnon:", "RssShmem:", "VmSwap:"];
+    parts.into_iter().filter_map(|part| in_bytes(status, part)).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_no_file_counts_wherever_it_is() {
+        let status = "Name:\tsh\nVmRSS:\t     900 kB\nRssAnon:\t     300 kB\nRssFile:\t     500 kB\n\
+                      RssShmem:\t     100 kB\nVmSwap:\t      50 kB\nThreads:\t1\n";
+        assert_eq!(held(status), 450 << 10);
+        assert_eq!(held(""), 0);
+    }
 }

@@ -1,4 +1,5 @@
-//! Sealing a command off from the daemon: its files with mounts or with Landlock, its processes with Landlock.
+//! Sealing a command off from the daemon: its files with mounts or with Landlock, its processes with Landlock, and what listens
+//! on a UNIX socket with a filter for calls.
 //!
 //! A thread of the guard seals itself off and starts the command: what a thread starts is sealed off as it is, and the rest of
 //! the guard is not. So the guard can look at the command and end it, and the command can do neither to the guard, nor to
@@ -6,16 +7,20 @@
 //!
 //! The thread stays, for what it alone can do: see [`Executioner`].
 
+use std::fmt::Display;
 use std::io;
 use std::process::Child;
 use std::sync::mpsc;
 
 use super::super::order::Seal;
+use super::calls::{self, Outcome, Refused, Signals};
 
 /// A command that was started.
 pub struct Started {
     pub child: Child,
     pub sealing: Sealing,
+    /// Why no call is refused to it, where that is so.
+    pub unfiltered: Option<&'static str>,
 }
 
 pub enum Sealing {
@@ -37,34 +42,56 @@ impl Executioner {
     }
 }
 
-/// Has `start` called by a thread that is sealed off. `unsealed` is told before, where that cannot be.
+/// Has `start` called by a thread that is sealed off. `open` is told before of what cannot be sealed, and why.
 pub fn start_sealed(
     seal: Seal,
     start: impl FnOnce() -> io::Result<Child> + Send + 'static,
-    unsealed: fn(&str),
+    open: fn(&str, &str),
 ) -> io::Result<Started> {
     let (strokes, ordered) = mpsc::channel();
     let (result, started) = mpsc::channel();
     std::thread::Builder::new().spawn(move || {
-        let sealing = landlock::restrict_this_thread(&seal);
-        let strikes = matches!(&sealing, Ok(Sealed::Fully));
-        let _ = result.send(sealing.and_then(|sealing| {
+        let sealing = restrict_this_thread(&seal);
+        let strikes = matches!(&sealing, Ok((Sealed::Fully, _)));
+        let _ = result.send(sealing.and_then(|(sealing, unfiltered)| {
             if let Sealed::Not(why) = &sealing {
-                unsealed(why);
+                open("this command is not sealed off from the daemon", why);
             }
-            Ok((start()?, sealing))
+            if let Some(why) = unfiltered {
+                open("this command can connect to whatever of the daemon's user listens on a UNIX socket", why);
+            }
+            Ok((start()?, sealing, unfiltered))
         }));
         if strikes {
             ordered.into_iter().for_each(|()| landlock::strike());
         }
     })?;
-    let (child, sealed) = started.recv().map_err(|_| io::Error::other("its guard failed"))??;
+    let (child, sealed, unfiltered) = started.recv().map_err(|_| io::Error::other("its guard failed"))??;
     let sealing = match sealed {
         Sealed::Fully => Sealing::Sealed(Some(Executioner(strokes))),
         Sealed::FilesOnly => Sealing::Sealed(None),
         Sealed::Not(why) => Sealing::Unavailable(why),
     };
-    Ok(Started { child, sealing })
+    Ok(Started { child, sealing, unfiltered })
+}
+
+/// How far it is sealed off, and why no call is refused to it, where that is so.
+fn restrict_this_thread(seal: &Seal) -> io::Result<(Sealed, Option<&'static str>)> {
+    let sealed = landlock::restrict_this_thread(seal)?;
+    let signals = match sealed {
+        Sealed::Fully => Signals::BoundOtherwise,
+        Sealed::FilesOnly | Sealed::Not(_) => Signals::ToThisProcess,
+    };
+    let unfiltered = match calls::refuse(&Refused { sockets: seal.unix_sockets, signals }) {
+        Ok(Outcome::Refuses) => None,
+        Ok(Outcome::Unavailable(why)) => Some(why),
+        Err(error) => return Err(cannot(error)),
+    };
+    Ok((sealed, unfiltered))
+}
+
+fn cannot(error: impl Display) -> io::Error {
+    io::Error::other(format!("it cannot be sealed off ({error})"))
 }
 
 /// How far a thread is sealed off.
@@ -78,7 +105,6 @@ enum Sealed {
 
 #[cfg(target_os = "linux")]
 mod landlock {
-    use std::fmt::Display;
     use std::io;
 
     use landlock::{
@@ -90,7 +116,7 @@ mod landlock {
 
     use super::super::places::{Kind, Places};
     use super::super::{cover, privileges};
-    use super::{Seal, Sealed};
+    use super::{Seal, Sealed, cannot};
 
     pub fn restrict_this_thread(seal: &Seal) -> io::Result<Sealed> {
         let places = Places::of(seal).and_then(cover::cover).map_err(cannot)?;
@@ -111,7 +137,8 @@ mod landlock {
         let mut rules = needed
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(all)
-            .and_then(|rules| rules.scope(Scope::Signal))
+            // Of the sockets that have a name and no place, if it may have any, it reaches its own.
+            .and_then(|rules| rules.scope(Scope::Signal | Scope::AbstractUnixSocket))
             .and_then(Ruleset::create)
             .map_err(cannot)?;
         // What is covered needs no rules. All the same there are some: without any the kernel would let it mount.
@@ -140,10 +167,6 @@ mod landlock {
     pub fn strike() {
         // Group 1 stands for all processes, but for the first, and for this one with all its threads.
         let _ = kill_process_group(Pid::INIT, Signal::KILL);
-    }
-
-    fn cannot(error: impl Display) -> io::Error {
-        io::Error::other(format!("it cannot be sealed off ({error})"))
     }
 }
 

@@ -78,6 +78,22 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
             "[server]\nanonymous = 'operator'",
             "2:13: server.anonymous is \"operator\", and server.bind_address is not of this machine alone",
         ),
+        (
+            "[server]\nanonymous = 'operator_and_fixers'",
+            "2:13: server.anonymous is \"operator_and_fixers\", and server.bind_address is not of this machine alone",
+        ),
+        (
+            "[server]\nbind_address = '127.0.0.1:1'\nanonymous = 'operator'\n[ratchet.fixer]\nagent = 'claude'",
+            "3:13: server.anonymous is \"operator\", and [ratchet.fixer] names a fixer, which runs on this machine and could approve",
+        ),
+        (
+            "[ratchet.fixer]\nenvironment = ['KEY', 'GITHUB_TOKEN']",
+            "2:15: ratchet.fixer.environment names GITHUB_TOKEN, which no fixer may have: it opens GitHub",
+        ),
+        (
+            "[ratchet.fixer]\nenvironment = ['MERGE_TRAIN_GITHUB_TOKEN']",
+            "2:15: ratchet.fixer.environment names MERGE_TRAIN_GITHUB_TOKEN, which no fixer may have: it is the daemon's own",
+        ),
         ("[[workflows]]\nname = 'w'", "1:1: [[workflows]] \"w\": it has no steps"),
         (
             "[[workflows]]\nname = 'train'\n[[workflows.steps]]\nid = 'a'\ncommand = 'x'",
@@ -134,6 +150,35 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
     for (text, expected) in table {
         let told = refused(text);
         assert!(told.contains(expected), "for\n{text}\nexpected\n{expected}\ngot\n{told}");
+    }
+}
+
+#[test]
+fn a_fixer_gets_no_variable_that_a_secret_is_taken_from() {
+    let environment = Environment::from([("HOOK", "h"), ("DB", "d"), ("NEWS", "n"), ("SITE", "example.com")]);
+    let text = "[server]\nwebhook_secret = ['a', '${HOOK}']\npublic_url = 'https://${SITE}'\n\
+                [state]\ndatabase_url = 'postgres://u:${DB}@db/x'\n\
+                [[slack_channels]]\ntenant = 'octo'\nnotify_url = 'https://hooks.slack.com/${NEWS}'\n\
+                [ratchet.fixer]\nenvironment = ['SITE', 'HOOK', 'DB', 'NEWS', 'ANTHROPIC_API_KEY']";
+    let told = parse(text, &environment).expect_err("it has mistakes");
+    let expected = ["HOOK", "DB", "NEWS"].map(|name| {
+        format!(
+            "merge-train.toml:10:15: ratchet.fixer.environment names {name}, which no fixer may have: a secret of this \
+             configuration is taken from it; leave it out"
+        )
+    });
+    let mut lines: Vec<&str> = told.lines().collect();
+    lines.sort_unstable();
+    let mut expected = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn visitors_may_operate_where_there_is_no_fixer_or_it_does_no_harm() {
+    for (role, fixer) in [("operator", ""), ("operator_and_fixers", "[ratchet.fixer]\nagent = 'claude'")] {
+        let text = format!("[server]\nbind_address = '127.0.0.1:1'\nanonymous = '{role}'\n{fixer}");
+        assert!(accepted(&text).server.anonymous.role().is_some(), "{text}");
     }
 }
 
