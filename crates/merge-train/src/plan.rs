@@ -66,7 +66,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let git = Git::find(clones::PROGRAM).await.context("a plan is computed by git")?;
     let repo = github.repo(&args.target.repo);
     let reading = || format!("reading the pull requests of {}", args.target.repo);
-    let (formation, settings) = patiently(reading, read_stack(&repo, &args.target)).await?;
+    let (formation, settings) = Box::pin(patiently(reading, read_stack(&repo, &args.target))).await?;
 
     // Nothing of a plan is kept, so that nothing of it is signed.
     let clones = Clones::new(git, config.git.clones(Signing::Off), config.github.git_url.clone(), github);
