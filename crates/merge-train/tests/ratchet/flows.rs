@@ -11,8 +11,17 @@ fn is(decision: &(String, String, String), action: &str, status: &str, reason: &
 
 #[tokio::test]
 async fn integration_1_ci_fails_a_fixer_pushes_stale_ci_is_waited_for_ci_passes_and_it_is_done() {
-    let shop = Shop::wish().open().await;
+    let shop = Shop::wish().fixer(&format!("{WAITS}{MENDS}")).open().await;
     let pr = shop.pull("one", "main", "bad").await;
+    eventually("a fixer begins", || async { (shop.begun() > 0).then_some(()) }).await;
+    // Nothing runs for what the fixer pushes, until it is known to be waited for.
+    let ci = shop.world.control(Method::GET, &format!("/repos/{REPO}/ci"), Value::Null).await;
+    shop.world.control(Method::DELETE, &format!("/repos/{REPO}/ci"), Value::Null).await;
+    shop.go();
+    eventually("CI is waited for", || async { (shop.workspace(pr).await["reason"] == "STALE_CI").then_some(()) }).await;
+    let waiting = shop.workspace(pr).await;
+    assert_eq!((&waiting["activity"], &waiting["attempts"]), (&json!("Waiting for CI to restart"), &json!(1)));
+    shop.world.control(Method::PUT, &format!("/repos/{REPO}/ci?run=heads"), ci).await;
     let done = shop.becomes(pr, "PAUSED_DONE").await;
     assert_eq!(shop.read("one", "value-one.txt").await, "good\n");
     assert_eq!(shop.begun(), 1, "one failure, one fixer");
@@ -21,6 +30,7 @@ async fn integration_1_ci_fails_a_fixer_pushes_stale_ci_is_waited_for_ci_passes_
     let order = [
         ("FIX_CI", "FIXING_CI", "CI_FAILED"),
         ("WAIT", "WAITING_FOR_CI", "FIXER_PUSHED"),
+        ("WAIT", "WAITING_FOR_CI", "STALE_CI"),
         ("WAIT", "WAITING_FOR_CI", "GRACE"),
         ("PAUSE", "PAUSED_DONE", "ALL_GREEN"),
     ];
@@ -53,10 +63,17 @@ async fn integration_3_a_fixer_that_cannot_mend_it_pauses_at_once_and_is_not_sen
     assert_eq!(paused["reason"], "FIXER_GAVE_UP");
     assert_eq!(paused["attempts"], 0, "only pushes count");
     assert!(paused["stale_since"].is_null(), "CI is not waited for that nobody started");
-    // Something that is no reason to try again: the branch that it is merged into moves on.
-    shop.write("main", "elsewhere.txt", "x\n").await;
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    // Something that is no reason to try again: the branch that it is merged into moves on, and conflicts with it.
+    shop.write("main", "value-one.txt", "something else\n").await;
+    eventually("the conflict is known", || async {
+        let known = shop.daemon().state(REPO).await["prs"][pr.to_string()]["merge_state"] == "DIRTY";
+        let decisions = shop.decisions(pr).await;
+        let is_decided = decisions.iter().any(|it| is(it, "NOOP", "PAUSED_ATTENTION_NO_PUSH", "ALREADY_TRIED"));
+        (known && is_decided).then_some(())
+    })
+    .await;
     assert_eq!(shop.begun(), 1);
+    assert_eq!(shop.workspace(pr).await["reason"], "FIXER_GAVE_UP", "why it waits for a person is still shown");
     shop.close().await;
 }
 
@@ -73,23 +90,39 @@ async fn integration_4_a_fixer_that_declines_what_a_reviewer_wants_pauses() {
 }
 
 #[tokio::test]
-async fn integration_7_and_9_a_late_review_comment_wakes_it_and_what_the_last_fixer_left_is_gone_by_then() {
+async fn integration_7_what_the_last_fixer_left_is_gone_when_the_next_one_begins() {
+    // The first leaves a process and its checkout behind; the second stays until it was looked around.
     let script = format!(
-        "ls -d \"$HOME/..\"/../../fixer-*/own > \"$SHOP/seen-$(wc -l < \"$SHOP/begun\")\" 2>&1 || true\n\
-        if grep -q bad value-*.txt; then\n{MENDS}\nelse\necho better >> value-one.txt\ngit commit -qam Better\ngit push -q\nfi\n"
+        "if [ \"$(wc -l < \"$SHOP/begun\")\" = 1 ]; then\nsetsid sleep 86007 &\n{PUSHES_IN_VAIN}\nelse\n{WAITS}{MENDS}\nfi\n"
     );
     let shop = Shop::wish().fixer(&script).open().await;
+    // So that one failure cannot be told from the other.
+    shop.world.write("main", "check.sh", "! grep -q bad value-*.txt\n").await;
     let pr = shop.pull("one", "main", "bad").await;
-    shop.becomes(pr, "PAUSED_DONE").await;
+    eventually("the second fixer begins", || async { (shop.begun() == 2).then_some(()) }).await;
     let runs = shop.folder().parent().expect("a folder").join("runs");
-    let left =
-        || std::fs::read_dir(&runs).expect("runs").flatten().filter(|run| run.path().join("own").exists()).count();
-    eventually("the checkout is gone", || async { (left() == 0).then_some(()) }).await;
+    let checkouts = std::fs::read_dir(&runs).expect("runs").flatten().filter(|run| run.path().join("own").exists());
+    let checkouts: Vec<String> = checkouts.map(|run| run.file_name().to_string_lossy().into_owned()).collect();
+    let second = shop.fixers().await.pop().expect("a run");
+    assert_eq!(checkouts, [second["id"].as_str().expect("an id")], "only its own");
+    assert_eq!(shop.processes("sleep 86007"), 0, "nothing of the first runs any more");
+    shop.go();
+    shop.becomes(pr, "PAUSED_DONE").await;
+    assert_eq!(shop.begun(), 2);
+    shop.close().await;
+}
+
+#[tokio::test]
+async fn integration_9_a_late_review_comment_wakes_what_was_done() {
+    let script = "echo better >> value-one.txt\ngit commit -qam Better\ngit push -q\n";
+    let shop = Shop::wish().fixer(script).open().await;
+    let pr = shop.pull("one", "main", "good").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
     shop.reviews(pr, "value-one.txt", "Could it be better?").await;
-    eventually("a fixer comes", || async { (shop.begun() == 2).then_some(()) }).await;
+    eventually("a fixer comes", || async { (shop.begun() == 1).then_some(()) }).await;
     shop.becomes(pr, "PAUSED_DONE").await;
     assert_eq!(shop.read("one", "value-one.txt").await, "good\nbetter\n");
-    assert_eq!(shop.begun(), 2, "what was dealt with is not dealt with again, though nobody resolved it");
+    assert_eq!(shop.begun(), 1, "what was dealt with is not dealt with again, though nobody resolved it");
     shop.close().await;
 }
 
@@ -190,17 +223,34 @@ async fn integration_10_a_workspace_that_waits_is_picked_up_by_a_push_and_by_a_c
 }
 
 #[tokio::test]
-async fn integration_11_ci_in_progress_is_no_reason_to_act_and_its_end_is_not_missed() {
+async fn integration_11_the_heartbeat_sees_ci_in_progress_does_not_act_and_does_not_miss_its_end() {
     let shop = Shop::wish().open().await;
-    let slow = json!({ "name": "CI", "checks": [{ "name": "test", "command": "sleep 3; sh check.sh" }] });
-    shop.world.control(Method::PUT, &format!("/repos/{REPO}/ci"), slow).await;
-    let pr = shop.pull("one", "main", "bad").await;
-    let waiting = shop.becomes(pr, "WAITING_FOR_CI").await;
+    let pr = shop.pull("one", "main", "good").await;
+    shop.becomes(pr, "PAUSED_DONE").await;
+    // From here on there is nothing but the heartbeat.
+    let nothing = json!([{ "kind": "drop_webhook", "count": Value::Null }]);
+    shop.world.control(Method::POST, "/faults", nothing).await;
+    let command = format!("while [ ! -e '{}' ]; do sleep 0.05; done; sh check.sh", shop.folder().join("go").display());
+    let held = json!({ "name": "CI", "checks": [{ "name": "test", "command": command }] });
+    shop.world.control(Method::PUT, &format!("/repos/{REPO}/ci"), held).await;
+    shop.write("one", "value-one.txt", "bad\n").await;
+    eventually("CI is seen to run", || async {
+        (shop.workspace(pr).await["reason"] == "CI_IN_PROGRESS").then_some(())
+    })
+    .await;
+    let waiting = shop.workspace(pr).await;
     assert_eq!(
-        (waiting["reason"].as_str(), waiting["activity"].as_str()),
-        (Some("CI_IN_PROGRESS"), Some("Waiting for CI to finish"))
+        (waiting["status"].as_str(), waiting["activity"].as_str()),
+        (Some("WAITING_FOR_CI"), Some("Waiting for CI to finish"))
     );
-    assert_eq!(shop.begun(), 0);
+    // Two beats find nothing new, and nothing is done.
+    let (decided, beats) = (shop.decisions(pr).await, shop.metric("ratchet_heartbeat_seconds_count").await);
+    eventually("two more beats", || async {
+        (shop.metric("ratchet_heartbeat_seconds_count").await >= beats + 2.0).then_some(())
+    })
+    .await;
+    assert_eq!((shop.begun(), shop.decisions(pr).await), (0, decided));
+    shop.go();
     eventually("its end is acted on", || async { (shop.begun() == 1).then_some(()) }).await;
     shop.becomes(pr, "PAUSED_DONE").await;
     shop.close().await;
