@@ -66,11 +66,11 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let git = Git::find(clones::PROGRAM).await.context("a plan is computed by git")?;
     let repo = github.repo(&args.target.repo);
     let reading = || format!("reading the pull requests of {}", args.target.repo);
-    let (formation, settings) = Box::pin(patiently(reading, read_stack(&repo, &args.target))).await?;
+    let (formation, settings) = patiently(reading, Box::pin(read_stack(&repo, &args.target))).await?;
 
     // Nothing of a plan is kept, so that nothing of it is signed.
     let clones = Clones::new(git, config.git.clones(Signing::Off), config.github.git_url.clone(), github);
-    let work = compute(&clones, &args.target, &formation, &settings.default_branch);
+    let work = Box::pin(compute(&clones, &args.target, &formation, &settings.default_branch));
     let plan = patiently(|| "fetching what is not here yet, and computing".to_owned(), work).await?;
     let outlook = judge(&args.target, formation, &settings, plan, config.behavior.max_stack_size);
     match args.json {

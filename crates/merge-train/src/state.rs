@@ -52,7 +52,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Export { dir } => {
             let store = open_to_read(&config()?).await?;
-            let work = layout::export(store.as_ref(), &dir);
+            let work = Box::pin(layout::export(store.as_ref(), &dir));
             let summary = patiently(|| format!("exporting to {}", dir.display()), work).await?;
             match args.json {
                 true => println!("{}", counts(&summary, &dir)),
@@ -62,7 +62,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Command::Import { dir } => {
             let config = config()?;
             let store = storage::open(&config, &config.storage()?, &this_command()).await?;
-            let work = layout::import(store.as_ref(), &dir, look_again);
+            let work = Box::pin(layout::import(store.as_ref(), &dir, look_again));
             let imported = patiently(|| format!("importing from {}", dir.display()), work).await;
             store.close().await;
             let summary = imported.context("nothing was imported")?;

@@ -28,7 +28,7 @@ pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
     let streams = store.streams(None).await?;
     let (count, done) = (streams.len(), AtomicUsize::new(0));
     let told = || format!("replaying events: {} of {count} streams", done.load(Ordering::Relaxed));
-    let all = patiently(told, replayed(store, streams, &done)).await?;
+    let all = patiently(told, Box::pin(replayed(store, streams, &done))).await?;
     if as_json {
         let shown = |verified: &Verified| {
             json!({ "stream": verified.stream, "events_replayed": verified.replayed, "generation": verified.generation,

@@ -6,7 +6,7 @@ use merge_train_core::ids::PrNumber;
 use super::layout::Tone;
 
 const WIDTH: i64 = 250;
-const HEIGHT: i64 = 58;
+const HEIGHT: i64 = 76;
 const GAP_X: i64 = 46;
 const GAP_Y: i64 = 18;
 const TRUNK: i64 = 92;
@@ -15,6 +15,9 @@ const MARGIN: i64 = 12;
 /// How large titles and words are, as the style sheet has it.
 const TITLE_PX: f64 = 14.0;
 const WORD_PX: f64 = 13.0;
+/// How many lines a title takes at most, and how far apart lines are.
+const LINES: usize = 2;
+const LINE: i64 = 19;
 
 /// A pull request of the stack.
 pub struct Node {
@@ -65,15 +68,26 @@ pub fn draw(trunk: &str, nodes: &[Node]) -> Markup {
                     a href=(it.node.to) {
                         g class={ "node " (it.node.tone.name()) @if it.node.is_current { " current" } } {
                             rect x=(x(it.depth)) y=(y(it.row)) width=(WIDTH) height=(HEIGHT) rx="8" {}
-                            @let (left, top) = (x(it.depth) + MARGIN, y(it.row));
-                            text.title x=(left) y=(top + 24) { (cut(&format!("#{} {}", it.node.pr, it.node.title), TITLE_PX, WIDTH - 2 * MARGIN)) }
-                            text.word x=(left) y=(top + 45) { (cut(&it.node.word, WORD_PX, WIDTH - 2 * MARGIN)) }
+                            (label(it.node, x(it.depth) + MARGIN, y(it.row)))
                             title { "#" (it.node.pr) " " (it.node.title) ": " (it.node.word) }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+/// What a box says: the title, and below it the word.
+fn label(node: &Node, left: i64, top: i64) -> Markup {
+    let room = WIDTH - 2 * MARGIN;
+    let title = folded(&format!("#{} {}", node.pr, node.title), TITLE_PX, room);
+    // A title of one line stands in the middle with its word, too.
+    let first = top + if title.len() < LINES { 34 } else { 25 };
+    let last = first + if title.len() < LINES { LINE } else { 2 * LINE };
+    html! {
+        @for (line, y) in title.iter().zip([first, first + LINE]) { text.title x=(left) y=(y) { (line) } }
+        text.word x=(left) y=(last + 2) { (cut(&node.word, WORD_PX, room)) }
     }
 }
 
@@ -89,6 +103,23 @@ fn place(nodes: &[Node]) -> Vec<Placed<'_>> {
         placed.push(Placed { node, depth, row });
     }
     placed
+}
+
+/// A text over as many lines as there are, each as much as is sure to have room; what has none is cut off from the last.
+fn folded(text: &str, size_px: f64, room: i64) -> Vec<String> {
+    let ems_of = |text: &str| text.chars().map(ems).sum::<f64>();
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let is_last = lines.len() == LINES;
+        match lines.last_mut() {
+            Some(line) if is_last || ems_of(line) + ems(' ') + ems_of(word) <= room as f64 / size_px => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| cut(line, size_px, room)).collect()
 }
 
 /// As much of a text as is sure to have room; the whole is in the title, for who points at it.
@@ -118,7 +149,8 @@ fn ems(letter: char) -> f64 {
         'a'..='z' | '0'..='9' => 0.72,
         ' '..='~' => 0.86,
         // What stands above a letter makes it no wider.
-        '\u{a0}'..='\u{24f}' | '\u{370}'..='\u{52f}' => 1.0,
+        '\u{a0}'..='\u{24f}' => 1.11,
+        '\u{370}'..='\u{52f}' => 1.25,
         _ => 1.4,
     }
 }
@@ -148,6 +180,9 @@ mod tests {
         assert!(narrow.chars().count() > 2 * wide.chars().count(), "{narrow} {wide}");
         assert!(narrow.ends_with('…') && wide.ends_with('…'));
         assert_eq!(cut("short", TITLE_PX, WIDTH), "short");
+        let two = folded("#7 Refuse a mailbox that is over its quota and has been so for longer", TITLE_PX, WIDTH);
+        assert_eq!(two, ["#7 Refuse a mailbox that is", "over its quota and has bee…"]);
+        assert_eq!(folded("#7 Short", TITLE_PX, WIDTH), ["#7 Short"]);
         assert_eq!(cut("a word that ends here", 10.0, 80), "a word tha…");
     }
 

@@ -13,6 +13,8 @@ pub struct Span {
 }
 
 const WIDTH: f64 = 1_000.0;
+/// Of what is drawn over days: two of these stand beside each other, with letters as large as others on the page.
+const DAYS_WIDTH: f64 = 600.0;
 
 /// A bar that shows where in the time from `begin` to `end` a span lies. Never too narrow to be seen.
 pub fn bar(span: &Span, begin: Timestamp, end: Timestamp) -> Markup {
@@ -39,14 +41,14 @@ fn rounded(number: f64) -> String {
 /// A column for each, with its number above and its name below.
 pub fn columns(label: &str, all: &[(String, u64)]) -> Markup {
     let most = all.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
-    let step = WIDTH / all.len().max(1) as f64;
+    let step = DAYS_WIDTH / all.len().max(1) as f64;
     let height = |count: u64| 150.0 * count as f64 / most as f64;
     // So that names do not run into each other.
     let every = all.len().div_ceil(10).max(1);
     html! {
-        figure tabindex="0" {
-            svg.plot viewBox="0 0 1000 200" role="img" aria-label=(label) {
-                line.ground x1="0" y1="170" x2="1000" y2="170" {}
+        figure.days tabindex="0" {
+            svg.plot viewBox="0 0 600 200" role="img" aria-label=(label) {
+                line.ground x1="0" y1="170" x2="600" y2="170" {}
                 @for (at, (name, count)) in all.iter().enumerate() {
                     @let x = at as f64 * step;
                     rect.busy x=(rounded(x + step * 0.15)) y=(rounded(170.0 - height(*count))) width=(rounded(step * 0.7)) height=(rounded(height(*count))) {
@@ -73,18 +75,18 @@ pub struct Line {
 /// Lines over the same names, with a dot for each number and how much the highest is.
 pub fn lines(label: &str, names: &[String], all: &[Line]) -> Markup {
     let most = all.iter().flat_map(|line| line.values.iter().flatten()).copied().max().unwrap_or_default().max(1);
-    let step = WIDTH / names.len().max(1) as f64;
+    let step = DAYS_WIDTH / names.len().max(1) as f64;
     let x = |at: usize| rounded((at as f64 + 0.5) * step);
     let y = |value: u64| rounded(170.0 - 140.0 * value as f64 / most as f64);
     let every = names.len().div_ceil(10).max(1);
     html! {
-        figure tabindex="0" {
-            svg.plot viewBox="0 0 1000 200" role="img" aria-label=(label) {
+        figure.days tabindex="0" {
+            svg.plot viewBox="0 0 600 200" role="img" aria-label=(label) {
                 @for part in [most, most / 2] {
-                    line.ground x1="0" y1=(y(part)) x2="1000" y2=(y(part)) {}
+                    line.ground x1="0" y1=(y(part)) x2="600" y2=(y(part)) {}
                     text.name x="0" y={ (y(part)) } dy="-5" { (took(part)) }
                 }
-                line.ground x1="0" y1="170" x2="1000" y2="170" {}
+                line.ground x1="0" y1="170" x2="600" y2="170" {}
                 @for line in all {
                     @let dots: Vec<(usize, u64)> = line.values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
                     g class={ "line " (line.class) } {
