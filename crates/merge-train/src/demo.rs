@@ -165,7 +165,7 @@ fn guide(stage: &Stage, stack: &Stack) -> String {
         format!("Watch it here: {}/", daemon.url),
         String::new(),
         "The stack is declared, planned and started in a moment. A check breaks, a fixer mends it; another fixer wants to change what it may not,".to_owned(),
-        "and waits for you to approve it, or for half a minute. Join in: comment on the pull requests, press what can be pressed.".to_owned(),
+        "and waits for you to approve it, or for twenty seconds. Join in: comment on the pull requests, press what can be pressed.".to_owned(),
         String::new(),
         format!("  GitHub:   {}", stage.page(&format!("/pull/{bottom}"))),
         format!("  Status:   {program} status {access}"),

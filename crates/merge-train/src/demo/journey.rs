@@ -40,7 +40,7 @@ impl Pace {
     /// How long a fixer's push waits for whoever watches to approve it.
     fn patience(self) -> Duration {
         match self {
-            Self::Human => Duration::from_secs(30),
+            Self::Human => Duration::from_secs(20),
             Self::Fast => Duration::ZERO,
         }
     }
