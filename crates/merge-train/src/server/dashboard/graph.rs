@@ -181,7 +181,7 @@ mod tests {
         assert!(narrow.ends_with('…') && wide.ends_with('…'));
         assert_eq!(cut("short", TITLE_PX, WIDTH), "short");
         let two = folded("#7 Refuse a mailbox that is over its quota and has been so for longer", TITLE_PX, WIDTH);
-        assert_eq!(two, ["#7 Refuse a mailbox that is", "over its quota and has bee…"]);
+        assert_eq!(two, ["#7 Refuse a mailbox that is", "over its quota and has been…"]);
         assert_eq!(folded("#7 Short", TITLE_PX, WIDTH), ["#7 Short"]);
         assert_eq!(cut("a word that ends here", 10.0, 80), "a word tha…");
     }
