@@ -22,7 +22,6 @@ use super::page::{self, Desk};
 use crate::config::{Config, DEFAULT_FILE, Environment, Values};
 use crate::doctor::{self, Report};
 use crate::private_file::random_text;
-use crate::terminal::took;
 use crate::{account, init, sim, telemetry};
 use github::is_this_machine;
 
@@ -203,7 +202,10 @@ impl Plan {
 
 /// How long somebody is waited for.
 fn minutes(patience: Duration) -> String {
-    took(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX))
+    match patience.as_secs() {
+        seconds if seconds % 60 == 0 && seconds > 60 => format!("{} minutes", seconds / 60),
+        seconds => format!("{seconds} seconds"),
+    }
 }
 
 /// A browser, if there is one: the address is told in any case.

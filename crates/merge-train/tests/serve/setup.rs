@@ -184,6 +184,7 @@ async fn an_app_is_made_and_the_daemon_lands_with_what_was_written() {
     let (code, said) = creation.done().await;
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("/apps/landing-bot/installations/new"), "{said}");
+    assert_eq!(said.matches(", for 15 minutes at most").count(), 2, "whom it waits for, and for how long: {said}");
     assert!(said.contains("\nIt works, with 1 warning.") && said.contains("warning  signing"), "{said}");
 
     let (key, config) = (dir.join("landing-bot.private-key.pem"), dir.join("merge-train.toml"));

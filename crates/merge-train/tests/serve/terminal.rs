@@ -204,6 +204,20 @@ async fn what_takes_longer_than_a_moment_says_so_on_a_terminal_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn doctor_tells_what_it_finds_while_it_waits_for_the_rest() {
+    let world = World::without_daemon().await;
+    let silent = json!({ "kind": "delay", "ms": 3_600_000, "match": { "path": "/app" }, "count": null });
+    world.control(Method::POST, "/faults", silent).await;
+    let terminal = Terminal::new(100);
+    let mut examining = terminal.start(world.setup.command(&["doctor"]).env("NO_COLOR", "1"));
+    let shown = terminal.until("api_keys").await;
+    assert!(shown.starts_with("ok       configuration  "), "{shown:?}");
+    assert!(!shown.contains("github  ") && examining.try_wait().expect("a state").is_none(), "{shown:?}");
+    examining.kill().await.expect("killed");
+    world.sim.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shell_completes_commands_and_options() {
     let dir = tempfile::tempdir().expect("a folder");
     let script = dir.path().join("completion");

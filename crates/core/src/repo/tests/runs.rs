@@ -102,6 +102,41 @@ fn each_pull_request_is_a_step_of_the_run() {
     assert!(told["pr-1"].output.as_ref().unwrap()["mergeCommitSha"].is_string());
 }
 
+/// What the steps that a log makes say of landings: the pull request, and the run that landed it.
+fn landings(log: &[Recorded]) -> Vec<(u64, RunId)> {
+    let (mut state, mut told) = (RepoState::default(), BTreeMap::new());
+    for Recorded { ts, event, .. } in log {
+        let before = state.open_runs(&repo(), *ts);
+        apply(&mut state, event, *ts);
+        for moved in runs_moved(&before, event, &state, &repo(), *ts) {
+            told.extend(moved.steps.into_iter().map(|step| ((step.run_id.clone(), step.step_id.clone()), step)));
+        }
+    }
+    let mut all: Vec<_> =
+        told.into_values().filter_map(|step| Some((landing(&step)?.0.get(), step.run_id.clone()))).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn what_a_train_landed_before_it_was_stopped_is_told_at_once_and_once() {
+    let mut yard = Yard::new(&[0, 1, 2]);
+    yard.start(1);
+    let has_landed = |yard: &Yard| yard.worker.log.iter().any(|it| matches!(it.event, Event::SquashCommitted { .. }));
+    while !has_landed(&yard) {
+        yard.answer(0);
+    }
+    let under_way = landings(&yard.worker.log);
+    assert_eq!(under_way.iter().map(|(pull, _)| *pull).collect::<Vec<_>>(), [1], "while it is under way");
+    yard.says(1, 900, "@merge-train stop");
+    assert_eq!(landings(&yard.worker.log), under_way);
+    yard.start_as(1, 901);
+    yard.finish();
+    let all = landings(&yard.worker.log);
+    assert_eq!(all.iter().map(|(pull, _)| *pull).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(all[0] == under_way[0] && all[1].1 != all[0].1, "{all:?}");
+}
+
 #[test]
 fn a_fan_out_ends_one_run_and_begins_others() {
     let mut yard = Yard::new(&[0, 1, 1]);
