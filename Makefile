@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Temporary files in memory and a PostgreSQL, both gone afterwards.
 WITH_ALL := scripts/with-scratch scripts/with-postgres
 .DEFAULT_GOAL := help
-.PHONY: help setup test storm matrix lint fmt demo bench bench-runs bench-dashboard
+.PHONY: help setup test soak storm matrix lint fmt demo bench bench-runs bench-dashboard
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,11 @@ test: setup ## Run every test, with a PostgreSQL that is started for it and gone
 	else \
 	  set -x; $(WITH_ALL) $(CARGO) test --workspace --no-fail-fast; \
 	fi; status=$$?; set +x; scripts/tables; exit $$status
+
+STORIES ?= 100000
+soak: ## Tell 100,000 stories of people who act between and inside the steps of a train, and land 10,000 honest cascades (most of a day).
+	@scripts/setup build
+	MERGE_TRAIN_STORIES=$(STORIES) MERGE_TRAIN_HONEST=10000 scripts/with-scratch $(CARGO) test --package git --test stories -- --nocapture
 
 SEEDS ?= 1000
 storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1000, or SEEDS=200..400.

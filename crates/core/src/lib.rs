@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod conflict;
+pub mod difference;
 pub mod facts;
 pub mod ids;
 pub mod inbox;

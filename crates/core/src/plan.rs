@@ -6,7 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::conflict::Conflict;
+use crate::difference::Difference;
 use crate::ids::{BranchName, PrNumber, Sha};
+use crate::train::texts::halt::{MergeIn, Move};
+use crate::train::work::{Landed, Standing};
 
 /// A pull request of a stack that is to be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,6 +20,21 @@ pub struct Member {
     pub base: BranchName,
     /// What it stands on; none for the root.
     pub predecessor: Option<PrNumber>,
+    /// What people last pushed, where its head is a push of merge-train; and the heads that it had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub people_head: Option<Sha>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_heads: Vec<Sha>,
+    /// Of the root: the landed pull requests that it was stacked on, the lowest first, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub landed_below: Vec<Landed>,
+}
+
+impl Member {
+    /// Of which no more is known than what GitHub shows.
+    pub fn new(pull: PrNumber, branch: BranchName, base: BranchName, predecessor: Option<PrNumber>) -> Self {
+        Self { pull, branch, base, predecessor, people_head: None, former_heads: Vec::new(), landed_below: Vec::new() }
+    }
 }
 
 /// A whole cascade, from the stack as it is to its last squash.
@@ -29,6 +47,9 @@ pub struct Plan {
     pub steps: Vec<PlannedStep>,
     /// Where it would stop.
     pub conflicts: Vec<PredictedConflict>,
+    /// Where the branch of a pull request would land something else than its own change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<PredictedDifference>,
     /// The pull requests that would not land because of those.
     pub unreached: Vec<PrNumber>,
 }
@@ -69,13 +90,40 @@ pub enum PushReason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PredictedConflict {
     pub pull: PrNumber,
+    pub branch: BranchName,
+    /// The branch that does not merge into it.
+    pub from: BranchName,
+    /// What is to be merged first, the lowest first: each into the branch above it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<Merging>,
+    /// What the pull request was written on, where it is to be stacked on something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
     pub with: ConflictsWith,
     pub conflict: Conflict,
+}
+
+/// A branch, and what is to be merged into it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merging {
+    pub branch: BranchName,
+    pub from: BranchName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PredictedDifference {
+    pub pull: PrNumber,
+    pub branch: BranchName,
+    /// What the commits of the pull request are to be moved onto: the branch that it is based on.
+    pub base: BranchName,
+    pub difference: Difference,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictsWith {
+    /// Another pull request on the same predecessor, which lands first.
+    Sibling(PrNumber),
     Predecessor(PrNumber),
     DefaultBranch,
 }
@@ -83,7 +131,7 @@ pub enum ConflictsWith {
 impl Plan {
     /// Whether every pull request would land.
     pub fn lands_everything(&self) -> bool {
-        self.conflicts.is_empty()
+        self.conflicts.is_empty() && self.differences.is_empty()
     }
 
     /// How often CI would start for each pull request: once for each push to its branch.
@@ -120,6 +168,39 @@ impl Plan {
     }
 }
 
+/// A conflict with the commands that resolve it.
+struct ToldConflict<'a> {
+    predicted: &'a PredictedConflict,
+    default: &'a BranchName,
+}
+
+impl fmt::Display for ToldConflict<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PredictedConflict { pull, branch, from, first, standing, with, conflict } = self.predicted;
+        let with = match (with, standing) {
+            (ConflictsWith::Sibling(number), Some(standing)) => {
+                let moved = Move::of(branch, standing, from);
+                return write!(
+                    f,
+                    "**#{pull} conflicts with #{number}, which lands before it:**\n{conflict}\n\nStack it on #{number}:\n\n\
+                     {}\n\nThen change the base branch of PR #{pull} to `{from}`, and edit its declaration to \
+                     `@merge-train predecessor #{number}`.",
+                    moved.commands()
+                );
+            }
+            (ConflictsWith::Predecessor(number) | ConflictsWith::Sibling(number), _) => format!("#{number}"),
+            (ConflictsWith::DefaultBranch, _) => format!("`{}`", self.default),
+        };
+        write!(f, "**#{pull} conflicts with {with}:**\n{conflict}")?;
+        for Merging { branch, from } in first {
+            let commands = MergeIn::new(branch, from).commands();
+            write!(f, "\n\nMerge `{from}` into `{branch}`:\n\n{commands}")?;
+        }
+        let commands = MergeIn::new(branch, from).commands();
+        write!(f, "\n\nMerge `{from}` into its branch:\n\n{commands}")
+    }
+}
+
 /// As Markdown, fit for a comment and for a terminal.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,11 +209,12 @@ impl fmt::Display for Plan {
         }
         f.write_str("This stack cannot land as it is.")?;
         for predicted in &self.conflicts {
-            let with = match predicted.with {
-                ConflictsWith::Predecessor(number) => format!("#{number}"),
-                ConflictsWith::DefaultBranch => format!("`{}`", self.default_branch),
-            };
-            write!(f, "\n\n**#{} conflicts with {with}:**\n{}", predicted.pull, predicted.conflict)?;
+            write!(f, "\n\n{}", ToldConflict { predicted, default: &self.default_branch })?;
+        }
+        for PredictedDifference { pull, branch, base, difference } in &self.differences {
+            let moved = Move::of(branch, &difference.standing, base);
+            write!(f, "\n\n**#{pull} would land changes that are not its own.** {difference}")?;
+            write!(f, "\n\nMove its own commits onto `{base}`:\n\n{}", moved.commands())?;
         }
         if !self.unreached.is_empty() {
             let numbers: Vec<String> = self.unreached.iter().map(|number| format!("#{number}")).collect();
@@ -186,7 +268,8 @@ mod tests {
     }
 
     fn plan(steps: Vec<PlannedStep>) -> Plan {
-        Plan { root: pr(1), default_branch: branch("main"), steps, conflicts: Vec::new(), unreached: Vec::new() }
+        let (conflicts, differences, unreached) = (Vec::new(), Vec::new(), Vec::new());
+        Plan { root: pr(1), default_branch: branch("main"), steps, conflicts, differences, unreached }
     }
 
     fn two_pulls() -> Vec<PlannedStep> {
@@ -224,14 +307,45 @@ mod tests {
         };
         let conflict = Conflict { files: vec![file] };
         let mut plan = plan(Vec::new());
-        plan.conflicts.push(PredictedConflict { pull: pr(2), with: ConflictsWith::DefaultBranch, conflict });
+        plan.conflicts.push(PredictedConflict {
+            pull: pr(2),
+            branch: branch("two"),
+            from: branch("main"),
+            first: Vec::new(),
+            standing: None,
+            with: ConflictsWith::DefaultBranch,
+            conflict,
+        });
         plan.unreached = vec![pr(2), pr(3)];
         assert!(!plan.lands_everything());
         assert_eq!(
             plan.to_string(),
             "This stack cannot land as it is.\n\n**#2 conflicts with `main`:**\n- `a.rs`: both sides changed the same lines\n\n\
+             Merge `main` into its branch:\n\n```sh\ngit fetch origin\ngit checkout -B two origin/two\ngit merge origin/main\n\
+             # Resolve the conflicts, `git add` the files, `git commit`.\ngit push origin two\n```\n\n\
              Not landed because of that: #2, #3."
         );
+    }
+
+    #[test]
+    fn a_conflict_with_a_sibling_is_resolved_by_stacking_on_it() {
+        let (kind, message, versions) = (ConflictKind::Content, String::new(), Vec::new());
+        let file = ConflictedFile { path: "a.rs".into(), kind, message, versions };
+        let sha = |c: char| Sha::parse(c.to_string().repeat(40)).unwrap();
+        let mut plan = plan(two_pulls());
+        plan.conflicts.push(PredictedConflict {
+            pull: pr(3),
+            branch: branch("three"),
+            from: branch("two"),
+            first: Vec::new(),
+            standing: Some(Standing { people_head: sha('b'), stands_on: sha('a') }),
+            with: ConflictsWith::Sibling(pr(2)),
+            conflict: Conflict { files: vec![file] },
+        });
+        let told = plan.to_string();
+        assert!(told.contains("**#3 conflicts with #2, which lands before it:**"), "{told}");
+        assert!(told.contains(&format!("git rebase --onto origin/two {}", "a".repeat(40))), "{told}");
+        assert!(told.ends_with("edit its declaration to `@merge-train predecessor #2`."), "{told}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod event;
 mod membership;
 mod outbox;
 mod own;
+mod pace;
 mod prune;
 mod ratchet;
 mod reads;

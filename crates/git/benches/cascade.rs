@@ -4,6 +4,9 @@
 //! fetched over HTTP, computed and pushed. GitHub is played by git's own server on this machine. How long that worked is
 //! measured and taken out of the step, and shown with the whole: how a server checks a push is not the daemon's to improve.
 //! Fails if the step is not flat in the number of files, or the whole not 50 times faster at 100,000.
+//!
+//! All that a train asks of git to land one pull request is measured, too, with the second way to compute what lands and without
+//! it, turn by turn. Fails if the second way makes it cost more than a fifth more, in processes or in time.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,8 +19,9 @@ use git::push::Pushed;
 use git::repository::{Extent, Repository, Settings, Wanted};
 use git::stack::{Claim, Pull, Stack};
 use git::{Committer, Git, Objects, Oid, Remote, Signing, TokenSource};
-use merge_train_core::ids::{BranchName, PrNumber, RepoId};
+use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use merge_train_core::secret::Secret;
+use merge_train_core::train::work::{self, Expected, Landed, OwnChange, Proof, Push, PushKind};
 use tokio_util::sync::CancellationToken;
 
 #[path = "../tests/it/support/server.rs"]
@@ -31,6 +35,8 @@ const ROUNDS: usize = 21;
 const WORKTREE_ROUNDS: usize = 3;
 const FLAT: f64 = 1.3;
 const FASTER: f64 = 50.0;
+/// What the second way may add to a landing.
+const SECOND_WAY: f64 = 1.2;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -49,18 +55,48 @@ async fn main() {
             world.step().await;
         }
     }
+    let mut landings = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        landings.0.push(worlds[1].landing_with_one_way().await);
+        landings.1.push(worlds[1].landing().await);
+    }
     for world in &mut worlds {
         eprintln!("{} files: {WORKTREE_ROUNDS} steps with a worktree", world.files);
         for _ in 0..WORKTREE_ROUNDS {
             world.step_with_worktree();
         }
     }
+    let is_cheap = report_landings(&landings.0, &landings.1);
     report(&worlds);
+    if !is_cheap {
+        std::process::exit(1);
+    }
+}
+
+/// What one landing costs: processes, and time.
+type Cost = (u64, Duration);
+
+fn report_landings(one_way: &[Cost], two_ways: &[Cost]) -> bool {
+    let processes = |costs: &[Cost]| costs.last().map_or(0, |(processes, _)| *processes) as f64;
+    let times = |costs: &[Cost]| costs.iter().map(|(_, time)| *time).collect::<Vec<_>>();
+    let more = processes(two_ways) / processes(one_way);
+    let (one, two) = (times(one_way), times(two_ways));
+    let longer = ratio(&two, &one);
+    println!(
+        "git processes per landed pull request: {}, with one way {} ({more:.2} times); it takes {longer:.2} times as long \
+         (both at most {SECOND_WAY})",
+        processes(two_ways),
+        processes(one_way),
+    );
+    let is_cheap = more <= SECOND_WAY && longer <= SECOND_WAY;
+    if !is_cheap {
+        println!("NOT REACHED");
+    }
+    is_cheap
 }
 
 fn report(worlds: &[World]) {
     let ms = |times: &[Duration]| format!("{:.1} ms", median(times).as_secs_f64() * 1e3);
-    let ratio = |one: &[Duration], other: &[Duration]| median(one).as_secs_f64() / median(other).as_secs_f64();
     println!(
         "\n{:>7} |{:>11}{:>11}{:>12} |{:>14}{:>14} |",
         "files", "merging", "step", "with server", "worktree kept", "worktree made"
@@ -88,6 +124,10 @@ fn report(worlds: &[World]) {
         println!("NOT REACHED");
         std::process::exit(1);
     }
+}
+
+fn ratio(one: &[Duration], other: &[Duration]) -> f64 {
+    median(one).as_secs_f64() / median(other).as_secs_f64()
 }
 
 fn median(times: &[Duration]) -> Duration {
@@ -221,6 +261,88 @@ impl World {
         let merging = self.merge(&squash).await;
         self.merging.push(merging);
         self.merging_processes = self.repository.processes() - before;
+    }
+
+    /// All that a train asks of git to land the second pull request, the first having landed.
+    async fn landing(&mut self) -> Cost {
+        self.begin();
+        let main = branch("main");
+        let (before, mut clock) = (self.repository.processes(), Clock::default());
+        let prepare = work::Step::Prepare { predecessor: PrNumber::new(1), prepared_with: Vec::new() };
+        self.merge_and_push(&mut clock, &prepare, PushKind::Prep).await;
+        self.set(&[("heads/main", &self.heads.after)]);
+        let landed = Landed {
+            pull: PrNumber::new(1),
+            commit: Sha::from(&self.heads.squash),
+            head: Some(Sha::from(&self.heads.first)),
+            known_before: Some(Sha::from(&self.heads.main)),
+            former_heads: Vec::new(),
+        };
+        let proof = clock.time(self.stack.prove_for_train(&landed, &[], &main)).await.expect("looked");
+        assert_eq!(proof, Proof::Proven);
+        let people_head = Some(Sha::from(&self.heads.second));
+        let change = OwnChange { pull: PrNumber::new(2), people_head, below: vec![landed.clone()] };
+        self.merge_and_push(&mut clock, &work::Step::Reconcile { landed }, PushKind::Reconcile).await;
+        let catch_up = work::Step::CatchUp { change: change.clone() };
+        let head = self.merge_and_push(&mut clock, &catch_up, PushKind::Catchup).await;
+        self.set(&[("pull/2/head", &oid(head.as_str()))]);
+        let expected = clock.time(self.stack.expect_for_train(&change, &head, &main)).await.expect("computed");
+        assert!(matches!(expected, Expected::Tree { .. }), "{expected:?}");
+        (self.repository.processes() - before, clock.0)
+    }
+
+    async fn merge_and_push(&self, clock: &mut Clock, step: &work::Step, kind: PushKind) -> Sha {
+        let merged = clock.time(self.stack.merge_for_train(&pull(), step, &branch("main"))).await.expect("merged");
+        let work::Merged::Advance { from, to, tree, contains } = merged else { panic!("{merged:?}") };
+        let (pull, branch) = (PrNumber::new(2), branch("second"));
+        let push = Push { kind, pull, branch, from, to: to.clone(), tree, contains };
+        let pushed = clock.time(self.stack.push_for_train(&push)).await.expect("pushed");
+        assert_eq!(pushed, work::Pushed::Landed);
+        to
+    }
+
+    /// The same questions where only the branch is looked at.
+    async fn landing_with_one_way(&mut self) -> Cost {
+        self.begin();
+        let main = branch("main");
+        let objects = self.stack.objects();
+        let (before, mut clock) = (self.repository.processes(), Clock::default());
+        let prepared = clock.time(self.stack.prepare(&pull(), PrNumber::new(1), &main)).await.expect("prepared");
+        clock.time(self.stack.heads()).await.expect("heads");
+        self.push_what_is_there(&mut clock, prepared).await;
+        self.set(&[("heads/main", &self.heads.after)]);
+        let claim = Claim {
+            pull: PrNumber::new(1),
+            merge_commit: self.heads.squash.clone(),
+            commits: None,
+            known_before: Some(self.heads.main.clone()),
+        };
+        let squash = clock.time(self.stack.validate(&claim, &main)).await.expect("looked").expect("a squash");
+        clock.time(self.stack.heads()).await.expect("heads");
+        assert!(clock.time(objects.contains(&self.heads.first, &self.heads.first)).await.expect("looked"));
+        clock.time(objects.prove_landed(&squash, &self.heads.first)).await.expect("proven");
+        let squash = clock.time(self.stack.validate(&claim, &main)).await.expect("looked").expect("a squash");
+        let reconciled = clock.time(self.stack.reconcile(&pull(), &squash, &main)).await.expect("reconciled");
+        let heads = clock.time(self.stack.heads()).await.expect("heads");
+        let head = heads.of(&pull().wanted()).expect("fetched");
+        assert!(clock.time(objects.contains(head, &self.heads.first)).await.expect("looked"));
+        self.push_what_is_there(&mut clock, reconciled).await;
+        let caught_up = clock.time(self.stack.catch_up(&pull(), &main)).await.expect("caught up");
+        clock.time(self.stack.heads()).await.expect("heads");
+        let head = caught_up.head().expect("no conflict").commit;
+        self.push_what_is_there(&mut clock, caught_up).await;
+        self.set(&[("pull/2/head", &head)]);
+        let wanted = [Wanted::Default(main), Wanted::Pull(PrNumber::new(2))];
+        let heads = clock.time(self.stack.fetch(&wanted)).await.expect("fetched");
+        let (default, found) = (heads.of(&wanted[0]).expect("fetched"), heads.of(&wanted[1]).expect("fetched"));
+        clock.time(objects.expected_tree(default, found)).await.expect("computed").expect("no conflict");
+        (self.repository.processes() - before, clock.0)
+    }
+
+    async fn push_what_is_there(&self, clock: &mut Clock, step: Step) {
+        let Step::Advance(advance) = &step else { panic!("something to push: {step:?}") };
+        assert!(clock.time(self.stack.objects().contains(&advance.to, &advance.to)).await.expect("looked"));
+        self.push(clock, step).await;
     }
 
     /// The same merges upon commits that are there: what of a step is neither fetching nor pushing.

@@ -9,8 +9,29 @@ use merge_train_core::conflict::Conflict;
 use merge_train_core::ids::{BranchName, PrNumber};
 
 use crate::merge::{Head, Merge};
-use crate::proof::Squash;
+use crate::proof::{Below, Squash};
 use crate::{Error, Objects, Oid};
+
+/// How the messages of merge-train's own commits end: by these it knows them again.
+const PREPARED: &str = " (merge-train prep)";
+const RELATED: &str = " (merge-train)";
+const CAUGHT_UP: &str = " (merge-train catch-up)";
+const UPDATED: &str = " to satisfy branch protection";
+const LATE_ADDITION: &str = "Merge predecessor head (late addition)";
+
+/// Whether a commit with this subject is one of a cascade.
+pub(crate) fn is_of_a_cascade(subject: &str) -> bool {
+    let begins = subject.starts_with("Merge ") || subject.starts_with("Relate ");
+    let ends = [PREPARED, RELATED, CAUGHT_UP, UPDATED].iter().any(|end| subject.ends_with(end));
+    subject == LATE_ADDITION || (begins && ends)
+}
+
+/// Whether a branch that lacks nothing of what landed below it takes in the default branch all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CatchUp {
+    Always,
+    IfRelatedAnew,
+}
 
 /// What a step does to a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,14 +93,14 @@ impl Objects {
     /// Before the squash: merges the predecessor's head into the descendant, and nothing else.
     pub async fn prepare(&self, descendant: Branch<'_>, predecessor: PrNumber, head: &Oid) -> Result<Step, Error> {
         let name = descendant.name;
-        let message = format!("Merge predecessor PR #{predecessor} into {name} (merge-train prep)");
+        let message = format!("Merge predecessor PR #{predecessor} into {name}{PREPARED}");
         self.step(descendant, head, Merging::Predecessor(predecessor), &message).await
     }
 
     /// After the squash: merges its parent into the prepared descendant, then relates it to the squash.
     pub async fn reconcile(&self, descendant: Branch<'_>, squash: &Squash) -> Result<Step, Error> {
         let Branch { name, default, .. } = descendant;
-        let message = format!("Merge {default} (pre-squash) into {name} (merge-train)");
+        let message = format!("Merge {default} (pre-squash) into {name}{RELATED}");
         let merged = self.step(descendant, squash.parent(), Merging::BeforeSquash, &message).await?;
         let head = match merged {
             Step::Conflict(_) => return Ok(merged),
@@ -89,7 +110,7 @@ impl Objects {
             Step::Unchanged(head) => head,
             Step::Advance(Advance { to, tree, .. }) => Head { commit: to, tree },
         };
-        let message = format!("Relate {name} with squash commit (merge-train)");
+        let message = format!("Relate {name} with squash commit{RELATED}");
         let related = self.relate(&head, squash.commit(), &message).await?;
         Ok(descendant.moved_to(related))
     }
@@ -97,32 +118,46 @@ impl Objects {
     /// Merges what landed on the default branch after the squash.
     pub async fn catch_up(&self, descendant: Branch<'_>, default_head: &Oid) -> Result<Step, Error> {
         let Branch { name, default, .. } = descendant;
-        let message = format!("Merge {default} into {name} (merge-train catch-up)");
+        let message = format!("Merge {default} into {name}{CAUGHT_UP}");
         self.step(descendant, default_head, Merging::Default, &message).await
     }
 
-    /// For a pull request that joined after its predecessor had landed: everything at once, in the same order.
-    pub async fn add_late(
+    /// Relates a pull request to all that landed below it, the lowest first, as far as it lacks any of it. Then what landed
+    /// after that is merged: always, or only if it lacked something.
+    ///
+    /// What has the squash in its history is left alone: its author may have put it there, and the predecessor's own commits
+    /// must not come back.
+    pub async fn relate_to_all(
         &self,
-        late: Branch<'_>,
-        predecessor: PrNumber,
-        predecessor_head: &Oid,
-        squash: &Squash,
+        branch: Branch<'_>,
+        below: &[(&Below, &Squash)],
         default_head: &Oid,
+        catch_up: CatchUp,
     ) -> Result<Step, Error> {
-        let message = "Merge predecessor head (late addition)";
-        let merging = Merging::Predecessor(predecessor);
-        let prepared = self.step(late, predecessor_head, merging, message).await?;
-        let Some(head) = prepared.head() else { return Ok(prepared) };
-        let reconciled = self.reconcile(Branch { head: &head.commit, ..late }, squash).await?;
-        let Some(head) = reconciled.head() else { return Ok(reconciled) };
-        let caught_up = self.catch_up(Branch { head: &head.commit, ..late }, default_head).await?;
-        Ok(caught_up.head().map_or(caught_up, |head| late.moved_to(head)))
+        let mut head = Head { commit: branch.head.clone(), tree: self.commit(branch.head).await?.tree };
+        for (below, squash) in below {
+            if self.is_ancestor(squash.commit(), &head.commit).await? {
+                continue;
+            }
+            let merging = Merging::Predecessor(below.pull);
+            let at = |head| Branch { head, ..branch };
+            let prepared = self.step(at(&head.commit), &below.head, merging, LATE_ADDITION).await?;
+            let Some(with_predecessor) = prepared.head() else { return Ok(prepared) };
+            let reconciled = self.reconcile(at(&with_predecessor.commit), squash).await?;
+            let Some(reconciled_head) = reconciled.head() else { return Ok(reconciled) };
+            head = reconciled_head;
+        }
+        if head.commit != *branch.head || catch_up == CatchUp::Always {
+            let caught_up = self.catch_up(Branch { head: &head.commit, ..branch }, default_head).await?;
+            let Some(caught_up_head) = caught_up.head() else { return Ok(caught_up) };
+            head = caught_up_head;
+        }
+        Ok(branch.moved_to(head))
     }
 
     /// Merges the default branch into a root that GitHub calls behind.
     pub async fn update_root(&self, root: Branch<'_>, default_head: &Oid) -> Result<Step, Error> {
-        let message = format!("Merge {} to satisfy branch protection", root.default);
+        let message = format!("Merge {}{UPDATED}", root.default);
         self.step(root, default_head, Merging::Default, &message).await
     }
 

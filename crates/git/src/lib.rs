@@ -18,6 +18,7 @@ pub mod remote;
 pub mod repository;
 pub mod signing;
 pub mod stack;
+mod train;
 pub mod worktree;
 
 pub use command::Git;

@@ -61,6 +61,10 @@ impl Objects {
         self
     }
 
+    pub(crate) fn committer_email(&self) -> &str {
+        &self.committer.email
+    }
+
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }
@@ -135,6 +139,11 @@ impl Objects {
 
     /// Writes a commit, signed as the committer's setting says.
     pub async fn write_commit(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, Error> {
+        self.write_commit_of(tree.as_str(), parents, message).await
+    }
+
+    /// The same with a tree that is named by a revision.
+    pub(crate) async fn write_commit_of(&self, tree: &str, parents: &[&Oid], message: &str) -> Result<Oid, Error> {
         let mut command = self.command(["commit-tree"]).await?;
         command = self.committer.signing.sign(command);
         for parent in parents {
@@ -146,7 +155,7 @@ impl Objects {
         if let Some(date) = self.git.date() {
             command = command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
         }
-        let written = command.arg(tree.as_str()).stdin(message).run().await;
+        let written = command.arg(tree).stdin(message).run().await;
         match written {
             Ok(output) => output.oid(),
             Err(Error::Failed { stderr, .. }) if self.committer.signing != Signing::Off => Err(Error::Signing(stderr)),

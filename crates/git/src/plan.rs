@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::plan::{ConflictsWith, Member, Plan, PlannedStep, PredictedConflict, PushReason};
+use merge_train_core::plan as core_plan;
+use merge_train_core::plan::{
+    ConflictsWith, Member, Plan, PlannedStep, PredictedConflict, PredictedDifference, PushReason,
+};
+use merge_train_core::train::work::OwnChange;
 
 use crate::cascade::{Branch, Clash, Merging, Step};
-use crate::merge::{Attributes, Head};
-use crate::proof::Squash;
+use crate::merge::Head;
+use crate::proof::{Below, Candidate, Squash, TwoWays};
 use crate::repository::{Repository, Wanted};
 use crate::stack::Stack;
 use crate::{Error, Objects, Oid};
@@ -15,21 +19,22 @@ use crate::{Error, Objects, Oid};
 impl Stack {
     /// What landing the stack that `members` form would do. The root is the one without a predecessor among them.
     pub async fn plan(&self, members: &[Member], default: &BranchName) -> Result<Plan, Error> {
-        let mut all: Vec<Wanted> = members.iter().map(wanted).collect();
-        all.push(Wanted::Default(default.clone()));
-        let heads = self.fetch(&all).await?;
+        let all: Vec<Wanted> = members.iter().map(wanted).collect();
+        let root = root_of(members)?;
+        let change = OwnChange { pull: root.pull, people_head: None, below: root.landed_below.clone() };
+        let (heads, below) = self.fetch_with_below(&all, &change, default).await?;
         let mut at = BTreeMap::new();
         for member in members {
             at.insert(member.pull, heads.of(&wanted(member))?.clone());
         }
         let main = heads.of(&Wanted::Default(default.clone()))?.clone();
         let generation = self.repository().generation();
-        match self.plan_from(members, default, &at, &main).await {
+        match self.plan_from(members, default, &at, &main, &below).await {
             Ok(plan) => Ok(plan),
             Err(error) => {
                 self.repository().heal(generation, error).await?;
-                self.fetch(&all).await?;
-                self.plan_from(members, default, &at, &main).await
+                self.fetch_with_below(&all, &change, default).await?;
+                self.plan_from(members, default, &at, &main, &below).await
             }
         }
     }
@@ -40,6 +45,7 @@ impl Stack {
         default: &BranchName,
         heads: &BTreeMap<PrNumber, Oid>,
         main: &Oid,
+        below: &[Below],
     ) -> Result<Plan, Error> {
         let aside = self.repository().aside()?;
         let objects = self.objects().unsigned().writing_into(aside.path());
@@ -49,9 +55,10 @@ impl Stack {
             default_branch: default.clone(),
             steps: Vec::new(),
             conflicts: Vec::new(),
+            differences: Vec::new(),
             unreached: Vec::new(),
         };
-        Planner { objects, members, heads, main: main.clone(), plan }.run(root).await
+        Planner { objects, members, heads, main: main.clone(), landed: Vec::new(), plan }.run(root, below).await
     }
 }
 
@@ -85,6 +92,8 @@ struct Planner<'a> {
     heads: &'a BTreeMap<PrNumber, Oid>,
     /// The default branch, as it would be by now.
     main: Oid,
+    /// What it would have got, in order.
+    landed: Vec<(Oid, PrNumber)>,
     plan: Plan,
 }
 
@@ -94,12 +103,14 @@ struct Ready<'a> {
     head: Oid,
     /// The default branch as it last saw it.
     saw: Oid,
+    /// What landed below it, the lowest first.
+    below: Vec<Below>,
 }
 
 impl<'a> Planner<'a> {
-    async fn run(mut self, root: &'a Member) -> Result<Plan, Error> {
+    async fn run(mut self, root: &'a Member, below: &[Below]) -> Result<Plan, Error> {
         let head = self.head_of(root)?;
-        let mut ready = vec![Ready { member: root, head, saw: self.main.clone() }];
+        let mut ready = vec![Ready { member: root, head, saw: self.main.clone(), below: below.to_vec() }];
         while let Some(next) = ready.pop() {
             // The last is taken first: the first-born of a fan-out goes on before its siblings.
             ready.extend(self.land(next).await?.into_iter().rev());
@@ -109,9 +120,14 @@ impl<'a> Planner<'a> {
 
     /// Lands one pull request; what comes back are its descendants, ready to land.
     async fn land(&mut self, ready: Ready<'a>) -> Result<Vec<Ready<'a>>, Error> {
-        let Ready { member, mut head, saw } = ready;
+        let Ready { member, mut head, saw, mut below } = ready;
         if saw != self.main {
             let step = self.objects.catch_up(self.branch(member, &head), &self.main).await?;
+            if let Step::Conflict(_) = step
+                && self.conflicts_with_sibling(member, &head, &saw, &below).await?
+            {
+                return Ok(Vec::new());
+            }
             let Some(caught_up) = self.record(member, step, PushReason::CatchUp) else { return Ok(Vec::new()) };
             head = caught_up.commit;
         }
@@ -125,10 +141,12 @@ impl<'a> Planner<'a> {
                 prepared.push((descendant, head.commit));
             }
         }
-        let Some(squash) = self.squash(member, &head).await? else {
+        let Some(squash) = self.squash(member, &head, &below).await? else {
             prepared.iter().for_each(|(descendant, _)| self.give_up(descendant));
             return Ok(Vec::new());
         };
+        let former_heads = member.former_heads.iter().filter_map(|sha| Oid::try_from(sha).ok()).collect();
+        below.push(Below { pull: number, squash: squash.commit().clone(), head, former_heads });
         let mut ready = Vec::new();
         for (descendant, head) in prepared {
             let step = self.objects.reconcile(self.branch(descendant, &head), &squash).await?;
@@ -138,23 +156,38 @@ impl<'a> Planner<'a> {
                 from: descendant.base.clone(),
                 to: self.plan.default_branch.clone(),
             });
-            ready.push(Ready { member: descendant, head: reconciled.commit, saw: self.main.clone() });
+            let (head, saw) = (reconciled.commit, self.main.clone());
+            ready.push(Ready { member: descendant, head, saw, below: below.clone() });
         }
         Ok(ready)
     }
 
-    /// Squashes as GitHub would.
-    async fn squash(&mut self, member: &Member, head: &Oid) -> Result<Option<Squash>, Error> {
-        let tree = match self.objects.merge_trees(&self.main, head, Attributes::Ignored).await? {
-            Ok(tree) => tree,
-            Err(conflict) => {
+    /// Squashes as GitHub would, if that lands nothing but the pull request's own change.
+    async fn squash(&mut self, member: &Member, head: &Oid, below: &[Below]) -> Result<Option<Squash>, Error> {
+        let pull = member.pull;
+        let first = self.head_of(member)?;
+        let remembered = member.people_head.as_ref().and_then(|sha| Oid::try_from(sha).ok());
+        // Of a root whose predecessors are not known, there is no second way.
+        let people_head = (!below.is_empty()).then(|| remembered.as_ref().unwrap_or(&first));
+        let candidate = Candidate { head, people_head, below, default_head: &self.main };
+        let tree = match self.objects.two_ways(candidate).await? {
+            TwoWays::Same { tree, .. } => tree,
+            TwoWays::Conflict(conflict) => {
                 self.conflict(member, Clash { merging: Merging::Default, conflict });
                 return Ok(None);
             }
+            TwoWays::Differ(mut difference) => {
+                // What the plan made up is in no branch.
+                difference.commits = self.objects.own_commits(&first, &self.main).await?;
+                let (branch, base) = (member.branch.clone(), member.base.clone());
+                self.plan.differences.push(PredictedDifference { pull, branch, base, difference });
+                self.give_up(member);
+                return Ok(None);
+            }
         };
-        let pull = member.pull;
         let commit = self.objects.write_commit(&tree, &[&self.main], &format!("Squash of #{pull}")).await?;
         let parent = std::mem::replace(&mut self.main, commit.clone());
+        self.landed.push((commit.clone(), pull));
         self.plan.steps.push(PlannedStep::Squash { pull, tree: Sha::from(&tree) });
         Ok(Some(Squash::planned(commit, parent, tree)))
     }
@@ -179,9 +212,67 @@ impl<'a> Planner<'a> {
             Merging::Predecessor(number) => ConflictsWith::Predecessor(number),
             Merging::BeforeSquash | Merging::Default => ConflictsWith::DefaultBranch,
         };
-        let pull = member.pull;
-        self.plan.conflicts.push(PredictedConflict { pull, with, conflict: clash.conflict });
+        let below = |number| self.members.iter().find(|member| member.pull == number).map(|below| below.branch.clone());
+        let from = match with {
+            ConflictsWith::Predecessor(number) | ConflictsWith::Sibling(number) => below(number),
+            ConflictsWith::DefaultBranch => None,
+        };
+        let from = from.unwrap_or_else(|| self.plan.default_branch.clone());
+        let first = self.prepared_below(member);
+        let (pull, branch, conflict) = (member.pull, member.branch.clone(), clash.conflict);
+        self.plan.conflicts.push(PredictedConflict { pull, branch, from, first, standing: None, with, conflict });
         self.give_up(member);
+    }
+
+    /// What the plan itself merged into the branches below, and nobody has done yet: the conflict shows only after it.
+    fn prepared_below(&self, member: &Member) -> Vec<core_plan::Merging> {
+        let of = |number: PrNumber| self.members.iter().find(|member| member.pull == number);
+        let is_prepared = |number: PrNumber| {
+            self.plan.steps.iter().any(
+                |step| matches!(step, PlannedStep::Push { pull, why: PushReason::Prepare(_), .. } if *pull == number),
+            )
+        };
+        let mut first = Vec::new();
+        let mut next = member.predecessor.and_then(of);
+        while let Some(below) = next {
+            next = below.predecessor.and_then(of);
+            if let Some(from) = next.filter(|_| is_prepared(below.pull)) {
+                first.push(core_plan::Merging { branch: below.branch.clone(), from: from.branch.clone() });
+            }
+        }
+        first.reverse();
+        first
+    }
+
+    /// Whether it is another pull request of the same stack, landed before this one, that it conflicts with: then it can only
+    /// be stacked on that one.
+    async fn conflicts_with_sibling(
+        &mut self,
+        member: &Member,
+        head: &Oid,
+        saw: &Oid,
+        below: &[Below],
+    ) -> Result<bool, Error> {
+        let since = self.landed.iter().position(|(commit, _)| commit == saw).map_or(0, |index| index + 1);
+        let landed_since: Vec<(Oid, PrNumber)> = self.landed[since..].to_vec();
+        for (commit, number) in landed_since {
+            let Step::Conflict(clash) = self.objects.catch_up(self.branch(member, head), &commit).await? else {
+                continue;
+            };
+            let Some(sibling) = self.members.iter().find(|member| member.pull == number) else { continue };
+            let (remembered, first) = (member.people_head.as_ref(), self.head_of(member)?);
+            let people_head = remembered.and_then(|sha| Oid::try_from(sha).ok());
+            let people_head = people_head.as_ref();
+            let candidate = Candidate { head: &first, people_head, below, default_head: saw };
+            let standing = Some(self.objects.standing(candidate).await?);
+            let (pull, branch, from) = (member.pull, member.branch.clone(), sibling.branch.clone());
+            let (with, conflict) = (ConflictsWith::Sibling(number), clash.conflict);
+            let first = Vec::new();
+            self.plan.conflicts.push(PredictedConflict { pull, branch, from, first, standing, with, conflict });
+            self.give_up(member);
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Neither `member` nor what stands on it would land.

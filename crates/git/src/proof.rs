@@ -2,10 +2,12 @@
 
 mod copies;
 mod landed;
+mod own_change;
 mod patch;
 mod prepared;
 mod squash;
 
 pub use landed::LandedProof;
+pub use own_change::{Below, Candidate, TwoWays};
 pub use patch::PatchId;
 pub use squash::{Landing, NotSquash, Squash};

@@ -52,7 +52,6 @@ enum Work<'a> {
     Prepare(PrNumber),
     Reconcile(&'a Squash),
     CatchUp,
-    AddLate(PrNumber, &'a Squash),
     UpdateRoot,
 }
 
@@ -120,17 +119,6 @@ impl Stack {
         self.step(descendant, Work::CatchUp, default).await
     }
 
-    /// All of it for a pull request whose predecessor had landed before it joined.
-    pub async fn add_late(
-        &self,
-        late: &Pull,
-        predecessor: PrNumber,
-        squash: &Squash,
-        default: &BranchName,
-    ) -> Result<Step, Error> {
-        self.step(late, Work::AddLate(predecessor, squash), default).await
-    }
-
     /// Merges the default branch into a root that is behind it.
     pub async fn update_root(&self, root: &Pull, default: &BranchName) -> Result<Step, Error> {
         self.step(root, Work::UpdateRoot, default).await
@@ -169,9 +157,14 @@ impl Stack {
             }
         };
         if let Some(head) = step.head() {
-            self.repository.worktrees().move_head(&self.name, &head.commit).await?;
+            self.show(&head.commit).await?;
         }
         Ok(step)
+    }
+
+    /// Leaves the worktree at a commit.
+    pub(crate) async fn show(&self, commit: &Oid) -> Result<(), Error> {
+        self.repository.worktrees().move_head(&self.name, commit).await
     }
 
     async fn compute(&self, pull: &Pull, work: Work<'_>, default: &BranchName) -> Result<Step, Error> {
@@ -180,7 +173,7 @@ impl Stack {
         if !matches!(work, Work::Prepare(_)) {
             wanted.push(newest.clone());
         }
-        if let Work::Prepare(predecessor) | Work::AddLate(predecessor, _) = work {
+        if let Work::Prepare(predecessor) = work {
             wanted.push(Wanted::Pull(predecessor));
         }
         let heads = self.fetch(&wanted).await?;
@@ -190,10 +183,6 @@ impl Stack {
             Work::Prepare(number) => objects.prepare(branch, number, heads.of(&Wanted::Pull(number))?).await,
             Work::Reconcile(squash) => objects.reconcile(branch, squash).await,
             Work::CatchUp => objects.catch_up(branch, heads.of(&newest)?).await,
-            Work::AddLate(number, squash) => {
-                let (predecessor, default) = (heads.of(&Wanted::Pull(number))?, heads.of(&newest)?);
-                objects.add_late(branch, number, predecessor, squash, default).await
-            }
             Work::UpdateRoot => objects.update_root(branch, heads.of(&newest)?).await,
         }
     }

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, ReadKind, WantReason};
+use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, PushDetail, ReadKind, SyncReason, WantReason};
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Sync};
-use super::{outbox, own};
+use super::{outbox, own, pace};
 use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
-use crate::ids::{PrNumber, Sha};
+use crate::ids::{CommentId, PrNumber, Sha};
 use crate::inbox::Window;
 use crate::train;
 use crate::train::detail::Detail;
@@ -17,6 +17,7 @@ const HEADS_KNOWN_AGAIN: usize = 16;
 /// Folds one event in.
 pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
     state.touched_at = Some(ts);
+    pace::apply(state, event, ts);
     train::apply(&mut state.active_trains, &mut state.ended, event, ts);
     train::detail::apply(&mut state.details, &state.active_trains, event, ts);
     outbox::apply(&mut state.outbox, event, ts);
@@ -83,8 +84,14 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
         | Event::DonePushReconcile { .. }
         | Event::DonePushCatchup { .. }
         | Event::DoneRetarget { .. }
+        | Event::SquashContained { .. }
         | Event::LateReconciled { .. }
-        | Event::LateRefused { .. } => done(state, event, ts),
+        | Event::LateRefused { .. }
+        | Event::IntentPushPrep { .. }
+        | Event::IntentPushReconcile { .. }
+        | Event::IntentPushCatchup { .. }
+        | Event::PrLeftOut { .. }
+        | Event::PrsTakenIn { .. } => done(state, event, ts),
         Event::StartAsked { .. }
         | Event::StartDelayed { .. }
         | Event::StartSettled { .. }
@@ -118,7 +125,8 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
 fn sync(state: &mut RepoState, event: &Event, ts: Timestamp) {
     match event {
         Event::SyncRequested { reason } => {
-            state.sync = Sync { last: state.sync.last, wanted: Some((*reason, Backoff::default())), ..Sync::default() };
+            let Sync { last, missed_at, .. } = state.sync;
+            state.sync = Sync { last, missed_at, wanted: Some((*reason, Backoff::default())), ..Sync::default() };
         }
         Event::RepositoryListed { unread } => {
             state.sync.unread = Some(unread.iter().copied().collect());
@@ -133,7 +141,9 @@ fn sync(state: &mut RepoState, event: &Event, ts: Timestamp) {
             got_on(state);
         }
         Event::SyncCompleted {} => {
-            state.sync = Sync { last: Some(ts), ..Sync::default() };
+            let is_missed = state.sync.wanted.is_some_and(|(reason, _)| reason == SyncReason::Missed);
+            let missed_at = if is_missed { Some(ts) } else { state.sync.missed_at };
+            state.sync = Sync { last: Some(ts), missed_at, ..Sync::default() };
             state.miss_count = 0;
         }
         _ => unreachable!("not an event about the full look"),
@@ -180,16 +190,10 @@ fn pull(state: &mut RepoState, event: &Event, ts: Timestamp) {
             state.prs.remove(pr);
             state.wanted.remove(pr);
         }
-        Event::PredecessorDeclared { pr, predecessor, comment } => change(state, *pr, |pr| {
-            pr.predecessor = Some(*predecessor);
-            pr.predecessor_comment = *comment;
-            pr.declared_at = Some(ts);
-        }),
-        Event::PredecessorRemoved { pr } => change(state, *pr, |pr| {
-            pr.predecessor = None;
-            pr.predecessor_comment = None;
-            pr.declared_at = Some(ts);
-        }),
+        Event::PredecessorDeclared { pr, predecessor, comment } => {
+            declared(state, *pr, Some(*predecessor), *comment, ts);
+        }
+        Event::PredecessorRemoved { pr } => declared(state, *pr, None, None, ts),
         Event::MergeStateObserved { pr, state: merge_state, draft, review, ci, .. } => {
             change(state, *pr, |pr| {
                 pr.merge_state = *merge_state;
@@ -206,6 +210,26 @@ fn pull(state: &mut RepoState, event: &Event, ts: Timestamp) {
     }
 }
 
+/// What a pull request declares to stand on, or that it does not any more. What had landed by then stays below it.
+fn declared(
+    state: &mut RepoState,
+    number: PrNumber,
+    predecessor: Option<PrNumber>,
+    comment: Option<CommentId>,
+    ts: Timestamp,
+) {
+    let before = state.pr(number).and_then(|pr| pr.predecessor).filter(|before| Some(*before) != predecessor);
+    let landed = before.filter(|before| state.has_landed(*before));
+    change(state, number, |pr| {
+        pr.predecessor = predecessor;
+        pr.predecessor_comment = comment;
+        pr.declared_at = Some(ts);
+        if let Some(landed) = landed.filter(|landed| !pr.former_predecessors.contains(landed)) {
+            pr.former_predecessors.push(landed);
+        }
+    });
+}
+
 /// What was done to a pull request.
 fn done(state: &mut RepoState, event: &Event, ts: Timestamp) {
     match event {
@@ -213,23 +237,61 @@ fn done(state: &mut RepoState, event: &Event, ts: Timestamp) {
         Event::DonePushPrep { pr: Some(pr), head_sha: Some(head), .. }
         | Event::DonePushReconcile { pr: Some(pr), head_sha: Some(head), .. }
         | Event::DonePushCatchup { pr: Some(pr), head_sha: Some(head), .. } => {
-            change(state, *pr, |pr| pushed(pr, head, ts));
+            let squash = state.squash_below(*pr);
+            let relates = !matches!(event, Event::DonePushPrep { .. });
+            change(state, *pr, |pr| {
+                pushed(pr, head, ts);
+                if relates && squash.is_some() {
+                    pr.predecessor_squash_reconciled = squash;
+                    pr.reconciled_head = Some(head.clone());
+                }
+            });
         }
         Event::DoneRetarget { pr, .. } => {
             let base = state.default_branch.clone();
-            let squash = state.squash_below(*pr);
             change(state, *pr, |pr| {
                 pr.base_ref = base.unwrap_or_else(|| pr.base_ref.clone());
                 pr.merge_state = MergeState::Unknown;
-                pr.predecessor_squash_reconciled = squash;
             });
         }
-        Event::LateReconciled { pr, squash } => {
-            change(state, *pr, |pr| pr.predecessor_squash_reconciled = Some(squash.clone()));
+        Event::SquashContained { pr, squash, head_sha, .. } => change(state, *pr, |pr| {
+            pr.predecessor_squash_reconciled = squash.clone();
+            pr.reconciled_head = squash.is_some().then(|| head_sha.clone());
+        }),
+        Event::IntentPushPrep { pre_push_sha, more, .. } => {
+            intended(state, pre_push_sha, more);
+            if let PushDetail { pr: Some(pr), contains, .. } = more {
+                change(state, *pr, |pr| remember(&mut pr.prepared_with, contains));
+            }
         }
+        Event::IntentPushReconcile { pre_push_sha, more, .. } | Event::IntentPushCatchup { pre_push_sha, more, .. } => {
+            intended(state, pre_push_sha, more);
+        }
+        Event::PrLeftOut { pr } => change(state, *pr, |pr| pr.left_out = true),
+        Event::PrsTakenIn { prs } => prs.iter().for_each(|pr| change(state, *pr, |pr| pr.left_out = false)),
         Event::LateRefused { pr, head_sha } => change(state, *pr, |pr| pr.late_refused = Some(head_sha.clone())),
         _ => {}
     }
+}
+
+/// Something is to be pushed upon this head. If that is not merge-train's own, people made it.
+fn intended(state: &mut RepoState, pre_push_sha: &Sha, more: &PushDetail) {
+    let Some(pr) = more.pr else { return };
+    change(state, pr, |pr| {
+        if pr.pushed.as_ref() != Some(pre_push_sha) {
+            pr.people_head = Some(pre_push_sha.clone());
+        }
+    });
+}
+
+/// Adds these to a list that keeps the newest.
+fn remember(list: &mut Vec<Sha>, new: &[Sha]) {
+    for sha in new {
+        list.retain(|known| known != sha);
+        list.push(sha.clone());
+    }
+    let excess = list.len().saturating_sub(HEADS_KNOWN_AGAIN);
+    list.drain(..excess);
 }
 
 pub(super) fn pushed(pr: &mut CachedPr, head: &Sha, ts: Timestamp) {
@@ -250,7 +312,8 @@ pub(super) fn pushed(pr: &mut CachedPr, head: &Sha, ts: Timestamp) {
 
 /// What was said of the head before says nothing of this one.
 fn new_head(pr: &mut CachedPr, head: &Sha) {
-    pr.head_sha = head.clone();
+    let former = std::mem::replace(&mut pr.head_sha, head.clone());
+    remember(&mut pr.former_heads, &[former]);
     pr.merge_state = MergeState::Unknown;
     pr.ci = CiFacts::default();
 }
@@ -347,7 +410,8 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
         unreachable!("called for observations only")
     };
     if state.prs.get(&number).is_some_and(|known| known.head_sha != *head_sha) {
-        at_it(state, number, Detail::forget_rechecks);
+        let is_news = pace::is_new_head(state, number, head_sha);
+        at_it(state, number, if is_news { Detail::forget_rechecks } else { Detail::hear });
         super::ratchet::head_moved(state, number, head_sha, ts);
     }
     state.prs.entry(number).or_insert_with(|| CachedPr {
@@ -362,6 +426,12 @@ fn observe(state: &mut RepoState, number: PrNumber, event: &Event, ts: Timestamp
         predecessor_comment: None,
         declared_at: None,
         predecessor_squash_reconciled: None,
+        reconciled_head: None,
+        people_head: None,
+        former_predecessors: Vec::new(),
+        prepared_with: Vec::new(),
+        former_heads: Vec::new(),
+        left_out: false,
         merge_state: MergeState::Unknown,
         review: None,
         ci: CiFacts::default(),

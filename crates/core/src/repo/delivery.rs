@@ -185,7 +185,8 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         };
         is_older && known.replaced.contains(&pull.head_sha)
     };
-    let head_sha = known.filter(is_replaced).map_or(&pull.head_sha, |known| &known.head_sha);
+    let overtaking = known.filter(is_replaced).filter(|known| known.head_sha != pull.head_sha);
+    let head_sha = overtaking.map_or(&pull.head_sha, |known| &known.head_sha);
     let is_same = known.is_some_and(|known| {
         known.head_ref.as_ref() == Some(&pull.head_ref)
             && known.head_sha == *head_sha
@@ -212,6 +213,10 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         });
     }
     plan.events.extend(new_state(known.map(|known| &known.state), pull));
+    if overtaking.is_some() && heard == Heard::Now && pull.state == PullState::Open {
+        // Or somebody forced the branch back to where it was before that push: only GitHub can tell.
+        reads::want_pull(pull.number, WantReason::HeadDiffers, None, plan);
+    }
     if known.is_none() && pull.state == PullState::Open && pull.head_repo == HeadRepo::Same {
         plan.events.push(Event::MergeStateOutdated { prs: vec![pull.number] });
         plan.effects.push(Effect::ReadMergeStates { prs: vec![pull.number] });

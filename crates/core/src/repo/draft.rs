@@ -27,8 +27,19 @@ impl Change {
         Self { events: events.into_iter().collect(), notes: Vec::new() }
     }
 
+    pub fn is_nothing(&self) -> bool {
+        self.events.is_empty() && self.notes.is_empty()
+    }
+
     pub fn saying(mut self, pr: PrNumber, body: String) -> Self {
         self.notes.push((pr, Say::Comment { body }));
+        self
+    }
+
+    /// And then all of that.
+    pub fn then(mut self, other: Self) -> Self {
+        self.events.extend(other.events);
+        self.notes.extend(other.notes);
         self
     }
 

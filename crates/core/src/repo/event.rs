@@ -104,6 +104,11 @@ pub enum Event {
         /// What it is to have after, if nothing else lands meanwhile.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected_tree: Option<Sha>,
+        /// What people last pushed, and what that was written on: what lands is the change between the two.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        people_head: Option<Sha>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stands_on: Option<Sha>,
     },
     IntentPushReconcile {
         train_root: PrNumber,
@@ -299,10 +304,25 @@ pub enum Event {
     CommentSuperseded {
         comment: CommentRef,
     },
-    /// Its branch has what landed.
+    /// Written by versions that did not say of which head it was true.
     LateJoined {
         train_root: PrNumber,
         pr: PrNumber,
+    },
+    /// This head of a pull request contains the squash of its predecessor, or, without one, it does not.
+    SquashContained {
+        train_root: PrNumber,
+        pr: PrNumber,
+        squash: Option<Sha>,
+        head_sha: Sha,
+    },
+    /// A train goes on without a pull request, and said so.
+    PrLeftOut {
+        pr: PrNumber,
+    },
+    /// A start takes these in again.
+    PrsTakenIn {
+        prs: Vec<PrNumber>,
     },
     /// It needs a person: nothing more is tried with this head.
     LateRefused {

@@ -90,7 +90,11 @@ pub(super) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: Timestamp
         }
         ratchet::Event::FixSettled { pr, settled, .. } => {
             if let Some(head) = &settled.pushed {
-                applied::change(state, *pr, |pr| applied::pushed(pr, head, ts));
+                applied::change(state, *pr, |pr| {
+                    applied::pushed(pr, head, ts);
+                    // What a fixer writes is part of the change, as what a person writes.
+                    pr.people_head = Some(head.clone());
+                });
             }
         }
         _ => {}

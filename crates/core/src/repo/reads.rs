@@ -6,24 +6,26 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::delivery::{Heard, observe_pull};
 use super::event::{Event, ReadKind, SyncReason, WantReason};
+use super::pace::Act;
 use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, own, ratchet, trains};
+use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, own, pace, ratchet, trains};
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 
-/// The first wait after a failure; it doubles with each.
-const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// The first wait after a failure; it doubles with each, so that nothing is read more than five times within a minute.
+const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(2);
 /// The longest wait while the trouble may pass by itself.
 const LONGEST_RETRY: SignedDuration = SignedDuration::from_mins(5);
 /// The wait where somebody must act first; a periodic look finds out whether they did.
 const HOPELESS_RETRY: SignedDuration = SignedDuration::from_hours(1);
-/// How soon GitHub is asked again for a merge state that it has not computed yet.
-const UNSETTLED_RETRY: SignedDuration = SignedDuration::from_secs(5);
+/// How long one full look, taken because something was missed, is enough for all that was.
+const LOOKED_LATELY: SignedDuration = SignedDuration::from_mins(5);
 /// How many conversations are read in one go, which is what is read again if it is cut off; and how many such at once.
 const CONVERSATIONS_PER_READ: usize = 50;
 const READS_AT_ONCE: usize = 4;
-/// How often that is done before the next event is waited for.
-const UNSETTLED_ATTEMPTS: u32 = 12;
+/// How often GitHub is asked again for a merge state that it has not computed yet, before the next event is waited for: for
+/// two minutes.
+const UNSETTLED_ATTEMPTS: u32 = 6;
 
 /// When the worker should look again although nothing came in: the earliest time after `after`.
 pub fn next_wake(state: &RepoState, operator: &Settings, after: Timestamp) -> Option<Timestamp> {
@@ -79,10 +81,12 @@ pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
 /// What of it is about pull requests.
 pub(super) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
-    let due = state.wanted.iter().filter(|(_, wanted)| wanted.backoff.is_due(now));
+    let may_be_read = |pr: PrNumber| pace::may(state, Act::ReadPull, pr, now);
+    let due = state.wanted.iter().filter(|(pr, wanted)| wanted.backoff.is_due(now) && may_be_read(**pr));
     effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }));
-    if !state.merge_wanted.is_empty() && state.merge_reads.is_due(now) {
-        effects.push(Effect::ReadMergeStates { prs: state.merge_wanted.iter().copied().collect() });
+    let prs: Vec<PrNumber> = pace::readable(state, &state.merge_wanted, now).collect();
+    if !prs.is_empty() && state.merge_reads.is_due(now) {
+        effects.push(Effect::ReadMergeStates { prs });
     }
     effects
 }
@@ -97,6 +101,14 @@ pub(super) fn request_sync(state: &RepoState, reason: SyncReason, plan: &mut Pla
 pub(super) fn want_pull(pr: PrNumber, reason: WantReason, comment: Option<CommentFacts>, plan: &mut Plan) {
     plan.events.push(Event::PrWanted { pr, reason, comment });
     plan.effects.push(Effect::FetchPull { pr });
+}
+
+/// GitHub says something else of it than what is known. It may go on to do so.
+fn want_again(state: &RepoState, pr: PrNumber, now: Timestamp, plan: &mut Plan) {
+    plan.events.push(Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None });
+    if pace::may(state, Act::ReadPull, pr, now) {
+        plan.effects.push(Effect::FetchPull { pr });
+    }
 }
 
 /// Of those that are known and ours.
@@ -165,7 +177,10 @@ pub(super) fn surveyed(
     if !outdated.is_empty() {
         plan.events.push(Event::MergeStateOutdated { prs: outdated.iter().copied().collect() });
         outdated.extend(&state.merge_wanted);
-        plan.effects.push(Effect::ReadMergeStates { prs: outdated.into_iter().collect() });
+        let prs: Vec<PrNumber> = pace::readable(state, &outdated, now).collect();
+        if !prs.is_empty() {
+            plan.effects.push(Effect::ReadMergeStates { prs });
+        }
     }
     plan.events.push(Event::RepositoryListed { unread: unread.iter().copied().collect() });
     plan.effects.extend(conversations_owed(&unread));
@@ -270,7 +285,11 @@ pub(super) fn fetched(
             // What CI said of a head before it was known was said in vain.
             let is_new = state.prs.get(&pr).is_some_and(|known| known.is_ours() && known.head_sha != pull.head_sha);
             if is_new && !plan.events.iter().any(|event| matches!(event, Event::MergeStateOutdated { .. })) {
-                want_merge_states(state, [pr], &mut plan);
+                plan.events.push(Event::MergeStateOutdated { prs: vec![pr] });
+                if state.merge_reads.is_due(now) && pace::may(state, Act::ReadMergeState, pr, now) {
+                    let prs = state.merge_wanted.iter().copied().chain([pr]).collect::<BTreeSet<_>>();
+                    plan.effects.push(Effect::ReadMergeStates { prs: prs.into_iter().collect() });
+                }
             }
         }
         Ok(None) => {
@@ -323,7 +342,9 @@ pub(super) fn merge_states(
         !fact.is_open && is_answer && !trains::is_landing(state, fact.number)
     };
     // Who has not heard of the end of one may not have heard of more, and the one explains the other.
-    let has_missed = facts.iter().any(is_missed);
+    // One that looked at everything a moment ago would see the same.
+    let has_looked = state.sync.missed_at.is_some_and(|last| now.duration_since(last) < LOOKED_LATELY);
+    let has_missed = !has_looked && facts.iter().any(is_missed);
     if has_missed {
         request_sync(state, SyncReason::Missed, &mut plan);
     }
@@ -333,7 +354,7 @@ pub(super) fn merge_states(
         let Some(fact) = facts.iter().find(|fact| fact.number == *pr) else {
             // GitHub does not have it. The fetch finds out what became of it.
             if !state.wanted.contains_key(pr) {
-                want_pull(*pr, WantReason::HeadDiffers, None, &mut plan);
+                want_again(state, *pr, now, &mut plan);
             }
             still_owed.remove(pr);
             plan.events.push(Event::MergeStateObserved {
@@ -352,7 +373,7 @@ pub(super) fn merge_states(
         if !fact.is_open || fact.head_sha != known.head_sha || fact.base_ref != known.base_ref {
             // Not open, of another head, or for another base: GitHub is behind, or we are. Its merge state is not about this.
             if !has_missed && !state.wanted.contains_key(pr) {
-                want_pull(*pr, WantReason::HeadDiffers, None, &mut plan);
+                want_again(state, *pr, now, &mut plan);
             }
             unsettled = Some(*pr);
         } else if fact.state == MergeState::Unknown && has_patience {
@@ -372,11 +393,13 @@ pub(super) fn merge_states(
     }
     if let Some(pr) = unsettled {
         let reason = format!("GitHub has not settled the merge state of #{pr} yet");
-        let growth = i32::try_from(state.merge_reads.attempts / 4 + 1).unwrap_or(i32::MAX);
-        let retry_at = later(now, UNSETTLED_RETRY.saturating_mul(growth));
+        let retry_at = later(now, doubled(state.merge_reads.attempts));
         plan.events.push(Event::ReadFailed { read: ReadKind::MergeStates, reason, retry_at });
-    } else if !still_owed.is_empty() {
-        plan.effects.push(Effect::ReadMergeStates { prs: still_owed.into_iter().collect() });
+    } else {
+        let prs: Vec<PrNumber> = pace::readable(state, &still_owed, now).collect();
+        if !prs.is_empty() {
+            plan.effects.push(Effect::ReadMergeStates { prs });
+        }
     }
     plan
 }
@@ -394,14 +417,15 @@ pub(super) fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Time
 /// When to try again after a failure, the `attempts`-th in a row.
 pub(super) fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
     let wait = match failure.kind {
-        FailureKind::Transient => {
-            let doubled = FIRST_RETRY.saturating_mul(1_i32 << attempts.min(12));
-            doubled.min(LONGEST_RETRY)
-        }
+        FailureKind::Transient => doubled(attempts),
         FailureKind::Permanent => HOPELESS_RETRY,
     };
     let retry_at = later(now, wait);
     failure.retry_at.map_or(retry_at, |told| told.max(retry_at))
+}
+
+fn doubled(attempts: u32) -> SignedDuration {
+    FIRST_RETRY.saturating_mul(1_i32 << attempts.min(12)).min(LONGEST_RETRY)
 }
 
 fn later(now: Timestamp, wait: SignedDuration) -> Timestamp {

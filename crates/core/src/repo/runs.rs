@@ -377,9 +377,3 @@ fn ended(run: &Run, event: &Event, after: &RepoState, now: Timestamp) -> Run {
         ..run.clone()
     }
 }
-
-impl RepoState {
-    fn has_landed(&self, pr: PrNumber) -> bool {
-        self.prs.get(&pr).is_some_and(|pr| matches!(pr.state, PrState::Merged { .. }))
-    }
-}

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{PrStateName, SyncReason, Trace};
 use super::outbox::Outbox;
 use super::own::Own;
+use super::pace::Paces;
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
@@ -68,6 +69,8 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "is_default")]
     merge_reads: Backoff,
     #[serde(default, skip_serializing_if = "is_default")]
+    paces: Paces,
+    #[serde(default, skip_serializing_if = "is_default")]
     outbox: Outbox,
     /// What the repository says about itself.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -103,6 +106,18 @@ pub struct PersistedPr {
     closed_at: Option<Timestamp>,
     #[serde(default)]
     predecessor_squash_reconciled: Option<Sha>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reconciled_head: Option<Sha>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    people_head: Option<Sha>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    former_predecessors: Vec<PrNumber>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    prepared_with: Vec<Sha>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    former_heads: Vec<Sha>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    left_out: bool,
     #[serde(default)]
     head_ref: Option<BranchName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,6 +170,8 @@ fn unknown() -> MergeState {
 pub struct PersistedSync {
     last: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    missed_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     wanted: Option<SyncReason>,
     #[serde(default, skip_serializing_if = "is_default")]
     backoff: Backoff,
@@ -170,12 +187,14 @@ impl PersistedSync {
     fn of(sync: &Sync) -> Self {
         let (wanted, backoff) = sync.wanted.map_or((None, Backoff::default()), |(why, how)| (Some(why), how));
         let (unread, error) = (sync.unread.clone(), sync.error.clone());
-        Self { last: sync.last, wanted, backoff, unread, error, traces: sync.traces.values().cloned().collect() }
+        let traces = sync.traces.values().cloned().collect();
+        Self { last: sync.last, missed_at: sync.missed_at, wanted, backoff, unread, error, traces }
     }
 
     fn restore(self) -> Sync {
         Sync {
             last: self.last,
+            missed_at: self.missed_at,
             wanted: self.wanted.map(|reason| (reason, self.backoff)),
             unread: self.unread,
             error: self.error,
@@ -226,6 +245,7 @@ impl Snapshot {
             sync: PersistedSync::of(&state.sync),
             wanted_prs: state.wanted.iter().map(|(number, wanted)| (*number, want(wanted))).collect(),
             merge_reads: state.merge_reads,
+            paces: state.paces.clone(),
             outbox: state.outbox.clone(),
             own: state.own.clone(),
             workspaces: state.workspaces.clone(),
@@ -262,6 +282,7 @@ impl Snapshot {
             sync: self.sync.restore(),
             wanted: self.wanted_prs.into_iter().map(|(number, wanted)| (number, want(wanted))).collect(),
             merge_reads: self.merge_reads,
+            paces: self.paces,
             outbox: self.outbox,
             own: self.own,
             workspaces: self.workspaces,
@@ -291,6 +312,12 @@ impl PersistedPr {
             state,
             closed_at: pr.closed_at(),
             predecessor_squash_reconciled: pr.predecessor_squash_reconciled.clone(),
+            reconciled_head: pr.reconciled_head.clone(),
+            people_head: pr.people_head.clone(),
+            former_predecessors: pr.former_predecessors.clone(),
+            prepared_with: pr.prepared_with.clone(),
+            former_heads: pr.former_heads.clone(),
+            left_out: pr.left_out,
             head_ref: pr.head_ref.clone(),
             merge_commit_sha,
             draft: pr.draft,
@@ -330,6 +357,12 @@ impl PersistedPr {
             predecessor: self.predecessor,
             predecessor_comment: self.predecessor_comment,
             predecessor_squash_reconciled: self.predecessor_squash_reconciled,
+            reconciled_head: self.reconciled_head,
+            people_head: self.people_head,
+            former_predecessors: self.former_predecessors,
+            prepared_with: self.prepared_with,
+            former_heads: self.former_heads,
+            left_out: self.left_out,
             merge_state: self.merge_state,
             review: self.review,
             ci: self.ci,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::state::{CachedPr, PrState, RepoState};
 use crate::ids::PrNumber;
 use crate::plan::Member;
+use crate::train::work::Landed;
 
 impl RepoState {
     /// From the pull request at the bottom of the stack that `pr` is in, up to `pr`. None where that does not stand on the
@@ -43,17 +44,63 @@ impl RepoState {
             let mut above: Vec<PrNumber> = self.descendants(number).filter(stands_here).collect();
             above.retain(|number| met.insert(*number));
             next.extend(above.into_iter().rev().map(|above| (above, Some(number))));
-            members.push(Member { pull: number, branch, base: pr.base_ref.clone(), predecessor });
+            let pushed = pr.pushed.as_ref() == Some(&pr.head_sha);
+            let below = if number == root { self.landed_below(root) } else { Vec::new() };
+            members.push(Member {
+                pull: number,
+                branch,
+                base: pr.base_ref.clone(),
+                predecessor,
+                people_head: pr.people_head.clone().filter(|_| pushed),
+                former_heads: pr.former_heads.clone(),
+                landed_below: below.into_iter().filter_map(|below| self.landed_as(below)).collect(),
+            });
         }
         members
+    }
+
+    /// Whether it has landed on the default branch. What was merged into the branch of its predecessor has not.
+    pub fn has_landed(&self, number: PrNumber) -> bool {
+        self.prs.get(&number).is_some_and(|pr| pr.is_merged() && self.collapsed_into(pr).is_none())
+    }
+
+    /// The pull request into whose branch this one was merged.
+    pub fn collapsed_into(&self, pr: &CachedPr) -> Option<PrNumber> {
+        let below = pr.predecessor.filter(|_| pr.is_merged())?;
+        let branch = self.prs.get(&below)?.head_ref.as_ref()?;
+        (pr.base_ref == *branch && self.default_branch.as_ref() != Some(branch)).then_some(below)
+    }
+
+    /// What has landed below a pull request, the lowest first.
+    pub fn landed_below(&self, number: PrNumber) -> Vec<PrNumber> {
+        let mut landed = Vec::new();
+        self.collect_landed_below(number, &mut BTreeSet::from([number]), &mut landed);
+        landed
+    }
+
+    /// A pull request that has landed, as far as GitHub said as which commit.
+    pub fn landed_as(&self, number: PrNumber) -> Option<Landed> {
+        let pr = self.prs.get(&number)?;
+        let (commit, head) = (pr.merge_commit()?, Some(pr.head_sha.clone()));
+        Some(Landed { pull: number, commit, head, known_before: None, former_heads: pr.former_heads.clone() })
+    }
+
+    fn collect_landed_below(&self, number: PrNumber, met: &mut BTreeSet<PrNumber>, landed: &mut Vec<PrNumber>) {
+        let Some(pr) = self.prs.get(&number) else { return };
+        for below in pr.former_predecessors.iter().copied().chain(pr.predecessor) {
+            if self.has_landed(below) && met.insert(below) {
+                self.collect_landed_below(below, met, landed);
+                landed.push(below);
+            }
+        }
     }
 
     fn open_predecessor(&self, pr: &CachedPr) -> Below {
         let Some(number) = pr.predecessor else { return Below::Nothing };
         match self.prs.get(&number).map(|below| &below.state) {
             Some(PrState::Open) => Below::Open(number),
-            Some(PrState::Merged { .. }) => Below::Landed,
-            Some(PrState::Closed { .. }) | None => Below::Broken,
+            Some(PrState::Merged { .. }) if self.has_landed(number) => Below::Landed,
+            Some(PrState::Merged { .. } | PrState::Closed { .. }) | None => Below::Broken,
         }
     }
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::event::{Behest, CommentRef, SyncReason, Trace};
 use super::outbox::Outbox;
 use super::own::Own;
+use super::pace::Paces;
 use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
@@ -39,6 +40,8 @@ pub struct RepoState {
     pub(super) sync: Sync,
     pub(super) wanted: BTreeMap<PrNumber, Wanted>,
     pub(super) merge_reads: Backoff,
+    /// How often what cannot be undone was done to each pull request of late.
+    pub(super) paces: Paces,
     pub(super) outbox: Outbox,
     /// What the repository says about itself.
     pub(super) own: Own,
@@ -74,9 +77,22 @@ pub struct CachedPr {
     pub predecessor: Option<PrNumber>,
     /// The comment that declares the predecessor; only its edits and its deletion count.
     pub predecessor_comment: Option<CommentId>,
+    /// What it declared to stand on before, and had landed by then: it is still to be related to that.
+    pub former_predecessors: Vec<PrNumber>,
     /// When it was declared, or the declaration taken back: who asked GitHub before that heard the older word.
     pub declared_at: Option<Timestamp>,
+    /// The squash of its predecessor that its branch contains, and the head of which that is known. Of another head it says
+    /// nothing.
     pub predecessor_squash_reconciled: Option<Sha>,
+    pub reconciled_head: Option<Sha>,
+    /// What people last pushed, as it was when merge-train last pushed upon it.
+    pub people_head: Option<Sha>,
+    /// The heads of its predecessor that merge-train merged into it.
+    pub prepared_with: Vec<Sha>,
+    /// The heads that it had before this one.
+    pub former_heads: Vec<Sha>,
+    /// A train went on without it and said so: only a start of its own, or of its root, takes it in again.
+    pub left_out: bool,
     pub merge_state: MergeState,
     pub review: Option<ReviewDecision>,
     /// What CI says of the head.
@@ -112,6 +128,14 @@ impl CachedPr {
         self.state == PrState::Open
     }
 
+    /// The commit that it was merged as, as far as GitHub has told.
+    pub fn merge_commit(&self) -> Option<Sha> {
+        match &self.state {
+            PrState::Merged { merge_commit_sha, .. } => merge_commit_sha.clone(),
+            PrState::Open | PrState::Closed { .. } => None,
+        }
+    }
+
     pub fn closed_at(&self) -> Option<Timestamp> {
         match &self.state {
             PrState::Open => None,
@@ -122,6 +146,10 @@ impl CachedPr {
     /// Whether merge-train has any business with it.
     pub fn is_ours(&self) -> bool {
         self.is_open() && self.head_repo == HeadRepo::Same
+    }
+
+    pub fn is_merged(&self) -> bool {
+        matches!(self.state, PrState::Merged { .. })
     }
 }
 
@@ -178,6 +206,8 @@ pub(super) struct Outlived {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sync {
     pub last: Option<Timestamp>,
+    /// When everything was last looked at because something had been missed.
+    pub missed_at: Option<Timestamp>,
     pub wanted: Option<(SyncReason, Backoff)>,
     /// Pull requests whose conversations are still to be read; none before it is known which there are.
     pub unread: Option<BTreeSet<PrNumber>>,
@@ -268,13 +298,10 @@ impl RepoState {
         &self.active_trains
     }
 
-    /// The commit that its predecessor landed as.
+    /// The commit that the last of those landed as that have landed below it.
     pub(super) fn squash_below(&self, pr: PrNumber) -> Option<Sha> {
-        let below = self.prs.get(&pr)?.predecessor?;
-        match &self.prs.get(&below)?.state {
-            PrState::Merged { merge_commit_sha, .. } => merge_commit_sha.clone(),
-            PrState::Open | PrState::Closed { .. } => None,
-        }
+        let below = self.landed_below(pr).pop()?;
+        self.prs.get(&below).and_then(CachedPr::merge_commit)
     }
 
     /// The train that has this pull request on board, by its name: the one that it, or what it stands on, is part of.

@@ -1,5 +1,6 @@
 //! The cache as a repository's worker meets it: inputs in, events and effects out.
 
+mod bounded;
 mod comments;
 mod deliveries;
 mod format;

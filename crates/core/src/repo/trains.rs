@@ -7,6 +7,7 @@ mod cascade;
 mod chores;
 mod halting;
 mod late;
+mod pacing;
 mod polls;
 mod readiness;
 mod recover;
@@ -19,7 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::draft::{Change, Draft};
 use super::event::Event;
-use super::state::RepoState;
+use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Input, Settings};
 use crate::ids::PrNumber;
 use crate::train::detail::{Detail, Intended, is_live};
@@ -143,10 +144,10 @@ fn next(state: &RepoState, root: PrNumber, settings: &Settings, now: Timestamp) 
         return Next::Rest;
     }
     let here = Standpoint { state, settings, now, root, detail };
-    match state.active_trains.get(&root) {
+    here.paced(match state.active_trains.get(&root) {
         Some(train) if is_live(train.state) => here.live(train),
         _ => here.left_over(),
-    }
+    })
 }
 
 impl Standpoint<'_> {
@@ -178,13 +179,18 @@ impl Standpoint<'_> {
     /// The old worktree is removed before new ones are made. One that cannot be removed keeps nobody.
     fn waits_for_worktrees(&self) -> bool {
         let parted_from = self.detail.parted_from.and_then(|old| self.state.details.get(&old));
-        parted_from.is_some_and(|old| old.tidying.is_some() && old.attempts < results::QUIET_FAILURES)
+        let may_pass =
+            |old: &Detail| old.attempts < results::QUIET_FAILURES && !old.retry_at.is_some_and(|at| self.is_far(at));
+        parted_from.is_some_and(|old| old.tidying.is_some() && may_pass(old))
     }
 
     /// Which checks are required is known, or cannot be known.
     fn waits_for_rules(&self) -> bool {
         let rules = &self.state.rules;
-        rules.known.is_none() && rules.wanted.is_some_and(|backoff| backoff.attempts < start::MOST_TRIES)
+        let may_be_read = |backoff: Backoff| {
+            backoff.attempts < start::MOST_TRIES && !backoff.retry_at.is_some_and(|at| self.is_far(at))
+        };
+        rules.known.is_none() && rules.wanted.is_some_and(may_be_read)
     }
 
     /// What was begun is brought to its end first.

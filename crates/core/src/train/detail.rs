@@ -59,9 +59,6 @@ pub struct Detail {
     pub held: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
-    /// A pull request that joined late has in its branch what landed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub joined: Option<PrNumber>,
     /// There is no train, only this: the pull request is to be related to what landed without it.
     pub late: bool,
     /// What is to become of the worktree.
@@ -148,6 +145,9 @@ pub struct StatusDetail {
     pub attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
+    /// Since when it can be neither read nor written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<Timestamp>,
     /// It may show more than is known here: it is read before anything else is done.
     pub doubted: bool,
     /// The last word, which is still to be written.
@@ -181,7 +181,14 @@ pub type Details = BTreeMap<PrNumber, Detail>;
 /// Folds one event in; the records are those after it.
 pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestamp) {
     match event {
-        Event::TrainStarted { root_pr, behest, .. } => begin(details, trains, *root_pr, behest, ts),
+        Event::TrainStarted { root_pr, behest, .. } => {
+            // What halted with this pull request on board has its successor now, and needs no worktree.
+            let is_over = |root: &PrNumber, detail: &Detail| !trains.contains_key(root) && !detail.late;
+            for (_, over) in details.iter_mut().filter(|(root, detail)| is_over(root, detail)) {
+                over.tidying.get_or_insert(Tidying::Remove);
+            }
+            begin(details, trains, *root_pr, behest, ts);
+        }
         Event::LateFound { pr } => {
             details.entry(*pr).or_default().late = true;
         }
@@ -219,13 +226,16 @@ pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestam
                 end(detail);
             });
         }
-        Event::LateRefused { pr, .. } | Event::LateReconciled { pr, .. } => change(details, *pr, |detail| {
-            if detail.late {
-                detail.late = false;
-                detail.tidying = Some(Tidying::Remove);
-                end(detail);
-            }
-        }),
+        // What GitHub does not have any more is related to nothing.
+        Event::LateRefused { pr, .. } | Event::LateReconciled { pr, .. } | Event::PrGone { pr } => {
+            change(details, *pr, |detail| {
+                if detail.late {
+                    detail.late = false;
+                    detail.tidying = Some(Tidying::Remove);
+                    end(detail);
+                }
+            });
+        }
         Event::WorktreesTidied { train_root } => change(details, *train_root, |detail| {
             detail.tidying = None;
             settle(detail);
@@ -294,10 +304,7 @@ fn going_on(details: &mut Details, event: &Event) {
                 _ => {}
             });
         }
-        Event::LateJoined { train_root, pr } => change(details, *train_root, |detail| {
-            detail.joined = Some(*pr);
-            settle(detail);
-        }),
+        Event::SquashContained { train_root, squash: Some(_), .. } => change(details, *train_root, settle),
         Event::SquashCommitted { train_root, pr, .. } => change(details, *train_root, |detail| {
             detail.intent = None;
             detail.landed.push(*pr);
@@ -372,6 +379,7 @@ fn status(details: &mut Details, event: &Event, ts: Timestamp) {
             status.written_at = Some(ts);
             status.attempts = 0;
             status.retry_at = None;
+            status.failing_since = None;
             if *status_seq == CLOSED {
                 status.closing = None;
             }
@@ -379,6 +387,7 @@ fn status(details: &mut Details, event: &Event, ts: Timestamp) {
         Event::StatusDelayed { train_root, retry_at, .. } => change(details, *train_root, |detail| {
             detail.status.attempts += 1;
             detail.status.retry_at = Some(*retry_at);
+            detail.status.failing_since.get_or_insert(ts);
         }),
         Event::StatusClosing { train_root, text, new_roots } => change(details, *train_root, |detail| {
             detail.status.closing = Some(text.clone());
@@ -389,11 +398,13 @@ fn status(details: &mut Details, event: &Event, ts: Timestamp) {
             detail.status.doubted = true;
             detail.status.attempts = 0;
             detail.status.retry_at = None;
+            detail.status.failing_since = None;
         }),
         Event::StatusTrusted { train_root } => change(details, *train_root, |detail| {
             detail.status.doubted = false;
             detail.status.attempts = 0;
             detail.status.retry_at = None;
+            detail.status.failing_since = None;
         }),
         _ => {}
     }

@@ -7,6 +7,7 @@ pub mod answer;
 pub mod declare;
 pub mod halt;
 pub mod notice;
+mod shell;
 pub mod start;
 #[cfg(test)]
 mod tests;

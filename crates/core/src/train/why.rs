@@ -32,6 +32,10 @@ impl Reason {
     }
 }
 
+/// What happens where merge-train tries again by itself.
+const AGAIN: &str =
+    "merge-train tries again by itself, with longer pauses each time; `@merge-train retry` tries at once.";
+
 fn reason(party: Party, blocker: String, who: String, next: String) -> Reason {
     Reason { blocker, who, next, party }
 }
@@ -195,6 +199,78 @@ pub fn squash_not_taken(pr: PrNumber, message: &str) -> Reason {
         format!("CI or GitHub; if it stays, look at the merge box of PR #{pr}."),
         "It is tried again with the next word of CI or of a reviewer, and at every poll; `@merge-train retry` tries at once."
             .to_owned(),
+    )
+}
+
+/// GitHub and git, or GitHub and itself, tell different things.
+pub fn disagree(pr: PrNumber, message: &str) -> Reason {
+    reason(
+        Party::Github,
+        format!("GitHub's answers about PR #{pr} do not match yet: {}.", code_span(message.trim_end_matches('.'))),
+        format!("GitHub, if it lags behind; if this persists, check the branch of PR #{pr} for pushes by others."),
+        AGAIN.to_owned(),
+    )
+}
+
+/// A pull request cannot be read.
+pub fn unread(pr: PrNumber) -> Reason {
+    reason(
+        Party::Github,
+        format!("Could not read PR #{pr} from GitHub."),
+        "GitHub or the network, in most cases; if this persists, the operator of merge-train.".to_owned(),
+        AGAIN.to_owned(),
+    )
+}
+
+/// The repository cannot be read.
+pub fn repository_unread(message: &str) -> Reason {
+    reason(
+        Party::Github,
+        format!("Could not read the repository from GitHub: {}.", code_span(message.trim_end_matches('.'))),
+        "GitHub or the network, in most cases; if this persists, the operator of merge-train.".to_owned(),
+        "The train continues by itself after the next successful read.".to_owned(),
+    )
+}
+
+/// The status comment cannot be read, and it may know more.
+pub fn status_unread(pr: PrNumber) -> Reason {
+    reason(
+        Party::Github,
+        format!("Could not read the status comment on PR #{pr}, which may be newer than merge-train's own record."),
+        "GitHub or the network, in most cases; if this persists, the operator of merge-train.".to_owned(),
+        "The train continues by itself after the next successful read.".to_owned(),
+    )
+}
+
+/// Pushes land, and yet another is needed.
+pub fn pushed_again(pr: PrNumber, times: u32) -> Reason {
+    reason(
+        Party::Github,
+        format!("merge-train pushed to PR #{pr} {times} times in a row, and its branch still needs another push."),
+        format!("GitHub, if it lags behind; if this persists, check who else changes PR #{pr} or its base branch."),
+        AGAIN.to_owned(),
+    )
+}
+
+/// Squash merges are tried again and again.
+pub fn squashed_again(pr: PrNumber, times: u32) -> Reason {
+    reason(
+        Party::Github,
+        format!("merge-train tried to squash-merge PR #{pr} {times} times in a row without success."),
+        format!("GitHub, if it lags behind; if this persists, look at the merge box of PR #{pr}."),
+        AGAIN.to_owned(),
+    )
+}
+
+/// The base branch does not stay what it was made.
+pub fn retargeted_again(pr: PrNumber, times: u32) -> Reason {
+    reason(
+        Party::Github,
+        format!(
+            "merge-train changed the base branch of PR #{pr} {times} times in a row, and GitHub still shows the old one."
+        ),
+        format!("GitHub, if it lags behind; if this persists, check who else changes the base branch of PR #{pr}."),
+        AGAIN.to_owned(),
     )
 }
 

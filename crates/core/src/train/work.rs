@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::conflict::Conflict;
+use crate::difference::{Difference, NamedCommit};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::plan::{Member, Plan};
 use crate::train::message::Wording;
@@ -27,9 +28,9 @@ pub enum Work {
     Push(Push),
     /// Find out what became of a push that was intended.
     Probe(Push),
-    /// Compute what a squash of this head would put on the default branch.
+    /// Compute, in two ways, what a squash of this head would put on the default branch.
     Expect {
-        pull: PrNumber,
+        change: OwnChange,
         head: Sha,
         default: BranchName,
     },
@@ -48,6 +49,8 @@ pub enum Work {
     /// Prove that what landed is the squash that was expected.
     Prove {
         landed: Landed,
+        /// What the train landed before: it must still be on the default branch.
+        earlier: Vec<Landed>,
         default: BranchName,
     },
     Retarget {
@@ -97,15 +100,29 @@ impl Work {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// The predecessor's head into a descendant, before the predecessor is squashed.
-    Prepare { predecessor: PrNumber },
+    Prepare {
+        predecessor: PrNumber,
+        /// The heads of the predecessor that the descendant was prepared with before.
+        prepared_with: Vec<Sha>,
+    },
     /// A prepared descendant is related to its predecessor's squash.
     Reconcile { landed: Landed },
-    /// What landed after the squash, into a descendant.
-    CatchUp,
+    /// What landed after the squash, into a descendant; with the relation to what landed below it, where that is gone.
+    CatchUp { change: OwnChange },
     /// The default branch into a root that is behind.
     UpdateRoot,
-    /// All of it, for a pull request whose predecessor landed before it was prepared.
-    AddLate { landed: Landed },
+    /// The relation to all that landed below a pull request, where it lacks any of it; then what landed after that.
+    AddLate { change: OwnChange },
+}
+
+/// What a pull request itself changes: from what it was written on to what people last pushed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnChange {
+    pub pull: PrNumber,
+    /// What people last pushed, where the head is a push of merge-train.
+    pub people_head: Option<Sha>,
+    /// The landed pull requests that it was stacked on, the lowest first.
+    pub below: Vec<Landed>,
 }
 
 /// A branch that is to be moved.
@@ -143,7 +160,7 @@ pub enum Via {
 }
 
 /// A squash, as GitHub and the train's own memory tell of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Landed {
     pub pull: PrNumber,
     pub commit: Sha,
@@ -151,6 +168,8 @@ pub struct Landed {
     pub head: Option<Sha>,
     /// The default branch's head, read before.
     pub known_before: Option<Sha>,
+    /// The heads that the pull request had before: what is stacked on it may have been written on one of those.
+    pub former_heads: Vec<Sha>,
 }
 
 /// What is to become of worktrees.
@@ -196,6 +215,8 @@ pub enum Merged {
     Conflict {
         with: MergedWith,
         conflict: Conflict,
+        /// Where the branch is stacked on what has landed.
+        standing: Option<Standing>,
     },
     BranchGone,
     /// `refs/pull/N/head` of this pull request is gone.
@@ -203,12 +224,23 @@ pub enum Merged {
         pull: PrNumber,
     },
     /// The descendant does not contain the head of its predecessor that landed.
-    NotPrepared,
+    NotPrepared(Standing),
+    /// The descendant was prepared with a head of its predecessor that the predecessor no longer contains.
+    Withdrawn(Withdrawn),
+    /// Relating it to what landed gives another tree than its own change alone.
+    Differs(Difference),
+    /// The default branch does not have this commit, which the pull request landed as.
+    Missing {
+        pull: PrNumber,
+        commit: Sha,
+    },
     /// What landed is no squash: how it landed instead, for people.
     NotASquash {
+        pull: PrNumber,
         reason: String,
         /// The same with what to do about a pull request that came late.
         advice: String,
+        standing: Standing,
     },
 }
 
@@ -253,11 +285,40 @@ pub enum Probed {
     BranchGone,
 }
 
+/// What people last pushed to a branch, and what that was written on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    pub people_head: Sha,
+    pub stands_on: Sha,
+}
+
+/// Commits that a pull request no longer has, and that a pull request stacked on it still has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withdrawn {
+    /// The head that the predecessor had.
+    pub head: Sha,
+    /// What is gone from the predecessor, the newest first, as far as it is named.
+    pub commits: Vec<NamedCommit>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
+    /// Both ways give this tree.
     Tree {
         default_head: Sha,
         tree: Sha,
+        standing: Standing,
+    },
+    /// The two ways differ, or the own change alone conflicts.
+    Differs(Difference),
+    /// The head does not contain the squash of this pull request, which it was stacked on.
+    NotRelated {
+        pull: PrNumber,
+    },
+    /// The default branch does not contain the squash of this pull request any more.
+    Rewound {
+        pull: PrNumber,
+        commit: Sha,
     },
     /// The head that GitHub has is another by now.
     HeadChanged {
@@ -315,6 +376,11 @@ pub enum Proof {
     /// Nobody can say what was to land: the two do not merge cleanly here.
     CannotTell {
         reason: String,
+    },
+    /// The default branch does not contain this squash, or does not any more.
+    Missing {
+        pull: PrNumber,
+        commit: Sha,
     },
 }
 

@@ -7,7 +7,7 @@ use crate::merge::Attributes;
 use crate::{Error, Objects, Oid};
 
 /// How many differing files are named; the rest is counted.
-const FILES_NAMED: usize = 20;
+pub(super) const FILES_NAMED: usize = 20;
 
 /// What became of a squashed pull request on the default branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Objects {
         self.merge_trees(default_head, pull_head, Attributes::Ignored).await
     }
 
-    async fn differing_files(&self, one: &Oid, other: &Oid) -> Result<Vec<String>, Error> {
+    pub(super) async fn differing_files(&self, one: &Oid, other: &Oid) -> Result<Vec<String>, Error> {
         let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", one.as_str(), other.as_str()];
         let output = self.command(args).await?.run().await?;
         let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -103,6 +103,20 @@ pub enum NotSquash {
 }
 
 impl NotSquash {
+    /// The pull request that landed.
+    pub fn pull(&self) -> PrNumber {
+        match self {
+            Self::Merge { pull }
+            | Self::NoParent { pull, .. }
+            | Self::ParentElsewhere { pull, .. }
+            | Self::CommitElsewhere { pull, .. }
+            | Self::Rebase { pull, .. }
+            | Self::FastForward { pull }
+            | Self::HistoryKept { pull, .. }
+            | Self::Rewound { pull, .. } => *pull,
+        }
+    }
+
     /// How it landed instead, as a sentence without advice.
     pub fn how(&self) -> String {
         match self {

@@ -15,12 +15,8 @@ use crate::support::engine::{branch, pr, pull};
 use crate::support::{Change, World};
 
 fn member(number: u64, name: &str, on: Option<(u64, &str)>) -> Member {
-    Member {
-        pull: pr(number),
-        branch: branch(name),
-        predecessor: on.map(|(number, _)| pr(number)),
-        base: branch(on.map_or("main", |(_, base)| base)),
-    }
+    let base = branch(on.map_or("main", |(_, base)| base));
+    Member::new(pr(number), branch(name), base, on.map(|(number, _)| pr(number)))
 }
 
 fn open(world: &World, extent: Extent) -> Stack {

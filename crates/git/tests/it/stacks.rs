@@ -5,6 +5,8 @@ use git::push::Pushed;
 use git::repository::{Extent, Wanted};
 use git::stack::{Claim, Stack};
 use git::{Error, Oid};
+use merge_train_core::ids::Sha;
+use merge_train_core::train::work::{Landed, Merged, OwnChange, Step as Asked};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};
@@ -104,12 +106,16 @@ fn a_late_addition_ends_where_the_normal_way_would_have_ended() {
     let Story { world, first, .. } = story();
     let main = branch("main");
     let squash = world.squash(&first, "Squash of #1");
-    let claim = Claim { pull: pr(1), merge_commit: squash, commits: Some(2), known_before: None };
+    let landed =
+        Landed { pull: pr(1), commit: Sha::from(&squash), head: None, known_before: None, former_heads: Vec::new() };
+    let change = OwnChange { pull: pr(2), people_head: None, below: vec![landed] };
     let stack = open(&world, Extent::Full);
     let late = world.run(async {
-        let squash = stack.validate(&claim, &main).await.expect("looked").expect("a squash");
-        let step = stack.add_late(&pull(2, "second"), pr(1), &squash, &main).await.expect("added");
-        land(&stack, "second", step).await
+        let step = Asked::AddLate { change };
+        let merged = stack.merge_for_train(&pull(2, "second"), &step, &main).await.expect("added");
+        let Merged::Advance { from, to, tree, .. } = merged else { panic!("nothing to push: {merged:?}") };
+        let oid = |sha: &Sha| Oid::try_from(sha).expect("a name");
+        land(&stack, "second", Step::Advance(Advance { from: oid(&from), to: oid(&to), tree: oid(&tree) })).await
     });
     // One push, however many merges; the descendant now differs from main by its own file alone.
     let (main, head) = (world.tree_contents(&world.main()), world.tree_contents(&late.to));

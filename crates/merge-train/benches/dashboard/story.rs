@@ -334,7 +334,18 @@ impl Story {
 
     fn squash(&mut self, at: &mut Timestamp, root: PrNumber, pr: PrNumber) -> Sha {
         let [head_sha, default_head, expected_tree] = [self.sha(), self.sha(), self.sha()].map(Some);
-        self.note(*at, Event::IntentSquash { train_root: root, pr, head_sha, default_head, expected_tree });
+        self.note(
+            *at,
+            Event::IntentSquash {
+                train_root: root,
+                pr,
+                head_sha,
+                default_head,
+                expected_tree,
+                people_head: None,
+                stands_on: None,
+            },
+        );
         self.pass(at, 1..5);
         let sha = self.sha();
         self.note(*at, Event::SquashCommitted { train_root: root, pr, sha: sha.clone() });

@@ -210,15 +210,17 @@ impl Errand<'_> {
             }
             Work::Push(push) => self.push(root, push).await.map(Outcome::Pushed),
             Work::Probe(push) => self.probe(root, push).await.map(Outcome::Probed),
-            Work::Expect { pull, head, default } => {
-                self.expect(root, *pull, head, default).await.map(Outcome::Expected)
+            Work::Expect { change, head, default } => {
+                self.expect(root, change, head, default).await.map(Outcome::Expected)
             }
             Work::Squash { pull, head, base, via, wording } => {
                 let order = landing::Order { pull: *pull, head, base, via: *via, wording };
                 self.squash(&order).await.map(Outcome::Squashed)
             }
             Work::Look { pull } => self.look(*pull).await.map(Outcome::Seen),
-            Work::Prove { landed, default } => self.prove(root, landed, default).await.map(Outcome::Proved),
+            Work::Prove { landed, earlier, default } => {
+                self.prove(root, landed, earlier, default).await.map(Outcome::Proved)
+            }
             Work::Retarget { pull, base } => self.retarget(*pull, base).await.map(Outcome::Retargeted),
             Work::Worktrees(tidying) => self.tidy(root, tidying).await.map(|()| Outcome::Tidied),
         }

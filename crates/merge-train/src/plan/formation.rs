@@ -137,12 +137,8 @@ impl<'a> Open<'a> {
                 .notes
                 .push(format!("#{} is a draft: a train waits there until it is ready for review.", pull.number));
         }
-        formation.members.push(Member {
-            pull: pull.number,
-            branch: pull.head_ref.clone(),
-            predecessor: predecessor.map(|below| below.number),
-            base: pull.base_ref.clone(),
-        });
+        let below = predecessor.map(|below| below.number);
+        formation.members.push(Member::new(pull.number, pull.head_ref.clone(), pull.base_ref.clone(), below));
         let above: BTreeSet<PrNumber> =
             self.all().filter(|other| other.base_ref == pull.head_ref).map(|other| other.number).collect();
         for other in above.into_iter().filter_map(|number| self.any(number)) {

@@ -162,8 +162,9 @@ fn every_target_and_every_suite_that_is_named_is_there() {
                     named += 1;
                 }
                 Some("cargo" | "…") => {
+                    let package = if text.contains("-p git ") { "git" } else { "merge-train" };
                     let Some(suite) = words.skip_while(|word| *word != "--test").nth(1) else { continue };
-                    let tests = root().join("crates/merge-train/tests");
+                    let tests = root().join("crates").join(package).join("tests");
                     let is_there =
                         tests.join(suite).join("main.rs").exists() || tests.join(format!("{suite}.rs")).exists();
                     assert!(is_there, "{}:{line}: there is no suite {suite}", page.name);

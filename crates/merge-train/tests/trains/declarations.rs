@@ -260,7 +260,7 @@ async fn a_base_changed_between_declaration_and_cascade_keeps_the_pull_request_o
     let [one, two] = world.waiting([("one", "main"), ("two", "one")]).await;
     world.branch("elsewhere", "main").await;
     world.retarget(two, "elsewhere").await;
-    world.told(two, "This PR will not be included in the cascade until the base branch is corrected.").await;
+    world.told(two, &format!("The train of PR #{one} goes on without PR #{two}.")).await;
     world.ci_passes("ci").await;
     world.landed(&[one]).await;
     world.settled().await;

@@ -7,6 +7,7 @@ mod declarations;
 mod disk;
 mod late;
 mod meddling;
+mod no_change_lost;
 mod notify;
 mod own_settings;
 mod pauses;

@@ -116,8 +116,8 @@ async fn a_stack_that_is_sure_to_conflict() {
     let [one, two] = world.stack([("one", "main"), ("two", "one")]).await;
     world.change_line("two", 40, "what two says").await;
     world.change_line("main", 40, "what main says").await;
-    world.is_not_started(one, "Cannot start merge train: it is sure to conflict.").await;
-    let told = world.told(one, "sure to conflict").await;
+    world.is_not_started(one, "Cannot start merge train: it would hit merge conflicts.").await;
+    let told = world.told(one, "would hit merge conflicts").await;
     assert!(told.contains(&format!("#{two}")) && told.contains("`shared.txt`"), "{told}");
     world.finish().await;
 }

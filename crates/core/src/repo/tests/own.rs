@@ -172,9 +172,9 @@ fn a_reading_that_fails_is_tried_again_and_outlives_a_restart() {
     let result = Err(failure(FailureKind::Transient));
     worker.feed(&Input::SettingsRead { requested_at: at(worker.clock), result });
     let wake = next_wake(&worker.state, &worker.settings, at(worker.clock)).expect("something is owed");
-    assert_eq!(wake, at(worker.clock + 1));
+    assert_eq!(wake, at(worker.clock + 2));
     assert_eq!(attention(&worker.state, &worker.settings), Some(wake));
-    worker.clock += 1;
+    worker.clock += 2;
     assert_eq!(worker.feed(&Input::Tick).effects, [Effect::ReadSettings { default: branch("main") }]);
     assert_eq!(worker.feed(&Input::Resume).effects, [Effect::ReadSettings { default: branch("main") }]);
 }
@@ -249,7 +249,7 @@ fn a_check_is_tried_again_until_it_is_shown_and_two_wait_for_each_other() {
     let plan = shown(&mut worker, 10, Err(failure(FailureKind::Transient)));
     assert_eq!(checks(&plan).iter().map(|(head, _)| head.clone()).collect::<Vec<_>>(), [sha(101)]);
     assert_eq!(checks(&shown(&mut worker, 101, Ok(Showing::Shown))), []);
-    worker.clock += 1;
+    worker.clock += 2;
     assert_eq!(checks(&worker.feed(&Input::Tick)).len(), 1);
     assert_eq!(checks(&worker.feed(&Input::Resume)).len(), 1, "a worker that comes later owes it, too");
     shown(&mut worker, 10, Ok(Showing::Shown));

@@ -19,7 +19,7 @@ fn a_failed_bootstrap_is_tried_again_later_and_later() {
         worker.clock += wait;
         assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Survey));
     }
-    assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+    assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300]);
     worker.surveyed(at(worker.clock), &[pull(1)], &[]);
     assert_eq!(worker.state.lifecycle(), Lifecycle::Ready);
 }
@@ -96,7 +96,7 @@ fn the_merge_state_of_another_head_is_not_believed() {
     let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: Ok(vec![other]) });
     assert_eq!(worker.known(1).merge_state, MergeState::Unknown);
     assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(1) }]);
-    assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(5)));
+    assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(2)));
 }
 
 #[test]
@@ -159,6 +159,17 @@ fn where_one_has_ended_and_nobody_said_so_everything_is_looked_at_once() {
 }
 
 #[test]
+fn where_everything_was_looked_at_a_moment_ago_only_what_differs_is_fetched() {
+    let mut worker = Worker::ready(&[pull(1), pull(2)]);
+    let ended = || Ok(vec![MergeFacts { is_open: false, ..merge_facts(1, MergeState::Unknown) }]);
+    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: ended() });
+    assert_eq!(plan.effects, [Effect::Survey]);
+    worker.surveyed(at(0), &[pull(1), pull(2)], &[]);
+    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: ended() });
+    assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(1) }]);
+}
+
+#[test]
 fn a_merge_state_that_github_has_not_computed_is_asked_for_again_with_patience_but_not_for_ever() {
     let mut worker = Worker::ready(&[pull(1)]);
     let mut asked = 0;
@@ -170,7 +181,7 @@ fn a_merge_state_that_github_has_not_computed_is_asked_for_again_with_patience_b
         worker.clock += 60;
         worker.feed(&Input::Tick);
     }
-    assert_eq!(asked, 13);
+    assert_eq!(asked, 7);
 }
 
 #[test]
@@ -214,5 +225,5 @@ fn a_repository_that_is_owed_something_is_looked_at_although_nothing_comes_in() 
     );
     worker.clock = 5;
     worker.feed(&Input::Fetched { pr: pr(8), requested_at: at(0), result: Err(transient("502")) });
-    assert_eq!(attention(&worker.state, &worker.settings), Some(at(6)));
+    assert_eq!(attention(&worker.state, &worker.settings), Some(at(7)));
 }

@@ -252,6 +252,9 @@ fn a_squash_that_github_did_after_it_was_looked_for_is_recorded_and_proven_like_
 fn a_late_squash_that_is_not_what_it_should_be_freezes_the_train() {
     let mut yard = squashed_late(&[0, 1]);
     let train = EffectKey::Train(pr(1));
+    while !yard.under_way.contains_key(&train) {
+        yard.answer(0);
+    }
     let Some(Effect::Train { root, work }) = yard.under_way.remove(&train) else { panic!("it is to be proven") };
     assert!(matches!(work, Work::Prove { .. }), "{work:?}");
     let proof = Proof::WrongTree { expected: sha(5), found: sha(6), files: Vec::new() };

@@ -175,7 +175,7 @@ fn a_merge_commit_by_somebody_else_is_not_taken_for_a_wrong_squash_of_the_train(
     let mut yard = Yard::new(&[0, 1, 2]);
     yard.start(1);
     yard.until(|yard| !yard.landed().is_empty());
-    yard.until_next(1, |work| matches!(work, Work::Expect { pull, .. } if *pull == pr(2)));
+    yard.until_next(1, |work| matches!(work, Work::Expect { change, .. } if change.pull == pr(2)));
     yard.hub.edit(2, |pull| pull.landed = Some(sha(1_000)));
     yard.told(2);
     yard.until_next(1, |work| matches!(work, Work::Prove { .. }));

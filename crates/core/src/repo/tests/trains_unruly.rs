@@ -10,7 +10,7 @@ use crate::train::detail::is_live;
 
 /// What somebody does to a pull request. GitHub tells of it at once, later, or never.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
+pub(super) enum Deed {
     Close,
     Reopen,
     Push,
@@ -25,14 +25,14 @@ enum Deed {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Base {
+pub(super) enum Base {
     Elsewhere,
     Default,
     Predecessor,
 }
 
 #[derive(Debug, Clone)]
-enum Turn {
+pub(super) enum Turn {
     Answer(usize),
     /// It fails, or is done and the answer is lost.
     Fail(usize, Answered),
@@ -44,7 +44,7 @@ enum Turn {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Answered {
+pub(super) enum Answered {
     NotDone,
     Done,
 }
@@ -65,8 +65,9 @@ fn deeds() -> impl Strategy<Value = Deed> {
     ]
 }
 
-fn turns() -> impl Strategy<Value = Vec<Turn>> {
-    let turn = prop_oneof![
+/// What happens next.
+pub(super) fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
         12 => any::<usize>().prop_map(Turn::Answer),
         1 => proptest::collection::vec(any::<bool>(), 0..4).prop_map(Turn::Crash),
         1 => Just(Turn::Tick),
@@ -74,11 +75,14 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
         1 => any::<usize>().prop_map(|which| Turn::Fail(which, Answered::NotDone)),
         1 => any::<usize>().prop_map(|which| Turn::Fail(which, Answered::Done)),
         4 => (1..6_u64, deeds(), prop::bool::weighted(0.8)).prop_map(|(number, deed, told)| Turn::Does(number, deed, told)),
-    ];
-    proptest::collection::vec(turn, 0..150)
+    ]
 }
 
-fn shapes() -> impl Strategy<Value = Vec<u64>> {
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    proptest::collection::vec(turn(), 0..150)
+}
+
+pub(super) fn shapes() -> impl Strategy<Value = Vec<u64>> {
     prop_oneof![
         Just(vec![0]),
         Just(vec![0, 1]),
@@ -91,7 +95,7 @@ fn shapes() -> impl Strategy<Value = Vec<u64>> {
 }
 
 impl Yard {
-    fn tell(&mut self, number: u64) {
+    pub(super) fn tell(&mut self, number: u64) {
         let facts = self.hub.facts(number);
         let plan = self.worker.pull_event("edited", facts);
         self.begin_and_cancel(plan);
@@ -119,6 +123,24 @@ impl Yard {
         }
         let failure = Failure { reason: "502".to_owned(), kind: FailureKind::Transient, retry_at: None };
         self.feed(&effect.failed(asked, failure));
+    }
+
+    /// One turn of a story; what is about a pull request that there is not, is nothing.
+    pub(super) fn live_through(&mut self, turn: Turn, id: u64) {
+        match turn {
+            Turn::Answer(which) => self.answer(which),
+            Turn::Crash(done) => self.crash(&done),
+            Turn::Tick => self.tick(),
+            Turn::Sync => self.sync(id),
+            Turn::Fail(which, answered) => self.fail(which, answered),
+            Turn::Does(number, deed, told) if self.hub.pulls.contains_key(&number) => {
+                self.does(number, deed, id);
+                if told {
+                    self.tell(number);
+                }
+            }
+            Turn::Does(..) => {}
+        }
     }
 
     fn sync(&mut self, id: u64) {
@@ -187,22 +209,8 @@ proptest! {
     fn whatever_people_do_no_branch_has_two_owners_and_each_train_says_why_it_waits(on in shapes(), turns in turns()) {
         let mut yard = Yard::new(&on);
         yard.start(1);
-        let most = on.len() as u64;
         for (id, turn) in (1_000..).zip(turns) {
-            match turn {
-                Turn::Answer(which) => yard.answer(which),
-                Turn::Crash(done) => yard.crash(&done),
-                Turn::Tick => yard.tick(),
-                Turn::Sync => yard.sync(id),
-                Turn::Fail(which, answered) => yard.fail(which, answered),
-                Turn::Does(number, deed, told) if number <= most => {
-                    yard.does(number, deed, id);
-                    if told {
-                        yard.tell(number);
-                    }
-                }
-                Turn::Does(..) => {}
-            }
+            yard.live_through(turn, id);
             yard.check_owners();
         }
         for _ in 0..4_000 {

@@ -6,7 +6,7 @@ use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, PrState};
 use crate::train::detail::is_live;
 use crate::train::texts::{halt, notice};
-use crate::train::work::{Landed, Step, Via, Work};
+use crate::train::work::{Landed, OwnChange, Step, Via, Work};
 use crate::train::{CascadePhase, TrainRecord};
 
 impl Standpoint<'_> {
@@ -44,13 +44,17 @@ impl Standpoint<'_> {
             return moved;
         }
         if let Some(next) = train.cascade_phase.remaining().next() {
-            return self.merge(train, next, Step::Prepare { predecessor: current });
+            let prepared_with = self.state.pr(next).map(|pr| pr.prepared_with.clone()).unwrap_or_default();
+            return self.merge(train, next, Step::Prepare { predecessor: current, prepared_with });
         }
         let behind = |number: &&PrNumber| {
             self.state.pr(**number).is_some_and(|pr| pr.merge_state == crate::facts::MergeState::Behind)
         };
         match train.cascade_phase.completed().iter().find(behind) {
-            Some(behind) if self.state.merge_wanted.contains(behind) => Next::Rest,
+            Some(behind) if self.state.merge_wanted.contains(behind) => {
+                let told = self.why_unread(*behind).and_then(|reason| self.tell(reason));
+                told.map_or(Next::Rest, Next::Change)
+            }
             Some(behind) if self.detail.prepared_twice.contains(behind) => {
                 self.halt(train, *behind, &halt::still_behind(*behind, current))
             }
@@ -86,7 +90,10 @@ impl Standpoint<'_> {
             return Next::Change(self.enter(train, CascadePhase::Idle));
         }
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
-        Next::Do(Work::Expect { pull: current, head: pr.head_sha.clone(), default })
+        match self.own_change(current) {
+            Ok(change) => Next::Do(Work::Expect { change, head: pr.head_sha.clone(), default }),
+            Err(pull) => Next::Do(Work::Look { pull }),
+        }
     }
 
     /// Somebody pushed since the descendants were prepared: they lack it, and nobody has checked it.
@@ -114,7 +121,7 @@ impl Standpoint<'_> {
     /// GitHub carried out late what nobody had heard of. It is a squash like any other; only what stands on it is not prepared.
     fn landed_after_all(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
         let current = train.current_pr;
-        let Some(sha) = merge_commit(pr) else { return Next::Do(Work::Look { pull: current }) };
+        let Some(sha) = pr.merge_commit() else { return Next::Do(Work::Look { pull: current }) };
         if self.detail.landed.last() != Some(&current) {
             return Next::Change(Change::of([Event::SquashCommitted { train_root: self.root, pr: current, sha }]));
         }
@@ -127,7 +134,7 @@ impl Standpoint<'_> {
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.detail.proven.as_ref() == Some(&landed.commit) {
             true => go_on(landed),
-            false => Next::Do(Work::Prove { landed, default }),
+            false => Next::Do(Work::Prove { earlier: self.landed_before(train.current_pr), landed, default }),
         }
     }
 
@@ -140,7 +147,10 @@ impl Standpoint<'_> {
 
     fn catching_up(&self, train: &TrainRecord) -> Next {
         match train.cascade_phase.remaining().next() {
-            Some(next) => self.merge(train, next, Step::CatchUp),
+            Some(next) => match self.own_change(next) {
+                Ok(change) => self.merge(train, next, Step::CatchUp { change }),
+                Err(pull) => Next::Do(Work::Look { pull }),
+            },
             None => Next::Change(self.enter(train, train.cascade_phase.retargeting())),
         }
     }
@@ -148,16 +158,18 @@ impl Standpoint<'_> {
     fn retargeting(&self, train: &TrainRecord) -> Next {
         let Some(next) = train.cascade_phase.remaining().next() else {
             let mut next = train.cascade_phase.completed().to_vec();
+            next.retain(|number| self.state.pr(*number).is_none_or(|pr| !pr.left_out));
             let native = self.state.descendants(train.current_pr).filter(|number| self.is_native(*number));
-            next.extend(native.filter(|number| self.state.pr(*number).is_some_and(CachedPr::is_ours)));
+            let is_taken = |number: &PrNumber| self.state.pr(*number).is_some_and(|pr| pr.is_ours() && !pr.left_out);
+            next.extend(native.filter(is_taken));
             return Next::Change(self.hand_over(train, &next));
         };
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.state.pr(next) {
-            Some(pr) if pr.is_open() && pr.base_ref == default => Next::Change(self.retargeted(train, next)),
-            Some(pr) if pr.is_open() && !self.is_based_on(pr, train.current_pr) => {
+            Some(pr) if pr.is_open() && (pr.left_out || !self.is_based_on(pr, train.current_pr)) => {
                 Next::Change(self.skip(train, next, notice::skipped_retargeted(next, &pr.base_ref)))
             }
+            Some(pr) if pr.is_open() && pr.base_ref == default => Next::Change(self.retargeted(train, next)),
             Some(pr) if pr.is_open() => {
                 let intent = Event::IntentRetarget { train_root: self.root, pr: next, new_base: default };
                 Next::Change(Change::of([intent]))
@@ -176,8 +188,8 @@ impl Standpoint<'_> {
     fn merge(&self, train: &TrainRecord, pull: PrNumber, step: Step) -> Next {
         let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
         match self.state.pr(pull) {
-            // As it was told when it was given another base.
-            Some(pr) if pr.is_open() && !self.is_based_on(pr, train.current_pr) => {
+            // As it was told when it was given another base, even if GitHub would take that for the right one by now.
+            Some(pr) if pr.is_open() && (pr.left_out || !self.is_based_on(pr, train.current_pr)) => {
                 Next::Change(self.skip(train, pull, notice::skipped_retargeted(pull, &pr.base_ref)))
             }
             Some(CachedPr { state: PrState::Open, head_ref: Some(branch), .. }) => {
@@ -212,9 +224,11 @@ impl Standpoint<'_> {
         let mut change = Change::of(dropped);
         change.events.push(self.transition(train, train.cascade_phase.skipping(pr), None));
         // Not even as one that came late: a person puts it right and starts it.
-        let head = self.state.pr(pr).map(|pr| pr.head_sha.clone());
-        change.events.extend(head.map(|head_sha| Event::LateRefused { pr, head_sha }));
-        change.saying(train.current_pr, told)
+        if self.state.pr(pr).is_some_and(|pr| pr.left_out) {
+            // It was told when it was given another base.
+            return change;
+        }
+        change.and(Event::PrLeftOut { pr }).saying(train.current_pr, told)
     }
 
     /// The train goes on with what stood on the pull request that landed.
@@ -233,13 +247,13 @@ impl Standpoint<'_> {
         match left.as_slice() {
             [] => {
                 let default = self.state.default_branch.clone().unwrap_or_else(|| fallback(self, train.current_pr));
-                let commit = |number: &PrNumber| (*number, self.state.pr(*number).and_then(merge_commit));
+                let commit = |number: &PrNumber| (*number, self.state.pr(*number).and_then(CachedPr::merge_commit));
                 let text = notice::completed(&landed.iter().map(commit).collect::<Vec<_>>(), &default);
                 change.events.push(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
                 change.events.push(Event::TrainCompleted { root_pr: root });
             }
             [next] => {
-                let last_squash_sha = self.state.pr(train.current_pr).and_then(merge_commit);
+                let last_squash_sha = self.state.pr(train.current_pr).and_then(CachedPr::merge_commit);
                 change.events.push(Event::PhaseTransition {
                     train_root: root,
                     current_pr: *next,
@@ -265,7 +279,8 @@ impl Standpoint<'_> {
     /// Those that stand on it, and can be dealt with.
     pub(super) fn standing_on(&self, number: PrNumber) -> Vec<PrNumber> {
         let stands = |above: &PrNumber| {
-            self.state.pr(*above).is_some_and(|above| above.is_ours() && self.is_based_on(above, number))
+            let above = self.state.pr(*above);
+            above.is_some_and(|above| above.is_ours() && !above.left_out && self.is_based_on(above, number))
         };
         self.state.descendants(number).filter(stands).collect()
     }
@@ -298,12 +313,30 @@ impl Standpoint<'_> {
     /// The squash that the descendants are to be related to.
     pub(super) fn landed(&self, train: &TrainRecord) -> Option<Landed> {
         let commit = train.last_squash_sha.clone()?;
+        let former_heads = self.state.pr(train.current_pr).map(|pr| pr.former_heads.clone()).unwrap_or_default();
         Some(Landed {
             pull: train.current_pr,
             commit,
             head: train.predecessor_head_sha.clone(),
             known_before: self.detail.known_before.clone(),
+            former_heads,
         })
+    }
+
+    /// What a pull request itself changes, with all that landed below it. Err: GitHub has not said as which commit this one
+    /// landed.
+    pub(super) fn own_change(&self, number: PrNumber) -> Result<OwnChange, PrNumber> {
+        let pr = self.state.pr(number);
+        let pushed = pr.filter(|pr| pr.pushed.as_ref() == Some(&pr.head_sha));
+        let people_head = pushed.and_then(|pr| pr.people_head.clone());
+        let below = self.state.landed_below(number).into_iter().map(|below| self.state.landed_as(below).ok_or(below));
+        Ok(OwnChange { pull: number, people_head, below: below.collect::<Result<_, _>>()? })
+    }
+
+    /// What the train landed before this one.
+    fn landed_before(&self, number: PrNumber) -> Vec<Landed> {
+        let landed = self.detail.landed.iter().filter(|landed| **landed != number);
+        landed.filter_map(|landed| self.state.landed_as(*landed)).collect()
     }
 
     /// Whether it is in a stack that GitHub itself keeps: what stands on it there is brought into order by GitHub.
@@ -332,11 +365,4 @@ impl Standpoint<'_> {
 fn fallback(here: &Standpoint<'_>, pr: PrNumber) -> BranchName {
     let base = here.state.pr(pr).map(|pr| pr.base_ref.clone());
     base.unwrap_or_else(|| BranchName::parse("main").expect("a name"))
-}
-
-pub(super) fn merge_commit(pr: &CachedPr) -> Option<Sha> {
-    match &pr.state {
-        PrState::Merged { merge_commit_sha, .. } => merge_commit_sha.clone(),
-        PrState::Open | PrState::Closed { .. } => None,
-    }
 }

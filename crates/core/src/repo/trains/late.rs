@@ -3,13 +3,12 @@
 //! They get at once what a descendant gets step by step: the predecessor's head, the relation to its squash, and what came
 //! after it. Until then they must not land.
 
-use super::recover::landed_below;
 use super::{Change, Draft, Next, Standpoint};
 use crate::ids::PrNumber;
 use crate::repo::event::{Behest, Event};
-use crate::repo::state::{CachedPr, PrState, RepoState};
+use crate::repo::state::{CachedPr, RepoState};
 use crate::train::texts::{declare, halt};
-use crate::train::work::{Landed, Step, Work};
+use crate::train::work::{Step, Work};
 use crate::train::{TrainRecord, TrainState};
 
 /// Finds them. Where a train landed the predecessor they follow it; else they are only brought into order.
@@ -55,7 +54,8 @@ fn is_late(state: &RepoState, number: PrNumber) -> bool {
     let Some(pr) = state.prs.get(&number) else { return false };
     let is_settled = pr.late_refused.as_ref() == Some(&pr.head_sha);
     let is_known = state.details.contains_key(&number) || state.starts.contains_key(&number);
-    let may_be = pr.is_ours() && !is_settled && !is_known && is_unrelated(state, pr);
+    let below = pr.predecessor.is_some_and(|below| state.has_landed(below));
+    let may_be = below && pr.is_ours() && !pr.left_out && !is_settled && !is_known && is_unrelated(state, number);
     may_be && stands_there(state, pr) && !is_promised(state, number, pr)
 }
 
@@ -66,14 +66,15 @@ fn stands_there(state: &RepoState, pr: &CachedPr) -> bool {
     Some(&pr.base_ref) == below || Some(&pr.base_ref) == state.default_branch.as_ref()
 }
 
-/// Whether its predecessor has landed, and it is not related to that. In a stack that GitHub keeps, GitHub sees to it.
-fn is_unrelated(state: &RepoState, pr: &CachedPr) -> bool {
-    if pr.stack_position.is_some() {
-        return false;
-    }
-    let below = pr.predecessor.and_then(|below| state.prs.get(&below));
-    pr.predecessor_squash_reconciled.is_none()
-        && below.is_some_and(|below| matches!(below.state, PrState::Merged { .. }))
+/// Whether something has landed below it, and its present head is not known to be related to that. In a stack that GitHub
+/// keeps, GitHub sees to it.
+pub(super) fn is_unrelated(state: &RepoState, number: PrNumber) -> bool {
+    let Some(pr) = state.prs.get(&number).filter(|pr| pr.stack_position.is_none()) else { return false };
+    let Some(last) = state.landed_below(number).pop().and_then(|last| state.prs.get(&last)) else { return false };
+    let is_known = pr.reconciled_head.as_ref() == Some(&pr.head_sha)
+        && pr.predecessor_squash_reconciled.is_some()
+        && pr.predecessor_squash_reconciled == last.merge_commit();
+    !is_known
 }
 
 /// Whether a train deals with it, or halted before it could: then a person starts it again.
@@ -96,18 +97,18 @@ fn is_next(train: &TrainRecord, number: PrNumber) -> bool {
 /// Whether a train landed what it stands on, or would have: one that is further down finds all in between landed.
 fn follows_a_train(state: &RepoState, number: PrNumber) -> bool {
     let goes_on = |train: &TrainRecord| matches!(train.state, TrainState::Running | TrainState::WaitingCi);
-    let below = landed_below(state, number);
+    let below = state.landed_below(number);
     if state.active_trains.values().any(|train| below.contains(&train.current_pr) && goes_on(train)) {
         return true;
     }
-    let landed_by = below.first().and_then(|below| state.prs.get(below)).and_then(|below| below.landed_by);
+    let landed_by = below.last().and_then(|below| state.prs.get(below)).and_then(|below| below.landed_by);
     // A train that is not listed any more came to its end.
     landed_by.is_some_and(|root| state.active_trains.get(&root).is_none_or(goes_on))
 }
 
 impl Standpoint<'_> {
     pub(super) fn needs_joining(&self, number: PrNumber) -> bool {
-        self.state.pr(number).is_some_and(|pr| is_unrelated(self.state, pr))
+        is_unrelated(self.state, number)
     }
 
     /// What a pull request still lacks that came after its predecessor had landed.
@@ -115,32 +116,31 @@ impl Standpoint<'_> {
         let (Some(pr), Some(default)) = (self.state.pr(number), self.state.default_branch.clone()) else {
             return Next::Rest;
         };
-        let (Some(predecessor), Some(branch)) = (pr.predecessor, pr.head_ref.clone()) else { return Next::Rest };
+        let Some(branch) = pr.head_ref.clone() else { return Next::Rest };
         if !pr.is_open() {
             // For a train its own rules tell what becomes of it.
             return Next::Change(self.give_up_late(number, None));
         }
-        let Some(squash) = self.state.squash_below(number) else {
-            return Next::Do(Work::Look { pull: predecessor });
-        };
-        if self.detail.joined != Some(number) {
-            let landed = Landed { pull: predecessor, commit: squash, head: None, known_before: None };
-            return Next::Do(Work::Merge { step: Step::AddLate { landed }, pull: number, branch, default });
+        if is_unrelated(self.state, number) {
+            return match self.own_change(number) {
+                Ok(change) => Next::Do(Work::Merge { step: Step::AddLate { change }, pull: number, branch, default }),
+                Err(pull) => Next::Do(Work::Look { pull }),
+            };
         }
         if pr.base_ref != default {
             let intent = Event::IntentRetarget { train_root: self.root, pr: number, new_base: default };
             return Next::Change(Change::of([intent]));
         }
-        let mut change = Change::of([Event::LateReconciled { pr: number, squash }]);
-        if self.state.active_trains.contains_key(&self.root) {
-            change.events.push(Event::MergeStateOutdated { prs: vec![number] });
+        match self.state.squash_below(number) {
+            Some(squash) => Next::Change(Change::of([Event::LateReconciled { pr: number, squash }])),
+            // Nothing has landed below it any more: nobody declares it.
+            None => Next::Change(self.give_up_late(number, None)),
         }
-        Next::Change(change)
     }
 
     /// A person has to help. With a train, that ends it; without, it is said once for each head.
     pub(super) fn give_up_late(&self, number: PrNumber, halt: Option<&halt::Halt>) -> Change {
-        if let (Some(train), Some(halt)) = (self.state.active_trains.get(&self.root), halt) {
+        if let (Some(train), Some(halt)) = (self.train(), halt) {
             return self.halted(train, number, halt);
         }
         let head_sha = self.state.pr(number).map(|pr| pr.head_sha.clone());

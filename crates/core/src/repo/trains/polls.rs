@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Draft, chores, start, status};
 use crate::ids::PrNumber;
-use crate::repo::Settings;
 use crate::repo::event::Event;
 use crate::repo::state::RepoState;
+use crate::repo::{Settings, pace};
 use crate::train::detail::is_live;
 
 /// Asks GitHub about the pull requests that trains wait for, if it is time.
@@ -53,6 +53,7 @@ pub(in crate::repo) fn wakes(state: &RepoState, settings: &Settings) -> impl Ite
         .chain(start::wakes(state))
         .chain(status::wakes(state))
         .chain(chores::wakes(state))
+        .chain(pace::wakes(state))
         .collect();
     wakes.into_iter()
 }

@@ -2,12 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::results::QUIET_FAILURES;
 use super::{Change, Next, Standpoint};
 use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
 use crate::ids::{BranchName, PrNumber};
 use crate::repo::event::{Event, WantReason};
-use crate::repo::state::{CachedPr, PrState};
+use crate::repo::state::CachedPr;
 use crate::run::RunStatus;
 use crate::train::texts::halt::{self, Halt};
 use crate::train::why::{self, Reason};
@@ -39,7 +38,12 @@ impl Standpoint<'_> {
             return self.wait(train, reason);
         }
         if self.needs_joining(current) {
-            return self.join_late(current);
+            // Of a head that nobody has heard of yet, GitHub is asked first.
+            return match (self.state.wanted.contains_key(&current), self.why_unread(current)) {
+                (true, Some(reason)) => self.wait(train, reason),
+                (true, None) => Next::Rest,
+                (false, _) => self.join_late(current),
+            };
         }
         if let Some(default) = self.left_behind(pr) {
             let intent = Event::IntentRetarget { train_root: self.root, pr: current, new_base: default };
@@ -67,10 +71,9 @@ impl Standpoint<'_> {
     /// thought to be retargeted, and is not.
     fn left_behind(&self, pr: &CachedPr) -> Option<BranchName> {
         let default = self.state.default_branch.as_ref()?;
-        let below = self.state.pr(pr.predecessor?)?;
-        let is_left = pr.predecessor_squash_reconciled.is_some()
-            && matches!(below.state, PrState::Merged { .. })
-            && below.head_ref.as_ref() == Some(&pr.base_ref);
+        let predecessor = pr.predecessor?;
+        let below = self.state.pr(predecessor)?;
+        let is_left = self.state.has_landed(predecessor) && below.head_ref.as_ref() == Some(&pr.base_ref);
         (is_left && pr.base_ref != *default).then(|| default.clone())
     }
 
@@ -81,8 +84,7 @@ impl Standpoint<'_> {
         }
         if pr.merge_state_wanted_since.is_some() || self.state.wanted.contains_key(&current) {
             // It takes GitHub a moment, which is not worth a word; more than that is.
-            let has_failed = self.state.merge_reads.attempts >= QUIET_FAILURES;
-            return if has_failed { Readiness::Wait(why::unknown(current)) } else { Readiness::Reading };
+            return self.why_unread(current).map_or(Readiness::Reading, Readiness::Wait);
         }
         if let Some(default) = self.state.default_branch.as_ref()
             && pr.base_ref != *default
@@ -111,7 +113,8 @@ impl Standpoint<'_> {
             return Readiness::Doubtful(why::unknown(current));
         }
         let default = self.state.default_branch.as_ref().unwrap_or(&pr.base_ref);
-        Readiness::Never(halt::dirty(current, default))
+        let branch = pr.head_ref.as_ref().unwrap_or(default);
+        Readiness::Never(halt::dirty(current, default, &halt::MergeIn::new(branch, default)))
     }
 
     /// GitHub says no or nothing. Which of the things that can be seen explains it?
@@ -201,7 +204,10 @@ impl Standpoint<'_> {
             None if self.has_timed_out() => Next::Change(Change::of([Event::WaitTimedOut { train_root: self.root }])),
             None => {
                 let wait = SignedDuration::from_secs(2).saturating_mul(1_i32 << self.detail.rechecks.min(6));
-                let wait = wait.min(LONGEST_RECHECK).min(self.settings.wait_timeout);
+                // Where GitHub computes it, it was asked again and again already.
+                let is_computing = self.state.pr(current).is_some_and(|pr| pr.merge_state == MergeState::Unknown);
+                let wait = if is_computing { LONGEST_RECHECK } else { wait.min(LONGEST_RECHECK) };
+                let wait = wait.min(self.settings.wait_timeout);
                 let at = self.now.checked_add(wait).unwrap_or(Timestamp::MAX);
                 Next::Change(Change::of([Event::RecheckPlanned { train_root: self.root, at }]))
             }
@@ -219,7 +225,11 @@ impl Standpoint<'_> {
         let (Some(branch), Some(default)) = (pr.head_ref.clone(), self.state.default_branch.clone()) else {
             return Next::Rest;
         };
-        let step = if train.predecessor_pr.is_some() { Step::CatchUp } else { Step::UpdateRoot };
+        let step = match self.own_change(train.current_pr) {
+            Ok(change) if change.below.is_empty() && train.predecessor_pr.is_none() => Step::UpdateRoot,
+            Ok(change) => Step::CatchUp { change },
+            Err(pull) => return Next::Do(Work::Look { pull }),
+        };
         Next::Do(Work::Merge { step, pull: train.current_pr, branch, default })
     }
 
@@ -239,14 +249,15 @@ impl Standpoint<'_> {
         let is_first = train.predecessor_head_sha != head;
         let misplaced = if is_first { self.misplaced(current) } else { Vec::new() };
         let change = Change::of([self.transition(train, phase, head)]);
-        Next::Change(misplaced.into_iter().fold(change, |change, (pr, told)| change.saying(pr, told)))
+        let left_out = |change: Change, (pr, told)| change.and(Event::PrLeftOut { pr }).saying(pr, told);
+        Next::Change(misplaced.into_iter().fold(change, left_out))
     }
 
     /// Those that declare to stand on it and do not: they are left out, and told so.
     fn misplaced(&self, current: PrNumber) -> Vec<(PrNumber, String)> {
         let Some(head) = self.state.pr(current).and_then(|pr| pr.head_ref.clone()) else { return Vec::new() };
         let above = self.state.descendants(current).filter_map(|number| Some((number, self.state.pr(number)?)));
-        let misplaced = above.filter(|(_, pr)| pr.is_ours() && pr.base_ref != head);
+        let misplaced = above.filter(|(_, pr)| pr.is_ours() && !pr.left_out && pr.base_ref != head);
         misplaced
             .map(|(number, pr)| (number, halt::base_changed(number, &pr.base_ref, current, &head).told_alone()))
             .collect()

@@ -315,7 +315,7 @@ fn first_unlanded(state: &RepoState, mut candidates: Vec<PrNumber>) -> Vec<PrNum
             candidates.extend(above);
         }
     }
-    candidates.retain(|number| state.pr(*number).is_some_and(CachedPr::is_ours));
+    candidates.retain(|number| state.pr(*number).is_some_and(|pr| pr.is_ours() && !pr.left_out));
     candidates
 }
 
@@ -323,7 +323,7 @@ fn first_unlanded(state: &RepoState, mut candidates: Vec<PrNumber>) -> Vec<PrNum
 fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> {
     let trace = |pr: PrNumber| traces.get(&pr).cloned().unwrap_or_else(|| silent(pr));
     let is_lost = |number: PrNumber| {
-        let below = landed_below(state, number);
+        let below = state.landed_below(number);
         let own = trace(number);
         let is_told_here = matches!(own.shown, Shown::Record { .. } | Shown::Closed { .. });
         if is_told_here || state.train_of(number).is_some() {
@@ -332,7 +332,7 @@ fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> 
         if own.started_at.is_some() {
             return true;
         }
-        let Some(direct) = below.first() else { return false };
+        let Some(direct) = below.last() else { return false };
         let below: Vec<Trace> = below.iter().map(|pr| trace(*pr)).collect();
         let is_of_a_train = trace(*direct).merged_by_bot
             || below.iter().any(|trace| trace.started_at.is_some())
@@ -350,18 +350,6 @@ fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> 
         pr.is_some_and(CachedPr::is_ours) && below.is_none_or(has_landed)
     };
     state.prs.keys().copied().filter(is_first).filter(|number| is_lost(*number)).collect()
-}
-
-/// What landed below a pull request, the nearest first.
-pub(super) fn landed_below(state: &RepoState, number: PrNumber) -> Vec<PrNumber> {
-    let mut met = Vec::new();
-    let mut next = state.pr(number).and_then(|pr| pr.predecessor);
-    while let Some(below) = next.filter(|below| !met.contains(below)) {
-        let Some(pr) = state.pr(below).filter(|pr| has_landed(pr)) else { break };
-        met.push(below);
-        next = pr.predecessor;
-    }
-    met
 }
 
 /// Which phase was cut off cannot be inferred, and to guess could lose what somebody wrote.

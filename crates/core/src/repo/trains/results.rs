@@ -9,7 +9,7 @@ use crate::repo::event::Event;
 use crate::repo::{Failure, FailureKind};
 use crate::train::detail::is_live;
 use crate::train::texts::{halt, notice};
-use crate::train::work::{Outcome, Push, Retargeted, Work};
+use crate::train::work::{Outcome, OwnChange, Push, Retargeted, Work};
 use crate::train::{TrainRecord, why};
 
 /// How often something fails before people are told that the train waits for it.
@@ -21,21 +21,29 @@ pub(super) fn settle(draft: &mut Draft<'_>, root: PrNumber, work: &Work, result:
         return start::planned(draft, root, work, result);
     }
     // As if nothing waited: the answer is there, whatever it was to be retried at.
-    if next(&draft.state, root, draft.settings, draft.now) != Next::Do(work.clone()) {
-        return;
-    }
+    let asked = next(&draft.state, root, draft.settings, draft.now);
     let Some(detail) = draft.state.details.get(&root).cloned() else { return };
     let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail: &detail };
-    let change = match result {
-        Ok(outcome) => here.came_to(work, outcome),
-        Err(failure) => here.failed(work, failure),
+    let change = match (result, asked) {
+        (Ok(outcome), Next::Do(asked)) if asked == *work => here.came_to(work, outcome),
+        (Err(failure), Next::Do(asked)) if asked == *work => here.failed(work, failure),
+        // It rests for now, and asks the same again then: what failed has failed all the same.
+        (Err(failure), Next::Rest) if here.may_ask_again() => here.delayed(work, failure),
+        (Ok(_) | Err(_), Next::Do(_) | Next::Change(_) | Next::Rest) => return,
     };
+    // What changes nothing would be asked for again at once.
+    let change = if change.is_nothing() { here.delayed(work, &nothing_of_it()) } else { change };
     draft.make(change);
 }
 
 impl Standpoint<'_> {
-    fn train(&self) -> Option<&TrainRecord> {
+    pub(super) fn train(&self) -> Option<&TrainRecord> {
         self.state.active_trains.get(&self.root).filter(|train| is_live(train.state))
+    }
+
+    fn may_ask_again(&self) -> bool {
+        let is_waiting = self.detail.retry_at.is_some_and(|at| at > self.now);
+        (self.train().is_some() || self.detail.late) && !self.detail.status.doubted && !is_waiting
     }
 
     fn came_to(&self, work: &Work, outcome: &Outcome) -> Change {
@@ -43,7 +51,9 @@ impl Standpoint<'_> {
             (Work::Merge { step, pull, .. }, Outcome::Merged(merged)) => self.merged(step, *pull, merged),
             (Work::Push(push), Outcome::Pushed(pushed)) => self.pushed(push, pushed),
             (Work::Probe(push), Outcome::Probed(probed)) => self.probed(push, probed),
-            (Work::Expect { pull, head, .. }, Outcome::Expected(expected)) => self.expected(*pull, head, expected),
+            (Work::Expect { change, head, .. }, Outcome::Expected(expected)) => {
+                self.expected(change.pull, head, expected)
+            }
             (Work::Squash { .. }, Outcome::Squashed(squashed)) => self.squash_answered(squashed),
             (Work::Look { pull }, Outcome::Seen(seen)) => self.seen(*pull, seen),
             (Work::Prove { landed, .. }, Outcome::Proved(proof)) => self.proved(landed, proof),
@@ -68,9 +78,11 @@ impl Standpoint<'_> {
             (Work::Retarget { pull, .. }, Some(train), FailureKind::Permanent) => {
                 self.halted(train, *pull, &halt::not_done("retarget", *pull, &failure.reason))
             }
-            (Work::Merge { pull, .. } | Work::Expect { pull, .. }, Some(train), FailureKind::Permanent) => {
-                self.halted(train, *pull, &halt::not_done("merge for", *pull, &failure.reason))
-            }
+            (
+                Work::Merge { pull, .. } | Work::Expect { change: OwnChange { pull, .. }, .. },
+                Some(train),
+                FailureKind::Permanent,
+            ) => self.halted(train, *pull, &halt::not_done("merge for", *pull, &failure.reason)),
             (Work::Prove { landed, .. }, Some(train), FailureKind::Permanent) => {
                 self.halted(train, landed.pull, &halt::not_done("check the squash of", landed.pull, &failure.reason))
             }
@@ -88,16 +100,16 @@ impl Standpoint<'_> {
 
     /// It is tried again; if that goes on, people are told what the train waits for.
     fn delayed(&self, work: &Work, failure: &Failure) -> Change {
-        let attempts = self.detail.attempts;
-        let retry_at = retry_at(failure, attempts, self.now);
-        let reason = failure.reason.clone();
-        let mut change = Change::of([Event::WorkDelayed { train_root: self.root, reason, retry_at }]);
-        let trouble = why::trouble(work.told(), &failure.reason);
-        let is_told = self.detail.why.as_ref().is_some_and(|why| trouble.is_like(why));
-        if attempts + 1 >= QUIET_FAILURES && self.train().is_some() && !is_told {
-            change.events.push(Event::TrainWaiting { train_root: self.root, why: trouble.since(self.now) });
-        }
-        change
+        let retry_at = retry_at(failure, self.detail.attempts, self.now);
+        self.again_at(retry_at, failure.reason.clone(), why::trouble(work.told(), &failure.reason))
+    }
+
+    /// GitHub, or git, is behind the other: what was done is done again when they may agree.
+    fn once_they_agree(&self, pull: PrNumber, message: String) -> Change {
+        // What is done for the first time may have been done a moment before, in another phase.
+        let retry_at = retry_at(&no_news(), self.detail.attempts + 1, self.now);
+        let reason = why::disagree(pull, &message);
+        self.again_at(retry_at, message, reason)
     }
 
     fn dropped(&self, reason: &str) -> Event {
@@ -127,6 +139,10 @@ impl Standpoint<'_> {
             (Retargeted::NotOpen, None) => self.give_up_late(pull, None),
         }
     }
+}
+
+fn nothing_of_it() -> Failure {
+    Failure { reason: "nothing came of it".to_owned(), ..no_news() }
 }
 
 fn no_news() -> Failure {

@@ -1,8 +1,8 @@
 //! Starting a train: what must hold, in the order in which it is cheap to find out.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use super::{Draft, retry_at, turns};
+use super::{Draft, late, retry_at, turns};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
 use crate::repo::event::{Behest, CommentRef, Event, ReadKind};
@@ -17,6 +17,8 @@ use crate::train::{Policy, StaleApprovals, TrainRecord, check_merge_method_prefl
 
 /// How often something is tried again before the start is refused for it.
 pub(super) const MOST_TRIES: u32 = 4;
+/// How long a start waits for what GitHub promises for later.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(30);
 
 /// Somebody wants the stack of this pull request to land. Err: why that cannot be.
 pub(in crate::repo) fn ask(
@@ -80,6 +82,9 @@ fn possible(draft: &Draft<'_>, pr: PrNumber) -> Result<(), String> {
     {
         return Err(texts::already_running(root));
     }
+    if let Some(told) = turns::collapsed_below(state, pr) {
+        return Err(told);
+    }
     match state.path_from_root(pr) {
         Some(path) if path.len() == 1 => {}
         Some(path) => return Err(texts::not_the_root(pr, &path)),
@@ -123,7 +128,8 @@ pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
 fn plan_of(state: &RepoState, pr: PrNumber) -> Option<Work> {
     let default = state.default_branch.clone()?;
     let is_based = state.prs.get(&pr).is_some_and(|cached| cached.base_ref == default);
-    is_based.then(|| Work::Plan { members: state.stack_above(pr), default })
+    let is_ready = is_based && !late::is_unrelated(state, pr);
+    is_ready.then(|| Work::Plan { members: state.stack_above(pr), default })
 }
 
 fn allowed(policy: &Policy) -> Result<(), String> {
@@ -181,7 +187,7 @@ pub(super) fn policy_read(draft: &mut Draft<'_>, result: &Result<Policy, Failure
             tell_dismissals(draft, dismissal);
         }
         Err(failure) => {
-            let is_hopeless = failure.kind == FailureKind::Permanent || backoff.attempts + 1 >= MOST_TRIES;
+            let is_hopeless = is_hopeless(failure, backoff.attempts, draft.now);
             if is_hopeless {
                 let waiting: Vec<PrNumber> = draft.state.starts.keys().copied().collect();
                 for pr in waiting {
@@ -193,6 +199,12 @@ pub(super) fn policy_read(draft: &mut Draft<'_>, result: &Result<Policy, Failure
             draft.record(Event::ReadFailed { read: ReadKind::Policy, reason: failure.reason.clone(), retry_at });
         }
     }
+}
+
+/// Whether a start does not wait for it: whoever asked for it is told now, and starts it again.
+fn is_hopeless(failure: &Failure, attempts: u32, now: Timestamp) -> bool {
+    let is_far = failure.retry_at.is_some_and(|at| at.duration_since(now) >= LONGEST_WAIT);
+    failure.kind == FailureKind::Permanent || attempts + 1 >= MOST_TRIES || is_far
 }
 
 fn tell_dismissals(draft: &mut Draft<'_>, dismissal: Dismissal) {
@@ -214,7 +226,7 @@ pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: 
         }
         Ok(Outcome::Planned(plan)) => refuse(draft, pr, texts::would_conflict(plan)),
         Ok(_) => {}
-        Err(failure) if failure.kind == FailureKind::Permanent || asked.backoff.attempts + 1 >= MOST_TRIES => {
+        Err(failure) if is_hopeless(failure, asked.backoff.attempts, draft.now) => {
             refuse(draft, pr, texts::preflight_failed(&failure.reason));
         }
         Err(failure) => {
@@ -234,6 +246,11 @@ fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
         trains.filter(|old| old.gives_way_to(pr)).map(|old| old.original_root_pr).filter(|old| *old != pr).collect();
     for train_root in old {
         draft.record(Event::StatusClosing { train_root, text: notice::succeeded(pr), new_roots: Vec::new() });
+    }
+    let aboard = draft.state.stack_above(pr).into_iter().map(|member| member.pull);
+    let prs: Vec<PrNumber> = aboard.filter(|pr| draft.state.pr(*pr).is_some_and(|pr| pr.left_out)).collect();
+    if !prs.is_empty() {
+        draft.record(Event::PrsTakenIn { prs });
     }
     draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr, behest });
     draft.record(Event::StartSettled { pr });

@@ -7,10 +7,10 @@ use crate::ids::{BranchName, PrNumber};
 use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Effect, Failure, reads};
-use crate::train::TrainRecord;
-use crate::train::detail::{CLOSED, Detail};
+use crate::train::detail::{CLOSED, Detail, is_live};
 use crate::train::status::{self, Row, Standing, View, Why};
 use crate::train::texts::halt;
+use crate::train::{TrainRecord, why};
 
 /// A comment is not written more often than this: who reads it is a person, and GitHub counts.
 const PACE: SignedDuration = SignedDuration::from_secs(1);
@@ -107,7 +107,21 @@ impl RepoState {
 
     /// Why a train does not go on yet.
     pub fn why(&self, root: PrNumber) -> Option<Why> {
-        self.details.get(&root)?.why.clone()
+        let detail = self.details.get(&root)?;
+        let is_live = self.active_trains.get(&root).is_some_and(|train| is_live(train.state));
+        self.why_unread(root, detail).filter(|_| is_live || detail.late).or_else(|| detail.why.clone())
+    }
+
+    /// What must be read before a train may do, or even record, anything.
+    fn why_unread(&self, root: PrNumber, detail: &Detail) -> Option<Why> {
+        let sync = self.sync.wanted.as_ref().filter(|(_, backoff)| self.is_outdated() && backoff.attempts > 0);
+        if let (Some(_), Some(since)) = (sync, self.sync.last.or(self.touched_at)) {
+            let message = self.sync.error.as_deref().unwrap_or("no answer");
+            return Some(why::repository_unread(message).since(since));
+        }
+        let status = &detail.status;
+        let since = status.failing_since.filter(|_| status.doubted)?;
+        Some(why::status_unread(root).since(since))
     }
 
     /// Everything from where the train is now.

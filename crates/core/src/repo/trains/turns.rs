@@ -17,6 +17,9 @@ pub(super) fn happened(draft: &mut Draft<'_>, before: &RepoState, input: &Input)
     for event in draft.plan.events.clone() {
         match event {
             Event::PrStateChanged { pr, state: PrStateName::Closed, .. } => closed(draft, before, pr),
+            Event::PrMerged { pr, .. } | Event::PrStateChanged { pr, state: PrStateName::Merged, .. } => {
+                collapsed(draft, before, pr);
+            }
             Event::PrObserved { pr, .. } => observed(draft, before, pr),
             Event::PredecessorRemoved { pr } => undeclared(draft, before, pr, input),
             Event::PredecessorDeclared { pr, predecessor, .. } => redeclared(draft, before, pr, predecessor),
@@ -37,6 +40,35 @@ fn closed(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber) {
     }
 }
 
+/// It was merged into the branch of what it stood on, and not into the default branch: what stood on it has nothing to stand
+/// on any more.
+fn collapsed(draft: &mut Draft<'_>, before: &RepoState, number: PrNumber) {
+    if before.pr(number).is_none_or(|pr| !pr.is_open()) {
+        return;
+    }
+    for above in draft.state.descendants(number).collect::<Vec<_>>() {
+        if let Some(told) = collapsed_below(&draft.state, above) {
+            draft.comment(above, told);
+        }
+    }
+}
+
+/// What is said to a pull request whose predecessor was merged into another branch than the default branch.
+pub(super) fn collapsed_below(state: &RepoState, number: PrNumber) -> Option<String> {
+    let pr = state.pr(number).filter(|pr| pr.is_ours())?;
+    let predecessor = pr.predecessor?;
+    let below = state.pr(predecessor)?;
+    let into = state.collapsed_into(below)?;
+    let target = state.pr(into)?;
+    let default = state.default_branch.clone()?;
+    let (onto, new) = match target.is_open() {
+        true => (target.head_ref.clone()?, Some(into)),
+        false => (default, None),
+    };
+    let moved = halt::Move::without(pr.head_ref.as_ref()?, &below.head_sha, &onto);
+    Some(notice::collapsed(number, predecessor, into, &onto, new, &moved))
+}
+
 /// It may have another base, which no longer is the branch of what it declares to stand on. Whoever landed that may have
 /// changed the base, too, and nobody hears of the two in order: what it stands on is looked at before anything is said.
 fn observed(draft: &mut Draft<'_>, before: &RepoState, number: PrNumber) {
@@ -51,6 +83,8 @@ fn observed(draft: &mut Draft<'_>, before: &RepoState, number: PrNumber) {
     }
     if let Some((predecessor, _)) = left(&draft.state, number) {
         draft.record(Event::PrWanted { pr: predecessor, reason: WantReason::BaseChanged, comment: None });
+    } else if pr.left_out && pr.is_ours() && live_train(&draft.state, number).is_some() {
+        draft.comment(number, notice::still_left_out(number));
     }
 }
 
@@ -66,7 +100,11 @@ fn left(state: &RepoState, number: PrNumber) -> Option<(PrNumber, BranchName)> {
 fn warn_of_base(draft: &mut Draft<'_>, number: PrNumber) {
     let Some((predecessor, head)) = left(&draft.state, number) else { return };
     let Some(base) = draft.state.pr(number).map(|pr| pr.base_ref.clone()) else { return };
-    draft.comment(number, declare::retargeted_away(number, &base, predecessor, &head));
+    let train = live_train(&draft.state, number);
+    if train.is_some() {
+        draft.record(Event::PrLeftOut { pr: number });
+    }
+    draft.comment(number, declare::retargeted_away(number, &base, predecessor, &head, train));
 }
 
 /// The declaration is gone: if its pull request was on board of a train, the stack is not what was started.

@@ -24,7 +24,30 @@ pub(super) fn mismatch(pr: PrNumber, base: &BranchName, predecessor: PrNumber, h
 }
 
 /// The pull request was given another base while its predecessor is open.
-pub fn retargeted_away(pr: PrNumber, base: &BranchName, predecessor: PrNumber, head: &BranchName) -> String {
+/// A train that is under way goes on without it.
+pub fn retargeted_away(
+    pr: PrNumber,
+    base: &BranchName,
+    predecessor: PrNumber,
+    head: &BranchName,
+    train: Option<PrNumber>,
+) -> String {
+    if let Some(root) = train {
+        return advise(
+            &format!(
+                "PR #{pr} was retargeted to {}, which no longer matches predecessor #{predecessor}'s head branch {}. The \
+                 train of PR #{root} goes on without PR #{pr}.",
+                branch(base),
+                branch(head)
+            ),
+            &format!(
+                "To land it, change the base branch back to {}, and comment `@merge-train start` on PR #{pr} once \
+                 #{predecessor} has landed. If PR #{pr} is no longer stacked on #{predecessor}, edit or delete the comment \
+                 that says so.",
+                branch(head)
+            ),
+        );
+    }
     advise(
         &format!(
             "PR #{pr} was retargeted to {}, which no longer matches predecessor #{predecessor}'s head branch {}. This PR \

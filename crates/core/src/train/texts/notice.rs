@@ -1,5 +1,6 @@
 //! What people are told about a train that goes on, or that ended without fault.
 
+use super::halt::Move;
 use super::{advise, branch, list};
 use crate::ids::{BranchName, PrNumber, Sha};
 
@@ -7,7 +8,7 @@ use crate::ids::{BranchName, PrNumber, Sha};
 pub fn skipped_closed(pr: PrNumber) -> String {
     advise(
         &format!("Descendant #{pr} was closed during cascade, skipping."),
-        "To land it nevertheless, re-open it, and start a train for it once this one is done.",
+        "To land it anyway, re-open it, and start a train for it once this one is done.",
     )
 }
 
@@ -15,7 +16,7 @@ pub fn skipped_closed(pr: PrNumber) -> String {
 pub fn skipped_branch_deleted(pr: PrNumber, head: &BranchName) -> String {
     advise(
         &format!("The branch {} of descendant #{pr} was deleted during cascade, skipping.", branch(head)),
-        "To land it nevertheless, restore the branch, and start a train for it once this one is done.",
+        "To land it anyway, restore the branch, and start a train for it once this one is done.",
     )
 }
 
@@ -24,8 +25,43 @@ pub fn skipped_retargeted(pr: PrNumber, base: &BranchName) -> String {
     advise(
         &format!("Descendant #{pr} was retargeted to {} during cascade, skipping.", branch(base)),
         &format!(
-            "To land it nevertheless, change the base branch of PR #{pr} back, or to the default branch once its predecessor has \
-             landed."
+            "To land it anyway, change the base branch of PR #{pr} back, or to the default branch once its predecessor has \
+             landed. Then start a train for it."
+        ),
+    )
+}
+
+/// It has its base again, but a train has gone on without it.
+pub fn still_left_out(pr: PrNumber) -> String {
+    advise(
+        &format!("PR #{pr} has the right base branch again. The current train still goes on without it, as announced."),
+        &format!("To land it, comment `@merge-train start` on PR #{pr} once its predecessor has landed."),
+    )
+}
+
+/// What it stands on was merged into the branch of another pull request.
+pub fn collapsed(
+    pr: PrNumber,
+    predecessor: PrNumber,
+    into: PrNumber,
+    onto: &BranchName,
+    new: Option<PrNumber>,
+    moved: &Move,
+) -> String {
+    let declare = match new {
+        Some(new) => format!("edit its declaration to `@merge-train predecessor #{new}`"),
+        None => "delete its declaration".to_owned(),
+    };
+    advise(
+        &format!(
+            "PR #{predecessor}, which PR #{pr} is stacked on, was merged into the branch of #{into} and not into the default \
+             branch. So PR #{pr} has no predecessor that a train could land."
+        ),
+        &format!(
+            "Move the commits of PR #{pr} onto {}:\n\n{}\n\nThen change the base branch of PR #{pr} to {}, and {declare}.",
+            branch(onto),
+            moved.commands(),
+            branch(onto)
         ),
     )
 }
@@ -48,6 +84,15 @@ pub fn halted(pr: PrNumber, failed: PrNumber, root: PrNumber) -> String {
     advise(
         &format!("The merge train of PR #{root} is halted at PR #{failed}, so PR #{pr} does not land for now."),
         &format!("Nothing here. The comment on PR #{failed} says what happened, and how the train can go on."),
+    )
+}
+
+/// Its predecessor landed without it, and it cannot be related to that yet.
+pub fn relation_waits(pr: PrNumber, blocker: &str) -> String {
+    advise(
+        &format!("PR #{pr} is not up to date with what landed below it, so it cannot land yet. {blocker}"),
+        "Nothing for now: merge-train tries again by itself, with longer pauses each time. If this persists, ask the operator \
+         of merge-train to look at it.",
     )
 }
 

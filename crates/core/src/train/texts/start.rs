@@ -71,12 +71,15 @@ pub fn preflight_failed(answer: &str) -> String {
     )
 }
 
-/// The stack is sure to conflict.
+/// The stack is sure to conflict, or would land something else than its pull requests change.
 pub fn would_conflict(plan: &Plan) -> String {
+    let why = match plan.differences.is_empty() {
+        true => "it would hit merge conflicts",
+        false => "a pull request would land changes that are not its own",
+    };
     advise(
-        &format!("Cannot start merge train: it is sure to conflict.\n\n{plan}"),
-        "Merge what it conflicts with into the branch of the pull request named above, resolve the conflicts and push, \
-         then issue `@merge-train start` again. Nothing has been changed so far.",
+        &format!("Cannot start merge train: {why}.\n\n{plan}"),
+        "Run the commands above, then comment `@merge-train start` again. Nothing has been changed so far.",
     )
 }
 

@@ -3,12 +3,14 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use super::*;
 use crate::command::{self, ClosePrs, Command, Said, Verb};
 use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
+use crate::difference::{Difference, NamedCommit};
 use crate::ids::{CommentId, RunId, Sha};
-use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict};
+use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict, PredictedDifference};
 
 use crate::run::Decision;
 use crate::train::status::Why;
 use crate::train::why;
+use crate::train::work::{Standing, Withdrawn};
 use answer::Allowed;
 use halt::Dismissal;
 
@@ -39,12 +41,57 @@ fn conflict() -> Conflict {
 
 fn plan() -> Plan {
     let steps = vec![PlannedStep::Squash { pull: pr(123), tree: sha('a') }];
-    Plan { root: pr(123), default_branch: main(), steps, conflicts: vec![], unreached: vec![] }
+    Plan { root: pr(123), default_branch: main(), steps, conflicts: vec![], differences: vec![], unreached: vec![] }
+}
+
+fn moved() -> halt::Move {
+    halt::Move::of(&name("add-login"), &difference().standing, &main())
+}
+
+fn merge_in(from: &BranchName) -> halt::MergeIn {
+    halt::MergeIn::new(&name("add-login"), from)
+}
+
+fn named(commit: char, subject: &str, by_merge_train: bool) -> NamedCommit {
+    let (subject, author) = (subject.to_owned(), "Mona".to_owned());
+    NamedCommit { sha: sha(commit), subject, author, by_merge_train }
+}
+
+fn difference() -> Difference {
+    Difference {
+        conflict: None,
+        files: vec!["secret.env".to_owned()],
+        unnamed: 0,
+        lines: "+TOKEN=1\n".to_owned(),
+        commits: vec![
+            named('c', "Merge predecessor PR #123 into add-login (merge-train prep)", true),
+            named('b', "Add the login page", false),
+        ],
+        standing: Standing { people_head: sha('b'), stands_on: sha('a') },
+    }
+}
+
+fn withdrawn() -> Withdrawn {
+    Withdrawn { head: sha('d'), commits: vec![named('d', "Add the secrets", false)] }
+}
+
+fn plan_that_differs() -> Plan {
+    let (branch, base) = (name("add-login"), name("add-users"));
+    let differences = vec![PredictedDifference { pull: pr(124), branch, base, difference: difference() }];
+    Plan { steps: vec![], differences, unreached: prs(&[124, 125]), ..plan() }
 }
 
 fn plan_that_conflicts() -> Plan {
     let with = ConflictsWith::Predecessor(pr(123));
-    let conflicts = vec![PredictedConflict { pull: pr(124), with, conflict: conflict() }];
+    let conflicts = vec![PredictedConflict {
+        pull: pr(124),
+        branch: name("add-login"),
+        from: name("add-users"),
+        first: Vec::new(),
+        standing: None,
+        with,
+        conflict: conflict(),
+    }];
     Plan { steps: vec![], conflicts, unreached: prs(&[124, 125]), ..plan() }
 }
 
@@ -69,6 +116,7 @@ fn start_texts() -> Vec<Named> {
         ("start_dismiss_stale_approvals", start::dismiss_stale_approvals()),
         ("start_unverified_protection", start::unverified_protection()),
         ("start_preflight_failed", start::preflight_failed("502 Bad Gateway")),
+        ("start_would_differ", start::would_conflict(&plan_that_differs())),
         ("start_would_conflict", start::would_conflict(&plan_that_conflicts())),
         ("start_already_running", start::already_running(pr(123))),
     ]
@@ -78,7 +126,8 @@ fn declare_texts() -> Vec<Named> {
     let (base, head) = (name("x"), name("feature/y"));
     vec![
         ("declare_base_mismatch", declare::base_mismatch(pr(124), &base, pr(123), &head)),
-        ("declare_retargeted_away", declare::retargeted_away(pr(124), &base, pr(123), &head)),
+        ("declare_retargeted_away", declare::retargeted_away(pr(124), &base, pr(123), &head, None)),
+        ("declare_retargeted_away_from_train", declare::retargeted_away(pr(124), &base, pr(123), &head, Some(pr(122)))),
         ("declare_manually_retargeted", declare::manually_retargeted(&main(), pr(123))),
         ("declare_unknown_predecessor", declare::unknown_predecessor(pr(123))),
         ("declare_its_own_predecessor", declare::its_own_predecessor(pr(124))),
@@ -97,12 +146,15 @@ fn declare_texts() -> Vec<Named> {
 fn halts() -> Vec<(&'static str, Halt)> {
     let (base, head) = (name("x"), name("feature/y"));
     vec![
-        ("halt_behind_conflict", halt::behind_conflict(pr(123), &main(), &conflict())),
-        ("halt_dirty", halt::dirty(pr(123), &main())),
-        ("halt_preparation_conflict", halt::preparation_conflict(pr(124), pr(123), &conflict())),
-        ("halt_pushed_conflict", halt::pushed_conflict(pr(124), pr(123), &conflict())),
-        ("halt_reconcile_conflict", halt::reconcile_conflict(pr(124), pr(123), &main(), &conflict())),
-        ("halt_catch_up_conflict", halt::catch_up_conflict(pr(124), &main(), &conflict())),
+        ("halt_behind_conflict", halt::behind_conflict(pr(123), &main(), &conflict(), &merge_in(&main()))),
+        ("halt_dirty", halt::dirty(pr(123), &main(), &merge_in(&main()))),
+        (
+            "halt_preparation_conflict",
+            halt::preparation_conflict(pr(124), pr(123), &conflict(), &merge_in(&name("add-users"))),
+        ),
+        ("halt_pushed_conflict", halt::pushed_conflict(pr(124), pr(123), &conflict(), &merge_in(&name("add-users")))),
+        ("halt_reconcile_conflict", halt::reconcile_conflict(pr(124), pr(123), &main(), &conflict(), Some(moved()))),
+        ("halt_catch_up_conflict", halt::catch_up_conflict(pr(124), &main(), &conflict(), &merge_in(&main()))),
         ("halt_merge_hooks", halt::merge_hooks(pr(123))),
         ("halt_squash_refused", halt::squash_refused(pr(123), "405: Approving review required")),
         ("halt_push_refused", halt::push_refused(pr(123), &head, "GH006: Protected branch update failed")),
@@ -116,8 +168,11 @@ fn halts() -> Vec<(&'static str, Halt)> {
                 .in_files(&["src/a.rs".to_owned(), "odd`name".to_owned()]),
         ),
         ("halt_cannot_prove", halt::cannot_prove(pr(123), &sha('c'), &main()).because("CONFLICT (content): a.rs")),
-        ("halt_late_conflict", halt::late_conflict(pr(124), pr(123), &main(), &conflict())),
-        ("halt_not_squashed", halt::not_squashed(pr(123), "Predecessor #123 was merged with merge (not squash).")),
+        ("halt_late_conflict", halt::late_conflict(pr(124), pr(123), &main(), &conflict(), &moved())),
+        (
+            "halt_not_squashed",
+            halt::not_squashed(pr(123), "Predecessor #123 was merged with merge (not squash).", &moved()),
+        ),
         ("halt_not_done", halt::not_done("retarget", pr(124), "422: Validation Failed")),
         ("halt_grown_too_large", halt::grown_too_large(51, 50)),
         ("halt_declaration_deleted", halt::declaration_deleted(pr(124))),
@@ -128,8 +183,13 @@ fn halts() -> Vec<(&'static str, Halt)> {
         ("halt_branch_modified", halt::branch_modified(pr(124), &sha('f'), &sha('e'))),
         ("halt_head_moved", halt::head_moved(pr(123), &sha('f'), &sha('e'))),
         ("halt_still_behind", halt::still_behind(pr(124), pr(123))),
-        ("halt_merged_outside", halt::merged_outside(pr(123))),
-        ("halt_not_prepared", halt::not_prepared(pr(124), &main())),
+        ("halt_differs", halt::differs(pr(124), &main(), &difference(), &moved())),
+        ("halt_withdrawn", halt::withdrawn(pr(124), pr(123), &withdrawn(), &moved())),
+        ("halt_default_rewound", halt::default_rewound(pr(123), &sha('e'), &main())),
+        ("halt_landed_elsewhere", halt::landed_elsewhere(pr(123), &sha('e'), &name("release"), &main())),
+        ("halt_branch_gone", halt::branch_gone(pr(124), &name("add-login"))),
+        ("halt_merged_outside", halt::merged_outside(pr(123), &[(pr(124), moved())])),
+        ("halt_not_prepared", halt::not_prepared(pr(124), &main(), &moved())),
         ("halt_root_closed", halt::root_closed(pr(123))),
         ("halt_review_dismissed", halt::review_dismissed(pr(123), Dismissal::Deliberate)),
         ("halt_review_dismissed_unverified", halt::review_dismissed(pr(123), Dismissal::Unverified)),
@@ -146,7 +206,10 @@ fn notice_texts() -> Vec<Named> {
         ("notice_skipped_closed", notice::skipped_closed(pr(124))),
         ("notice_skipped_retargeted", notice::skipped_retargeted(pr(124), &name("x"))),
         ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
+        ("notice_still_left_out", notice::still_left_out(pr(124))),
+        ("notice_collapsed", notice::collapsed(pr(125), pr(124), pr(123), &name("add-users"), Some(pr(123)), &moved())),
         ("notice_orphaned", notice::orphaned(pr(124), pr(123))),
+        ("notice_relation_waits", notice::relation_waits(pr(124), "Could not read PR #124 from GitHub.")),
         ("notice_halted", notice::halted(pr(125), pr(124), pr(123))),
         ("notice_state_lost", notice::state_lost(&prs(&[124, 125]))),
         ("notice_state_lost_alone", notice::state_lost(&[])),
@@ -174,6 +237,13 @@ fn why_texts() -> Vec<Named> {
         ("why_unexplained", why::unexplained(pr(123))),
         ("why_other_base", why::other_base(pr(123), &name("feature/y"), &main())),
         ("why_squash_not_taken", why::squash_not_taken(pr(123), "Base branch was modified.")),
+        ("why_disagree", why::disagree(pr(123), "GitHub does not call #122 merged")),
+        ("why_unread", why::unread(pr(123))),
+        ("why_repository_unread", why::repository_unread("502 Bad Gateway")),
+        ("why_status_unread", why::status_unread(pr(123))),
+        ("why_pushed_again", why::pushed_again(pr(123), 4)),
+        ("why_squashed_again", why::squashed_again(pr(123), 3)),
+        ("why_retargeted_again", why::retargeted_again(pr(123), 3)),
         ("why_trouble", why::trouble("push to the branch", "502 Bad Gateway")),
         ("why_hostile_check", why::checks_failed(pr(123), &[HOSTILE], &head)),
         ("why_hostile_trouble", why::trouble("push to the branch", HOSTILE_ANSWER)),
@@ -227,12 +297,12 @@ fn hostile_texts() -> Vec<Named> {
     vec![
         ("hostile_preflight", start::preflight_failed(HOSTILE_ANSWER)),
         ("hostile_mismatch", declare::base_mismatch(pr(2), &branch, pr(1), &branch)),
-        ("hostile_retarget", declare::retargeted_away(pr(2), &branch, pr(1), &branch)),
+        ("hostile_retarget", declare::retargeted_away(pr(2), &branch, pr(1), &branch, None)),
         ("hostile_default_branch", declare::manually_retargeted(&branch, pr(1))),
         ("hostile_squash", halt::squash_refused(pr(2), HOSTILE_ANSWER).comment()),
         ("hostile_push", halt::push_refused(pr(2), &branch, HOSTILE_ANSWER).comment()),
         ("hostile_base", halt::base_changed(pr(2), &branch, pr(1), &branch).comment()),
-        ("hostile_trunk", halt::dirty(pr(2), &branch).comment()),
+        ("hostile_trunk", halt::dirty(pr(2), &branch, &halt::MergeIn::new(&branch, &branch)).comment()),
         ("hostile_skip", notice::skipped_branch_deleted(pr(2), &branch)),
         ("hostile_stack", declare::undeclared_predecessor(pr(1), &branch, &branch)),
         ("hostile_command", answered("@merge-train `<img>@everyone|--><!--``")),

@@ -1,7 +1,8 @@
 //! Properties 1 to 3: nothing is lost in a cascade, and the order of its merges is why.
 
-use git::cascade::Branch;
+use git::cascade::{Branch, CatchUp};
 use git::merge::{Head, Merge};
+use git::proof::Below;
 use proptest::collection::vec;
 
 use super::*;
@@ -56,7 +57,14 @@ fn assert_late_addition_ends_alike(
 ) -> Result<(), TestCaseError> {
     let mut late = Pull::new(3, head);
     let default_head = world.main();
-    let step = world.objects().add_late(late.branch(), first.number, &first.head, squash, &default_head);
+    let below = Below {
+        pull: first.number,
+        squash: squash.commit().clone(),
+        head: first.head.clone(),
+        former_heads: Vec::new(),
+    };
+    let all = [(&below, squash)];
+    let step = world.objects().relate_to_all(late.branch(), &all, &default_head, CatchUp::IfRelatedAnew);
     late.take(world.run(step))?;
     let tree = |pull: &Pull| world.rev_parse(&format!("{}^{{tree}}", pull.head));
     prop_assert_eq!(tree(&late), tree(second));

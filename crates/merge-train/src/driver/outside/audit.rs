@@ -60,7 +60,7 @@ fn name(step: &Step) -> &'static str {
     match step {
         Step::Prepare { .. } => "prepare",
         Step::Reconcile { .. } => "reconcile",
-        Step::CatchUp => "catch_up",
+        Step::CatchUp { .. } => "catch_up",
         Step::UpdateRoot => "update_root",
         Step::AddLate { .. } => "add_late",
     }

@@ -2,7 +2,9 @@
 
 use std::error::Error as _;
 
+use git::Oid;
 use github::Class;
+use merge_train_core::ids::Sha;
 use merge_train_core::repo::{Failure, FailureKind};
 
 use crate::clock;
@@ -61,6 +63,11 @@ pub(super) fn is_for_want_of_room(error: &git::Error) -> bool {
         "Too many open files",
     ];
     WORDS.iter().any(|words| stderr.contains(words))
+}
+
+/// The name of an object, as git takes it.
+pub(super) fn oid(sha: &Sha) -> Result<Oid, Failure> {
+    Oid::try_from(sha).map_err(|error| permanent(error.to_string()))
 }
 
 pub(super) fn transient(reason: impl Into<String>) -> Failure {

@@ -15,8 +15,7 @@ use merge_train_core::repo::{Diagnosis, Failure, Forwarded, Input};
 use merge_train_core::train::work::{Probed, Pushed};
 
 use super::brief::{Ask, gather};
-use super::cascade::oid;
-use super::failure::{is_for_want_of_room, of_git, of_github, permanent, transient};
+use super::failure::{is_for_want_of_room, of_git, of_github, oid, permanent, transient};
 use super::{Errand, Reports};
 use crate::failpoint;
 use crate::fixers::{Fixers, Place, Start, Subject};

@@ -190,13 +190,15 @@ fn done(work: &Work) -> Outcome {
             default_branch: default.clone(),
             steps: Vec::new(),
             conflicts: Vec::new(),
+            differences: Vec::new(),
             unreached: Vec::new(),
         }),
         Work::Merge { pull, .. } => Outcome::Merged(Merged::Unchanged { head: head(*pull) }),
         Work::Push(_) => Outcome::Pushed(Pushed::Landed),
         Work::Probe(push) => Outcome::Probed(Probed::Landed { head: push.to.clone() }),
         Work::Expect { head, .. } => {
-            Outcome::Expected(Expected::Tree { default_head: head.clone(), tree: head.clone() })
+            let standing = work::Standing { people_head: head.clone(), stands_on: head.clone() };
+            Outcome::Expected(Expected::Tree { default_head: head.clone(), tree: head.clone(), standing })
         }
         Work::Squash { head, .. } => Outcome::Squashed(Squashed::Merged { commit: head.clone() }),
         Work::Look { pull } => Outcome::Seen(work::Seen::Open { head: head(*pull) }),

@@ -76,8 +76,7 @@ async fn with_its_commit_lost_a_descendant_that_was_never_prepared_is_not_reconc
     world.restart().await;
     let record = world.becomes(one, "aborted").await;
     let told = format!(
-        "Descendant #{two} was not prepared before squash. Manual intervention required: merge main into the descendant \
-         branch or rebase."
+        "Descendant #{two} was not prepared before squash. Manual intervention required: rebase the descendant onto main."
     );
     assert_eq!(record["error"]["message"], told, "{record}");
     world.told(two, &told).await;

@@ -1,6 +1,7 @@
 //! A repository with people in it, and a daemon that lands their stacks.
 
 mod branches;
+mod checkout;
 mod conversation;
 mod disk;
 mod finish;
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 
 pub use crate::serve::support::REPO;
 use crate::serve::support::{Daemon, World, http};
+pub use checkout::{Change, Checkout};
 pub use people::{ADMIN, AUTHOR, MAINTAINER, STRANGER};
 pub use rules::Rules;
 

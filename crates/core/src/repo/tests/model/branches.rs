@@ -3,35 +3,40 @@
 use super::github::{GitHub, begun_with};
 use super::objects::Objects;
 use crate::ids::Sha;
-use crate::train::work::{Landed, Merged, Probed, Push, Pushed, Step};
+use crate::train::work::{Landed, Merged, OwnChange, Probed, Push, Pushed, Standing, Step};
 
 impl GitHub {
     pub(super) fn merge(&mut self, git: &Objects, step: &Step, number: u64, attempt: u8) -> Merged {
         let head = self.pulls[&number].head.clone();
         let main = self.main.clone();
+        let squashes = |change: &OwnChange| change.below.iter().map(|landed| landed.commit.clone()).collect::<Vec<_>>();
         let contains: Vec<Sha> = match step {
-            Step::Prepare { predecessor } => vec![self.pulls[&predecessor.get()].head.clone()],
+            Step::Prepare { predecessor, .. } => vec![self.pulls[&predecessor.get()].head.clone()],
             Step::Reconcile { landed } => vec![landed.commit.clone()],
-            Step::CatchUp | Step::UpdateRoot => vec![main.clone()],
-            Step::AddLate { landed } => {
-                vec![self.pulls[&landed.pull.get()].head.clone(), landed.commit.clone(), main.clone()]
-            }
+            Step::UpdateRoot => vec![main.clone()],
+            Step::CatchUp { change } => squashes(change).into_iter().chain([main.clone()]).collect(),
+            Step::AddLate { change } => squashes(change),
         };
         if contains.iter().all(|theirs| git.contains(&head, theirs)) {
             return Merged::Unchanged { head };
         }
         let to = match step {
-            Step::Prepare { .. } | Step::CatchUp | Step::UpdateRoot => self.joined(git, &head, &contains[0], attempt),
+            Step::Prepare { .. } | Step::UpdateRoot => self.joined(git, &head, &contains[0], attempt),
             Step::Reconcile { landed } => {
                 if !git.contains(&head, &self.landed_head(landed)) {
                     self.flaw = Some("a descendant was to be reconciled that was not prepared");
-                    return Merged::NotPrepared;
+                    return Merged::NotPrepared(Standing { people_head: head.clone(), stands_on: main });
                 }
                 self.reconciled(git, &head, landed, attempt)
             }
-            Step::AddLate { landed } => {
-                let prepared = self.joined(git, &head, &contains[0], attempt);
-                let related = self.reconciled(git, &prepared, landed, attempt);
+            Step::CatchUp { change } | Step::AddLate { change } => {
+                let mut related = head.clone();
+                for landed in &change.below {
+                    if !git.contains(&related, &landed.commit) {
+                        let prepared = self.joined(git, &related, &self.landed_head(landed), attempt);
+                        related = self.reconciled(git, &prepared, landed, attempt);
+                    }
+                }
                 self.joined(git, &related, &main, attempt)
             }
         };

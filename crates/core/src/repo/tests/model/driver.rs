@@ -108,10 +108,11 @@ impl World {
         self.state.active_trains.iter().map(|(root, train)| (*root, train.recovery_seq)).collect()
     }
 
-    /// What would tell states apart that are alike: which webhooks were heard (none comes twice here), and when the status comment was
-    /// written last (here it is written as often as it changes).
+    /// What would tell states apart that are alike: which webhooks were heard (none comes twice here), when the status comment was
+    /// written last (here it is written as often as it changes), and how long nothing is done again (here no time is lost).
     fn forget_trifles(&mut self) {
         self.state.seen_dedupe_keys.clear();
+        self.state.paces.clear();
         for detail in self.state.details.values_mut() {
             detail.status.written_at = None;
         }

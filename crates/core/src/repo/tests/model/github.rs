@@ -8,7 +8,7 @@ use super::objects::{Changes, Objects, tree};
 use crate::facts::{CommentFacts, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
 use crate::repo::{Failure, FailureKind};
-use crate::train::work::{Expected, Landed, Outcome, Proof, Retargeted, Seen, Squashed, Work};
+use crate::train::work::{Expected, Landed, Outcome, OwnChange, Proof, Retargeted, Seen, Squashed, Standing, Work};
 
 /// Where GitHub's own clock begins: far from the worker's, and never compared with it.
 const GITHUB_TIME: i64 = -1_000_000;
@@ -176,6 +176,7 @@ impl GitHub {
                 default_branch: default.clone(),
                 steps: Vec::new(),
                 conflicts: Vec::new(),
+                differences: Vec::new(),
                 unreached: Vec::new(),
             }),
             Work::Merge { step, pull, .. } => {
@@ -189,18 +190,34 @@ impl GitHub {
             }
             Work::Push(push) => Outcome::Pushed(self.push(git, push)),
             Work::Probe(push) => Outcome::Probed(self.probe(git, push)),
-            Work::Expect { pull, head, .. } => Outcome::Expected(match &self.pulls[&pull.get()].head {
-                found if found == head => {
-                    Expected::Tree { default_head: self.main.clone(), tree: tree(git.merged(&self.main, head)) }
-                }
-                found => Expected::HeadChanged { head: found.clone() },
-            }),
+            Work::Expect { change, head, .. } => Outcome::Expected(self.expect(git, change, head)),
             Work::Squash { pull, head, base, .. } => Outcome::Squashed(self.look_and_squash(git, *pull, head, base)),
             Work::Look { pull } => Outcome::Seen(self.seen(*pull)),
             Work::Prove { landed, .. } => Outcome::Proved(self.prove(git, landed)),
             Work::Retarget { pull, base } => Outcome::Retargeted(self.retarget(pull.get(), base)),
             Work::Worktrees(_) => Outcome::Tidied,
         })
+    }
+
+    /// Both ways: the branch, and what people pushed to it upon a default branch that contains what landed below.
+    fn expect(&mut self, git: &Objects, change: &OwnChange, head: &Sha) -> Expected {
+        let found = self.pulls[&change.pull.get()].head.clone();
+        if found != *head {
+            return Expected::HeadChanged { head: found };
+        }
+        if let Some(missing) = change.below.iter().find(|landed| !git.contains(head, &landed.commit)) {
+            return Expected::NotRelated { pull: missing.pull };
+        }
+        let heads: Vec<Sha> = change.below.iter().map(|landed| self.landed_head(landed)).collect();
+        let parents: Vec<&Sha> = std::iter::once(&self.main).chain(&heads).collect();
+        let containing = git.commit(&parents, git.changes(&self.main), BY_ANOTHER);
+        let people_head = change.people_head.clone().unwrap_or_else(|| head.clone());
+        let (tree_of_branch, alone) = (git.merged(&self.main, head), git.merged(&containing, &people_head));
+        if tree_of_branch != alone {
+            self.flaw = Some("the two ways to compute what lands do not agree");
+        }
+        let standing = Standing { people_head, stands_on: self.main.clone() };
+        Expected::Tree { default_head: self.main.clone(), tree: tree(tree_of_branch), standing }
     }
 
     fn seen(&self, pull: PrNumber) -> Seen {

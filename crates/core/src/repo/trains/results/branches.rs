@@ -1,12 +1,11 @@
 //! What came of merges and pushes.
 
-use super::super::{Change, Standpoint, retry_at};
-use super::no_news;
+use super::super::{Change, Standpoint};
 use crate::ids::{PrNumber, Sha};
 use crate::repo::event::{Event, PushDetail, WantReason};
 use crate::train::CascadePhase;
 use crate::train::texts::{halt, notice};
-use crate::train::work::{Landed, Merged, MergedWith, Probed, Push, PushKind, Pushed, Step};
+use crate::train::work::{Merged, MergedWith, Probed, Push, PushKind, Pushed, Standing, Step};
 
 /// How often a branch that others push to is prepared anew.
 const FOREIGN_PUSHES: u32 = 5;
@@ -31,19 +30,20 @@ impl Standpoint<'_> {
                     }
                 }])
             }
-            Merged::BranchGone => self.branch_gone(step, pull),
+            Merged::BranchGone => self.branch_gone(kind_of(step), pull),
+            Merged::Missing { pull: landed, commit } => self.missing(*landed, commit),
             unmergeable => {
                 let halt = self.why_not_merged(step, pull, unmergeable);
-                match (self.train(), step) {
+                match (self.train(), step, unmergeable) {
                     // It is the one that landed which is wrong; this one is told that it waits.
-                    (Some(train), Step::AddLate { landed })
-                        if self.stood_at(landed.pull) && is_foreign(unmergeable) =>
+                    (Some(train), Step::AddLate { .. }, Merged::NotASquash { pull: landed, .. })
+                        if self.stood_at(*landed) =>
                     {
-                        self.halted(train, landed.pull, &halt)
+                        self.halted(train, *landed, &halt)
                     }
-                    (_, Step::AddLate { .. }) => self.give_up_late(pull, Some(&halt)),
-                    (Some(train), _) => self.halted(train, pull, &halt),
-                    (None, _) => Change::default(),
+                    (_, Step::AddLate { .. }, _) => self.give_up_late(pull, Some(&halt)),
+                    (Some(train), ..) => self.halted(train, pull, &halt),
+                    (None, ..) => self.give_up_late(pull, Some(&halt)),
                 }
             }
         }
@@ -55,32 +55,60 @@ impl Standpoint<'_> {
         let Some(default) = self.state.default_branch.clone().or(fallback) else {
             return halt::not_done("merge for", pull, "the default branch is not known");
         };
+        let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone());
+        let branch = branch.unwrap_or_else(|| default.clone());
+        let moved = |standing: &Standing| halt::Move::of(&branch, standing, &default);
+        let from_default = halt::MergeIn::new(&branch, &default);
         match (merged, step) {
-            (Merged::Conflict { conflict, .. }, Step::Prepare { predecessor }) => {
+            (Merged::Conflict { conflict, .. }, Step::Prepare { predecessor, .. }) => {
+                let below = self.state.pr(*predecessor).and_then(|pr| pr.head_ref.clone()).unwrap_or(default);
+                let merge = halt::MergeIn::new(&branch, &below);
                 if self.detail.pushed_by_others.contains(&pull) {
-                    halt::pushed_conflict(pull, *predecessor, conflict)
+                    halt::pushed_conflict(pull, *predecessor, conflict, &merge)
                 } else {
-                    halt::preparation_conflict(pull, *predecessor, conflict)
+                    halt::preparation_conflict(pull, *predecessor, conflict, &merge)
                 }
             }
-            (Merged::Conflict { with: MergedWith::BeforeSquash, conflict }, Step::Reconcile { .. }) => {
-                halt::reconcile_conflict(pull, predecessor, &default, conflict)
+            (Merged::Conflict { with: MergedWith::BeforeSquash, conflict, standing }, Step::Reconcile { .. }) => {
+                let advice = standing.as_ref().map(moved);
+                halt::reconcile_conflict(pull, predecessor, &default, conflict, advice)
             }
-            (Merged::Conflict { conflict, .. }, Step::AddLate { landed }) => {
-                halt::late_conflict(pull, landed.pull, &default, conflict)
+            (
+                Merged::Conflict { conflict, standing: Some(standing), .. },
+                Step::AddLate { change } | Step::CatchUp { change },
+            ) => {
+                let below = change.below.last().map_or(predecessor, |below| below.pull);
+                halt::late_conflict(pull, below, &default, conflict, &moved(standing))
             }
-            (Merged::Conflict { conflict, .. }, Step::UpdateRoot) => halt::behind_conflict(pull, &default, conflict),
-            (Merged::Conflict { conflict, .. }, _) => halt::catch_up_conflict(pull, &default, conflict),
-            (Merged::NotPrepared, _) => halt::not_prepared(pull, &default),
-            (Merged::NotASquash { reason, .. }, Step::AddLate { landed }) if self.stood_at(landed.pull) => {
-                halt::merged_outside(landed.pull).because(reason)
+            (Merged::Conflict { conflict, .. }, Step::UpdateRoot) => {
+                halt::behind_conflict(pull, &default, conflict, &from_default)
             }
-            (Merged::NotASquash { advice, .. }, Step::AddLate { landed }) => halt::not_squashed(landed.pull, advice),
-            (Merged::NotASquash { reason, .. }, _) => halt::merged_outside(predecessor).because(reason),
+            (Merged::Conflict { conflict, .. }, _) => halt::catch_up_conflict(pull, &default, conflict, &from_default),
+            (Merged::NotPrepared(standing), _) => halt::not_prepared(pull, &default, &moved(standing)),
+            (Merged::Withdrawn(withdrawn), Step::Prepare { predecessor, .. }) => {
+                let onto = self.state.pr(*predecessor).and_then(|pr| pr.head_ref.clone()).unwrap_or(default);
+                let moved = halt::Move::without(&branch, &withdrawn.head, &onto);
+                halt::withdrawn(pull, *predecessor, withdrawn, &moved)
+            }
+            (Merged::Differs(difference), _) => halt::differs(pull, &default, difference, &moved(&difference.standing)),
+            (Merged::NotASquash { pull: landed, reason, standing, .. }, _) if self.stood_at(*landed) => {
+                halt::merged_outside(*landed, &[(pull, moved(standing))]).because(reason)
+            }
+            (Merged::NotASquash { pull: landed, advice, standing, .. }, Step::AddLate { .. }) => {
+                halt::not_squashed(*landed, advice, &moved(standing))
+            }
+            (Merged::NotASquash { reason, standing, .. }, _) => {
+                halt::merged_outside(predecessor, &[(pull, moved(standing))]).because(reason)
+            }
             (Merged::PullRefGone { pull }, _) => halt::pull_ref_gone(*pull),
-            (Merged::Unchanged { .. } | Merged::Advance { .. } | Merged::BranchGone, _) => {
-                halt::not_done("merge for", pull, "nothing was wrong; this is a bug")
-            }
+            (
+                Merged::Unchanged { .. }
+                | Merged::Advance { .. }
+                | Merged::BranchGone
+                | Merged::Missing { .. }
+                | Merged::Withdrawn(_),
+                _,
+            ) => halt::not_done("merge for", pull, "nothing was wrong; this is a bug"),
         }
     }
 
@@ -91,41 +119,51 @@ impl Standpoint<'_> {
 
     /// The branch has all of it, so there is nothing to push.
     fn unchanged(&self, step: &Step, pull: PrNumber, head: &Sha) -> Change {
-        let known = self.state.pr(pull).map(|pr| &pr.head_sha);
-        let mut change = Change::default();
-        if known != Some(head) {
+        if self.state.pr(pull).is_none_or(|pr| pr.head_sha != *head) {
             // A push of somebody that was not heard of yet.
-            change.events.push(Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None });
+            let wanted = Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
+            let message = format!("GitHub has yet to tell of the head {head} of #{pull}");
+            return Change::of([wanted]).then(self.once_they_agree(pull, message));
         }
-        self.stepped(step, pull, change)
+        let (train_root, head_sha) = (self.root, head.clone());
+        let squash = match step {
+            Step::Reconcile { .. } | Step::CatchUp { .. } | Step::AddLate { .. } => self.state.squash_below(pull),
+            Step::Prepare { .. } | Step::UpdateRoot => None,
+        };
+        // Said again it would look like progress.
+        let contained = squash.filter(|_| self.needs_joining(pull)).map(|squash| Event::SquashContained {
+            train_root,
+            pr: pull,
+            squash: Some(squash),
+            head_sha,
+        });
+        self.stepped(kind_of(step), pull, Change::of(contained))
     }
 
     /// A step is done, with or without a push.
-    fn stepped(&self, step: &Step, pull: PrNumber, mut change: Change) -> Change {
+    fn stepped(&self, step: StepKind, pull: PrNumber, mut change: Change) -> Change {
         match (step, self.train()) {
-            (Step::AddLate { .. }, _) => change.and(Event::LateJoined { train_root: self.root, pr: pull }),
+            (StepKind::AddLate, Some(_)) => change.and(Event::MergeStateOutdated { prs: vec![pull] }),
+            (StepKind::AddLate, None) => change,
             (_, Some(train)) if train.current_pr == pull => {
                 // GitHub called it behind, and may not have noticed yet that it is not, or no longer.
                 change.events.push(Event::MergeStateOutdated { prs: vec![pull] });
-                let at = retry_at(&no_news(), self.detail.attempts, self.now);
-                change.and(Event::WorkDelayed {
-                    train_root: self.root,
-                    reason: "GitHub has yet to see that the branch is up to date".to_owned(),
-                    retry_at: at,
-                })
+                let message = "GitHub has yet to see that the branch is up to date".to_owned();
+                change.then(self.once_they_agree(pull, message))
             }
             (_, Some(train)) => self.completing(train, pull, change),
             (_, None) => change,
         }
     }
 
-    fn branch_gone(&self, step: &Step, pull: PrNumber) -> Change {
+    fn branch_gone(&self, step: StepKind, pull: PrNumber) -> Change {
         let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone());
-        match (self.train(), step, branch) {
-            (_, Step::AddLate { .. }, _) => self.give_up_late(pull, None),
-            (Some(train), _, _) if train.current_pr == pull => self.halted(train, pull, &halt::root_closed(pull)),
-            (Some(train), _, Some(branch)) => self.skip(train, pull, notice::skipped_branch_deleted(pull, &branch)),
-            _ => Change::default(),
+        match (self.train(), branch) {
+            (Some(train), Some(branch)) if train.current_pr != pull && step != StepKind::AddLate => {
+                self.skip(train, pull, notice::skipped_branch_deleted(pull, &branch))
+            }
+            (_, Some(branch)) => self.give_up_late(pull, Some(&halt::branch_gone(pull, &branch))),
+            (_, None) => self.give_up_late(pull, Some(&halt::root_closed(pull))),
         }
     }
 
@@ -133,7 +171,7 @@ impl Standpoint<'_> {
         match pushed {
             Pushed::Landed => self.push_landed(push, &push.to),
             Pushed::Foreign { head, tree } => self.foreign(push, head, tree.as_ref()),
-            Pushed::BranchGone => self.branch_gone(&self.step_of(push), push.pull),
+            Pushed::BranchGone => self.branch_gone(self.step_of(push), push.pull),
             Pushed::Rejected { reason } => {
                 let halt = halt::push_refused(push.pull, &push.branch, reason);
                 match self.train() {
@@ -151,7 +189,7 @@ impl Standpoint<'_> {
             Probed::NotYet => Change::of([self.dropped("the push had not landed")]),
             Probed::Rewound => Change::of([self.dropped("the branch was rewound")]),
             Probed::Foreign { head, tree } => self.foreign(push, head, tree.as_ref()),
-            Probed::BranchGone => self.branch_gone(&self.step_of(push), push.pull),
+            Probed::BranchGone => self.branch_gone(self.step_of(push), push.pull),
         }
     }
 
@@ -165,42 +203,36 @@ impl Standpoint<'_> {
         };
         let change = Change::of([done]);
         match (self.train(), self.step_of(push)) {
-            (Some(train), step) if train.current_pr == push.pull && !matches!(step, Step::AddLate { .. }) => {
+            (Some(train), step) if train.current_pr == push.pull && step != StepKind::AddLate => {
                 // CI begins anew, and GitHub is asked what it thinks of the new head.
                 change.and(Event::MergeStateOutdated { prs: vec![push.pull] })
             }
-            (_, step) => self.stepped(&step, push.pull, change),
+            (_, step) => self.stepped(step, push.pull, change),
         }
     }
 
     /// Which merge a push came from: what there is to be done with the branch in this phase.
-    fn step_of(&self, push: &Push) -> Step {
+    fn step_of(&self, push: &Push) -> StepKind {
         let idle = self.train().is_none_or(|train| train.cascade_phase == CascadePhase::Idle);
-        let landed = || Landed { pull: push.pull, commit: push.to.clone(), head: None, known_before: None };
         match push.kind {
-            PushKind::Prep => Step::Prepare { predecessor: push.pull },
-            PushKind::Reconcile if idle => Step::AddLate { landed: landed() },
-            PushKind::Reconcile => Step::Reconcile { landed: landed() },
-            PushKind::Catchup => Step::CatchUp,
+            PushKind::Prep => StepKind::Prepare,
+            PushKind::Reconcile if idle => StepKind::AddLate,
+            PushKind::Reconcile => StepKind::Reconcile,
+            PushKind::Catchup => StepKind::CatchUp,
         }
     }
 
-    /// Somebody else pushed. Before the squash that is taken in; after it, what was computed is void.
+    /// Somebody else pushed. Before the squash that is taken in. After it, what was computed is void: only a push that left
+    /// the content as it was is taken in, too. Whatever its tree, the branch lacks what was to be pushed, so it is never
+    /// taken for that.
     fn foreign(&self, push: &Push, head: &Sha, tree: Option<&Sha>) -> Change {
-        let is_late = matches!(self.step_of(push), Step::AddLate { .. });
+        let is_late = self.step_of(push) == StepKind::AddLate;
         let is_current = self.train().is_some_and(|train| train.current_pr == push.pull);
-        let may_repeat = push.kind == PushKind::Prep || is_late || is_current;
+        let may_repeat = push.kind == PushKind::Prep || is_late || is_current || tree == Some(&push.tree);
         if may_repeat && self.detail.attempts < FOREIGN_PUSHES {
-            let at = retry_at(&no_news(), self.detail.attempts, self.now);
-            let reason = format!("somebody pushed {head} to {}", push.branch);
-            return Change::of([
-                Event::WorkDropped { train_root: self.root, reason: reason.clone(), by_others: true },
-                Event::WorkDelayed { train_root: self.root, reason, retry_at: at },
-            ]);
-        }
-        if tree == Some(&push.tree) {
-            // The same content, by whomever.
-            return self.push_landed(push, head);
+            let message = format!("somebody pushed {head} to {}", push.branch);
+            let dropped = Event::WorkDropped { train_root: self.root, reason: message.clone(), by_others: true };
+            return Change::of([dropped]).then(self.once_they_agree(push.pull, message));
         }
         let halt = halt::branch_modified(push.pull, tree.unwrap_or(head), &push.tree);
         match self.train() {
@@ -210,15 +242,30 @@ impl Standpoint<'_> {
     }
 }
 
-/// Whether somebody merged the predecessor in a way that nothing can be related to.
-fn is_foreign(merged: &Merged) -> bool {
-    matches!(merged, Merged::NotASquash { .. })
+/// A merge, by its name alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StepKind {
+    Prepare,
+    Reconcile,
+    CatchUp,
+    UpdateRoot,
+    AddLate,
+}
+
+fn kind_of(step: &Step) -> StepKind {
+    match step {
+        Step::Prepare { .. } => StepKind::Prepare,
+        Step::Reconcile { .. } => StepKind::Reconcile,
+        Step::CatchUp { .. } => StepKind::CatchUp,
+        Step::UpdateRoot => StepKind::UpdateRoot,
+        Step::AddLate { .. } => StepKind::AddLate,
+    }
 }
 
 fn kind(step: &Step) -> PushKind {
     match step {
         Step::Prepare { .. } => PushKind::Prep,
         Step::Reconcile { .. } | Step::AddLate { .. } => PushKind::Reconcile,
-        Step::CatchUp | Step::UpdateRoot => PushKind::Catchup,
+        Step::CatchUp { .. } | Step::UpdateRoot => PushKind::Catchup,
     }
 }

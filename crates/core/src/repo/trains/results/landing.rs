@@ -2,14 +2,18 @@
 
 use super::super::{Change, Standpoint, retry_at};
 use super::no_news;
-use crate::ids::{PrNumber, Sha};
+use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::event::{Event, WantReason};
+use crate::repo::pace::{self, Act};
+use crate::repo::state::CachedPr;
 use crate::train::texts::halt;
 use crate::train::work::{Expected, Landed, Proof, Seen, Squashed};
 use crate::train::{CascadePhase, TrainRecord, why};
 
 /// How often GitHub is asked for the commit of a merge that it reports.
 const LOOKS_FOR_COMMIT: u32 = 10;
+/// How often the default branch is read again before it counts as rewound.
+const LOOKS_FOR_SQUASH: u32 = 3;
 /// How often a squash is tried that GitHub refuses for a reason that may pass.
 const SQUASH_TRIES: u32 = 3;
 
@@ -17,34 +21,64 @@ impl Standpoint<'_> {
     pub(super) fn expected(&self, pull: PrNumber, head: &Sha, expected: &Expected) -> Change {
         let Some(train) = self.train() else { return Change::default() };
         match expected {
-            Expected::Tree { default_head, tree } => Change::of([Event::IntentSquash {
+            Expected::Tree { default_head, tree, standing } => Change::of([Event::IntentSquash {
                 train_root: self.root,
                 pr: pull,
                 head_sha: Some(head.clone()),
                 default_head: Some(default_head.clone()),
                 expected_tree: Some(tree.clone()),
+                people_head: Some(standing.people_head.clone()),
+                stands_on: Some(standing.stands_on.clone()),
             }]),
-            Expected::HeadChanged { .. } => self.thought_over(train, None),
+            Expected::HeadChanged { head } => self.thought_over(train, &format!("git has the head {head}")),
+            Expected::NotRelated { pull: below } => {
+                let (train_root, head_sha) = (self.root, head.clone());
+                let lacking = Event::SquashContained { train_root, pr: pull, squash: None, head_sha };
+                let reason = format!("the head of #{pull} does not contain the squash of #{below}");
+                let mut change = Change::of([lacking]);
+                change.events.extend(self.thought_over(train, &reason).events);
+                change
+            }
+            Expected::Rewound { pull, commit } => self.missing(*pull, commit),
+            Expected::Differs(difference) => {
+                let Some(default) = self.state.default_branch.clone() else { return Change::default() };
+                let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone()).unwrap_or_else(|| default.clone());
+                let moved = halt::Move::of(&branch, &difference.standing, &default);
+                self.halted(train, pull, &halt::differs(pull, &default, difference, &moved))
+            }
             Expected::Conflict(_) => {
-                let default = self.state.default_branch.clone();
-                let base = self.state.pr(pull).map(|pr| pr.base_ref.clone());
-                match default.or(base) {
-                    Some(default) => self.halted(train, pull, &halt::dirty(pull, &default)),
-                    None => Change::default(),
-                }
+                let Some(default) = self.state.default_branch.clone() else { return Change::default() };
+                let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone()).unwrap_or_else(|| default.clone());
+                self.halted(train, pull, &halt::dirty(pull, &default, &halt::MergeIn::new(&branch, &default)))
             }
             Expected::PullRefGone => self.halted(train, pull, &halt::pull_ref_gone(pull)),
         }
     }
 
-    /// The head is another than the one that was found ready: everything about it is looked at again.
-    fn thought_over(&self, train: &TrainRecord, dropped: Option<Event>) -> Change {
-        let pr = train.current_pr;
-        let mut change = Change::of(dropped);
-        change.events.extend(self.enter(train, CascadePhase::Idle).events);
+    /// What was found ready is not what is there: everything about it is looked at again.
+    fn thought_over(&self, train: &TrainRecord, reason: &str) -> Change {
+        let wanted = Event::PrWanted { pr: train.current_pr, reason: WantReason::HeadDiffers, comment: None };
+        let is_first = self.detail.refusals < SQUASH_TRIES;
+        let mut change = Change::of(is_first.then_some(wanted));
+        change.events.extend(self.not_taken(train, reason).events);
         change
-            .and(Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None })
-            .and(Event::MergeStateOutdated { prs: vec![pr] })
+    }
+
+    /// The default branch does not have a squash that has landed. Git may be late; then it was rewound.
+    pub(super) fn missing(&self, pull: PrNumber, commit: &Sha) -> Change {
+        let Some(default) = self.state.default_branch.clone() else { return Change::default() };
+        if self.detail.attempts < LOOKS_FOR_SQUASH {
+            return self.once_they_agree(pull, format!("{commit}, the squash of #{pull}, is not on {default}"));
+        }
+        let base = self.state.pr(pull).map(|pr| pr.base_ref.clone()).filter(|base| *base != default);
+        let halt = match base {
+            Some(base) => halt::landed_elsewhere(pull, commit, &base, &default),
+            None => halt::default_rewound(pull, commit, &default),
+        };
+        match self.train() {
+            Some(train) => self.freeze_train(train, train.current_pr, &halt),
+            None => self.give_up_late(self.root, Some(&halt)),
+        }
     }
 
     pub(super) fn squash_answered(&self, squashed: &Squashed) -> Change {
@@ -52,8 +86,8 @@ impl Standpoint<'_> {
         let pull = train.current_pr;
         match squashed {
             Squashed::Merged { commit } => self.squashed(train, commit),
-            Squashed::BaseChanged { .. } => self.thought_over(train, Some(self.dropped("GitHub has another base"))),
-            Squashed::HeadChanged => self.thought_over(train, Some(self.dropped("GitHub has another head"))),
+            Squashed::BaseChanged { base } => self.thought_over(train, &format!("GitHub has the base {base}")),
+            Squashed::HeadChanged => self.thought_over(train, "GitHub has another head, or calls it out of date"),
             Squashed::Refused { message } if !may_pass(message) => {
                 self.halted(train, pull, &halt::squash_refused(pull, message))
             }
@@ -69,9 +103,16 @@ impl Standpoint<'_> {
         change.events.extend(self.enter(train, CascadePhase::Idle).events);
         if self.detail.refusals < SQUASH_TRIES {
             let retry_at = retry_at(&no_news(), self.detail.refusals, self.now);
+            // A push or another base in between makes it another squash, but no success.
+            let tried = pace::of(self.state, Act::Squash, pr).map_or(0, |pace| pace.times);
+            let times = tried.max(self.detail.refusals + 1);
+            // The first is not worth a word.
+            let why = (times > 1).then(|| why::squashed_again(pr, times).since(self.now));
+            change.events.extend(why.map(|why| Event::TrainWaiting { train_root, why }));
+            let reason = message.to_owned();
             return change.and(Event::MergeStateOutdated { prs: vec![pr] }).and(Event::WorkDelayed {
                 train_root,
-                reason: message.to_owned(),
+                reason,
                 retry_at,
             });
         }
@@ -99,16 +140,21 @@ impl Standpoint<'_> {
                 Change::of([Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }])
             }
             (Seen::Merged { commit: None }, _) => self.commit_unknown(pull),
-            (Seen::Open { .. }, Some(train)) if is_current => self.not_merged(train),
-            (Seen::Closed, Some(train)) if is_current => self.halted(train, pull, &halt::root_closed(pull)),
+            (Seen::Open { .. }, Some(train)) if is_current && !self.is_merged(pull) => self.not_merged(train),
+            (Seen::Closed, Some(train)) if is_current && !self.is_merged(pull) => {
+                self.halted(train, pull, &halt::root_closed(pull))
+            }
             (Seen::Open { .. } | Seen::Closed, _) => {
-                Change::of([Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None }, {
-                    let at = retry_at(&no_news(), self.detail.attempts, self.now);
-                    let reason = format!("GitHub does not call #{pull} merged");
-                    Event::WorkDelayed { train_root: self.root, reason, retry_at: at }
-                }])
+                let wanted = Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
+                let message = format!("GitHub does not call #{pull} merged");
+                Change::of([wanted]).then(self.once_they_agree(pull, message))
             }
         }
+    }
+
+    /// Whether GitHub said before that it is merged: that stays so, whatever a look at it says.
+    fn is_merged(&self, pull: PrNumber) -> bool {
+        self.state.pr(pull).is_some_and(CachedPr::is_merged)
     }
 
     /// It was to be squashed, and is not: it is done now.
@@ -134,10 +180,11 @@ impl Standpoint<'_> {
                 None => self.give_up_late(self.root, Some(&halt)),
             };
         }
-        let wait = jiff::SignedDuration::from_secs(1_i64 << attempts.min(5)).min(jiff::SignedDuration::from_secs(30));
+        let wait = jiff::SignedDuration::from_secs(2_i64 << attempts.min(4));
         let retry_at = self.now.checked_add(wait).unwrap_or(jiff::Timestamp::MAX);
-        let reason = format!("GitHub does not name the commit of #{pull} yet");
-        Change::of([Event::WorkDelayed { train_root: self.root, reason, retry_at }])
+        let message = format!("GitHub does not name the commit of #{pull} yet");
+        let reason = why::disagree(pull, &message);
+        self.again_at(retry_at, message, reason)
     }
 
     pub(super) fn proved(&self, landed: &Landed, proof: &Proof) -> Change {
@@ -160,12 +207,25 @@ impl Standpoint<'_> {
                 let halt = halt::wrong_landed_parents(pull, commit, &default).because(reason);
                 self.freeze_train(train, pull, &halt)
             }
-            Proof::NotASquash { reason } => self.halted(train, pull, &halt::merged_outside(pull).because(reason)),
+            Proof::NotASquash { reason } => {
+                let moves = self.moves_off(pull, &default);
+                self.halted(train, pull, &halt::merged_outside(pull, &moves).because(reason))
+            }
+            Proof::Missing { pull, commit } => self.missing(*pull, commit),
             Proof::CannotTell { reason } => {
                 let halt = halt::cannot_prove(pull, commit, &default).because(reason);
                 self.freeze_train(train, pull, &halt)
             }
         }
+    }
+
+    /// How those that are stacked on a pull request that landed are moved to the default branch by hand.
+    fn moves_off(&self, landed: PrNumber, default: &BranchName) -> Vec<(PrNumber, halt::Move)> {
+        let Some(head) = self.state.pr(landed).map(|pr| pr.head_sha.clone()) else { return Vec::new() };
+        let above = self.standing_on(landed).into_iter();
+        let branch = |above: PrNumber| Some((above, self.state.pr(above)?.head_ref.clone()?));
+        let moved = |(above, branch)| (above, halt::Move::without(&branch, &head, default));
+        above.filter_map(branch).map(moved).collect()
     }
 
     /// Whether it was the train that asked for the squash.

@@ -1,6 +1,6 @@
 //! What GitHub refused, or did differently than it was asked to.
 
-use super::Halt;
+use super::{Halt, Move};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::markdown::introduced;
 use crate::train::texts::{branch, trunk};
@@ -55,8 +55,13 @@ pub fn pull_ref_gone(pr: PrNumber) -> Halt {
 }
 
 /// The predecessor landed in a way that nothing can be related to.
-pub fn not_squashed(predecessor: PrNumber, reason: &str) -> Halt {
-    Halt::new("NonSquashMerge", reason).told(format!("PR #{predecessor} did not land as a squash. {reason}"))
+pub fn not_squashed(predecessor: PrNumber, reason: &str, moved: &Move) -> Halt {
+    Halt::new("NonSquashMerge", reason).told(format!("PR #{predecessor} did not land as a squash. {reason}")).next(
+        format!(
+            "Move only the commits of this pull request:\n\n{}\n\nThen comment `@merge-train start`.",
+            moved.commands()
+        ),
+    )
 }
 
 /// Something that cannot be done, for a reason that does not go away by itself.
@@ -71,6 +76,43 @@ pub fn cannot_prove(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> 
     let on = trunk(default_branch);
     let message = format!("It cannot be shown that commit {commit} on {on} holds what PR #{pr} was to bring.");
     wrong_landed("UnprovenSquash", message, pr, &on)
+}
+
+/// The default branch lacks what had landed on it.
+pub fn default_rewound(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> Halt {
+    let on = trunk(default_branch);
+    let message = format!(
+        "{on} was rewound: commit {commit}, which PR #{pr} landed as, is not on it any more. Somebody force-pushed {on}."
+    );
+    let told = format!("🚨 {message}");
+    Halt::new("DefaultBranchRewound", message)
+        .headed("Merge train frozen")
+        .told(told)
+        .details("Nothing more is pushed, merged or retargeted, so that nothing is built upon it.".to_owned())
+        .next(format!(
+            "If the commit was removed by mistake, bring it back to {on}, then re-issue `@merge-train start`. If it was \
+             removed on purpose, open its change again as a pull request of its own, and restack what was stacked on \
+             PR #{pr}."
+        ))
+}
+
+/// Somebody changed the base in the moment of the merge: GitHub guards the head, and nothing guards the base.
+pub fn landed_elsewhere(pr: PrNumber, commit: &Sha, base: &BranchName, default_branch: &BranchName) -> Halt {
+    let on = trunk(default_branch);
+    let message = |base: &str| {
+        format!(
+            "PR #{pr} was merged into {base}, not into {on}: somebody changed its base branch while it was being merged."
+        )
+    };
+    let (message, told) = (message(base.as_str()), format!("🚨 {}", message(&branch(base))));
+    Halt::new("MergedElsewhere", message)
+        .headed("Merge train frozen")
+        .told(told)
+        .details(format!("The commit is {commit}. Nothing more is pushed, merged or retargeted for this stack."))
+        .next(format!(
+            "Open a new pull request to {on} from the branch of PR #{pr}. Edit the declarations of the pull requests that are \
+             stacked on PR #{pr} so that they name the new one. Then comment `@merge-train start` on it."
+        ))
 }
 
 /// The record fits no status comment.

@@ -1,8 +1,9 @@
 //! What people did while the train was under way.
 
-use super::Halt;
+use super::conflicts::MERGING_IS_WRONG;
+use super::{Halt, Move};
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::train::texts::{declare, joined, start, trunk};
+use crate::train::texts::{branch, declare, joined, start, trunk};
 
 /// More pull requests were added than a status comment can hold.
 pub fn grown_too_large(found: usize, most: usize) -> Halt {
@@ -82,26 +83,35 @@ pub fn still_behind(pr: PrNumber, predecessor: PrNumber) -> Halt {
 }
 
 /// Somebody merged it, and not as the train would have.
-pub fn merged_outside(pr: PrNumber) -> Halt {
+pub fn merged_outside(pr: PrNumber, moves: &[(PrNumber, Move)]) -> Halt {
+    let commands: String =
+        moves.iter().map(|(above, moved)| format!("\n\nPR #{above}:\n\n{}", moved.commands())).collect();
     Halt::new("MergedOutsideCascade", "PR was merged outside the cascade.")
         .details(format!("PR #{pr} was merged by someone else, and not as the squash that the train had prepared for."))
-        .next(
-            "Rebase the pull requests that were stacked on it onto the default branch, or merge the default branch into \
-             them, and retarget them. Then issue `@merge-train start` on the next one.",
-        )
+        .next(format!(
+            "Move the pull requests that were stacked on it onto the default branch, and retarget them.{commands}\n\n\
+             Then comment `@merge-train start` on the next one."
+        ))
 }
 
 /// A descendant did not have its predecessor's content when that landed.
-pub fn not_prepared(pr: PrNumber, default_branch: &BranchName) -> Halt {
-    Halt::new(
-        "NotPrepared",
-        format!(
-            "Descendant #{pr} was not prepared before squash. Manual intervention required: merge {} into the descendant \
-             branch or rebase.",
-            trunk(default_branch)
-        ),
-    )
-    .next("After that, re-issue `@merge-train start`.")
+pub fn not_prepared(pr: PrNumber, default_branch: &BranchName, moved: &Move) -> Halt {
+    let message = format!(
+        "Descendant #{pr} was not prepared before squash. Manual intervention required: rebase the descendant onto {}.",
+        trunk(default_branch)
+    );
+    Halt::new("NotPrepared", message).next(format!(
+        "Move the commits of PR #{pr} onto {}. {MERGING_IS_WRONG}\n\n{}\n\nThen re-issue `@merge-train start`.",
+        trunk(default_branch),
+        moved.commands()
+    ))
+}
+
+/// The branch of the pull request that is to land is gone.
+pub fn branch_gone(pr: PrNumber, head: &BranchName) -> Halt {
+    Halt::new("BranchGone", format!("The branch '{head}' of PR #{pr} does not exist any more."))
+        .told(format!("The branch {} of PR #{pr} does not exist any more, so it cannot land.", branch(head)))
+        .next("Restore the branch and re-open the pull request, then comment `@merge-train start`.")
 }
 
 /// The pull request that was to land is closed.

@@ -4,7 +4,7 @@ use merge_train_core::ids::{PrNumber, Sha};
 use merge_train_core::plan::Member;
 use merge_train_core::repo::{Effect, FailureKind, Input};
 use merge_train_core::train::work::{
-    Expected, Landed, Merged, MergedWith, Outcome, Probed, Proof, Pushed, Step, Tidying, Work,
+    Expected, Landed, Merged, MergedWith, Outcome, OwnChange, Probed, Proof, Pushed, Step, Tidying, Work,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,25 @@ async fn stack_of_two() -> (World, PrNumber, PrNumber) {
 }
 
 fn landed(pull: PrNumber, commit: &Sha, head: Option<&Sha>, known_before: Option<&Sha>) -> Landed {
-    Landed { pull, commit: commit.clone(), head: head.cloned(), known_before: known_before.cloned() }
+    let (head, known_before) = (head.cloned(), known_before.cloned());
+    Landed { pull, commit: commit.clone(), head, known_before, former_heads: Vec::new() }
+}
+
+/// What a pull request changes, stacked on these.
+fn change(pull: PrNumber, below: &[Landed]) -> OwnChange {
+    OwnChange { pull, people_head: None, below: below.to_vec() }
+}
+
+fn prepare(predecessor: PrNumber) -> Step {
+    Step::Prepare { predecessor, prepared_with: Vec::new() }
+}
+
+fn expect(pull: PrNumber, head: &Sha) -> Work {
+    Work::Expect { change: change(pull, &[]), head: head.clone(), default: branch("main") }
+}
+
+fn prove(landed: &Landed) -> Work {
+    Work::Prove { landed: landed.clone(), earlier: Vec::new(), default: branch("main") }
 }
 
 async fn probe(world: &World, root: PrNumber, push: &merge_train_core::train::work::Push) -> Probed {
@@ -39,34 +57,31 @@ async fn a_cascade_of_two_lands_step_by_step_and_is_proven() {
     world.write("one", "late.txt", "c\n").await;
     let (before, head) = (world.head("main").await, world.head("one").await);
 
-    let merged = world.merge(one, two, "two", Step::Prepare { predecessor: one }).await;
-    let prepare = push(two, "two", merged);
-    assert_eq!(prepare.contains, std::slice::from_ref(&head));
-    assert_eq!(probe(&world, one, &prepare).await, Probed::NotYet);
-    assert_eq!(world.work(one, Work::Push(prepare.clone())).await, Ok(Outcome::Pushed(Pushed::Landed)));
-    assert_eq!(world.head("two").await, prepare.to);
-    assert_eq!(probe(&world, one, &prepare).await, Probed::Landed { head: prepare.to.clone() });
-    let again = world.merge(one, two, "two", Step::Prepare { predecessor: one }).await;
-    assert_eq!(again, Merged::Unchanged { head: prepare.to });
+    let merged = world.merge(one, two, "two", prepare(one)).await;
+    let prepared = push(two, "two", merged);
+    assert_eq!(prepared.contains, std::slice::from_ref(&head));
+    assert_eq!(probe(&world, one, &prepared).await, Probed::NotYet);
+    assert_eq!(world.work(one, Work::Push(prepared.clone())).await, Ok(Outcome::Pushed(Pushed::Landed)));
+    assert_eq!(world.head("two").await, prepared.to);
+    assert_eq!(probe(&world, one, &prepared).await, Probed::Landed { head: prepared.to.clone() });
+    let again = world.merge(one, two, "two", prepare(one)).await;
+    assert_eq!(again, Merged::Unchanged { head: prepared.to });
 
-    let expect = Work::Expect { pull: one, head: head.clone(), default: branch("main") };
-    let Outcome::Expected(Expected::Tree { default_head, tree }) = world.work(one, expect).await.unwrap() else {
-        panic!("it merges cleanly")
-    };
+    let expected = world.work(one, expect(one, &head)).await.unwrap();
+    let Outcome::Expected(Expected::Tree { default_head, tree, .. }) = expected else { panic!("it merges cleanly") };
     assert_eq!(default_head, before);
     let commit = world.squash(one, one, "one").await;
     let squashed = world.in_repo(Method::GET, &format!("/git/commits/{commit}"), Value::Null).await;
     assert_eq!(squashed["tree"]["sha"], tree.as_str());
     let landed = landed(one, &commit, Some(&head), Some(&before));
-    let prove = Work::Prove { landed: landed.clone(), default: branch("main") };
-    assert_eq!(world.work(one, prove).await, Ok(Outcome::Proved(Proof::Proven)));
+    assert_eq!(world.work(one, prove(&landed)).await, Ok(Outcome::Proved(Proof::Proven)));
 
     world.write("main", "after.txt", "d\n").await;
     let merged = world.merge(one, two, "two", Step::Reconcile { landed: landed.clone() }).await;
     let reconcile = push(two, "two", merged);
     assert_eq!(reconcile.contains, [commit]);
     assert_eq!(world.work(one, Work::Push(reconcile)).await, Ok(Outcome::Pushed(Pushed::Landed)));
-    let merged = world.merge(one, two, "two", Step::CatchUp).await;
+    let merged = world.merge(one, two, "two", Step::CatchUp { change: change(two, &[landed]) }).await;
     let catch_up = push(two, "two", merged);
     assert_eq!(catch_up.contains, [world.head("main").await]);
     assert_eq!(world.work(one, Work::Push(catch_up)).await, Ok(Outcome::Pushed(Pushed::Landed)));
@@ -83,18 +98,16 @@ async fn a_cascade_of_two_lands_step_by_step_and_is_proven() {
 async fn what_conflicts_is_named_with_what_it_conflicts_with() {
     let (world, one, two) = stack_of_two().await;
     world.write("one", "two.txt", "mine\n").await;
-    let merged = world.merge(one, two, "two", Step::Prepare { predecessor: one }).await;
-    let Merged::Conflict { with, conflict } = merged else { panic!("{merged:?}") };
+    let merged = world.merge(one, two, "two", prepare(one)).await;
+    let Merged::Conflict { with, conflict, .. } = merged else { panic!("{merged:?}") };
     assert_eq!((with, conflict.files[0].path.as_str()), (MergedWith::Predecessor, "two.txt"));
 
     world.write("main", "one.txt", "theirs\n").await;
     let merged = world.merge(one, one, "one", Step::UpdateRoot).await;
-    let Merged::Conflict { with, conflict } = merged else { panic!("{merged:?}") };
+    let Merged::Conflict { with, conflict, .. } = merged else { panic!("{merged:?}") };
     assert_eq!((with, conflict.files[0].path.as_str()), (MergedWith::Default, "one.txt"));
-    let expect = Work::Expect { pull: one, head: world.head("one").await, default: branch("main") };
-    let Outcome::Expected(Expected::Conflict(conflict)) = world.work(one, expect).await.unwrap() else {
-        panic!("it cannot be squashed")
-    };
+    let expected = world.work(one, expect(one, &world.head("one").await)).await.unwrap();
+    let Outcome::Expected(Expected::Conflict(conflict)) = expected else { panic!("it cannot be squashed") };
     assert_eq!(conflict.files[0].path, "one.txt");
     world.finish().await;
 }
@@ -108,11 +121,12 @@ async fn a_descendant_that_was_not_prepared_is_not_reconciled_but_can_be_added_l
     for known in [Some(&head), None] {
         let landed = landed(one, &commit, known, None);
         let merged = world.merge(one, two, "two", Step::Reconcile { landed }).await;
-        assert_eq!(merged, Merged::NotPrepared);
+        assert!(matches!(merged, Merged::NotPrepared(_)), "{merged:?}");
     }
     let landed = landed(one, &commit, None, None);
-    let add = push(two, "two", world.merge(one, two, "two", Step::AddLate { landed }).await);
-    assert_eq!(add.contains, [head, world.head("main").await, commit]);
+    let add = Step::AddLate { change: change(two, &[landed]) };
+    let add = push(two, "two", world.merge(one, two, "two", add).await);
+    assert_eq!(add.contains, [world.head("main").await, commit]);
     assert_eq!(world.work(one, Work::Push(add)).await, Ok(Outcome::Pushed(Pushed::Landed)));
     assert_eq!(world.files("two").await, ["late.txt", "one.txt", "other.txt", "two.txt"]);
     world.finish().await;
@@ -128,10 +142,8 @@ async fn what_is_no_squash_is_not_reconciled_and_not_proven() {
     let merged = world.merge(one, two, "two", Step::Reconcile { landed: landed.clone() }).await;
     let Merged::NotASquash { reason, .. } = merged else { panic!("{merged:?}") };
     assert!(reason.contains("was merged with merge (not squash)"), "{reason}");
-    let prove = Work::Prove { landed, default: branch("main") };
-    let Outcome::Proved(Proof::NotASquash { reason: proven }) = world.work(one, prove).await.unwrap() else {
-        panic!("it is none")
-    };
+    let proved = world.work(one, prove(&landed)).await.unwrap();
+    let Outcome::Proved(Proof::NotASquash { reason: proven }) = proved else { panic!("it is none") };
     assert_eq!(proven, reason);
     world.finish().await;
 }
@@ -141,7 +153,7 @@ async fn what_stood_on_no_squash_can_be_brought_into_order_by_hand() {
     let (world, one, two) = stack_of_two().await;
     world.fault(json!({ "kind": "wrong_squash", "how": "two_parents" })).await;
     let commit = world.squash(one, one, "one").await;
-    let late = || Step::AddLate { landed: landed(one, &commit, None, None) };
+    let late = || Step::AddLate { change: change(two, &[landed(one, &commit, None, None)]) };
     let refused = world.merge(two, two, "two", late()).await;
     assert!(matches!(refused, Merged::NotASquash { .. }), "{refused:?}");
     world.in_repo(Method::POST, "/merges", json!({ "base": "two", "head": "main" })).await;
@@ -156,7 +168,7 @@ async fn a_squash_that_reverts_the_work_of_others_is_found_out() {
     world.fault(json!({ "kind": "wrong_squash", "how": "revert_base" })).await;
     let commit = world.squash(one, one, "one").await;
     let landed = landed(one, &commit, Some(&head), Some(&before));
-    let proved = world.work(one, Work::Prove { landed, default: branch("main") }).await.unwrap();
+    let proved = world.work(one, prove(&landed)).await.unwrap();
     let Outcome::Proved(Proof::WrongTree { files, .. }) = proved else { panic!("{proved:?}") };
     assert_eq!(files, ["other.txt"]);
     world.finish().await;
@@ -174,7 +186,7 @@ async fn a_push_of_somebody_else_is_told_from_one_of_our_own() {
     assert_eq!(pushed, Ok(Outcome::Pushed(foreign)));
     assert_eq!(probe(&world, one, &update).await, Probed::Foreign { head: theirs, tree });
 
-    let update = push(two, "two", world.merge(one, two, "two", Step::Prepare { predecessor: one }).await);
+    let update = push(two, "two", world.merge(one, two, "two", prepare(one)).await);
     world
         .in_repo(Method::PATCH, "/git/refs/heads/two", json!({ "sha": world.head("main").await, "force": true }))
         .await;
@@ -182,7 +194,7 @@ async fn a_push_of_somebody_else_is_told_from_one_of_our_own() {
     world.delete_branch("two").await;
     assert_eq!(probe(&world, one, &update).await, Probed::BranchGone);
     assert_eq!(world.work(one, Work::Push(update)).await, Ok(Outcome::Pushed(Pushed::BranchGone)));
-    let merged = world.merge(one, two, "two", Step::Prepare { predecessor: one }).await;
+    let merged = world.merge(one, two, "two", prepare(one)).await;
     assert_eq!(merged, Merged::BranchGone);
     world.finish().await;
 }
@@ -224,13 +236,10 @@ async fn a_head_that_moved_is_not_what_was_to_be_squashed() {
     let (world, one, _) = stack_of_two().await;
     let old = world.head("one").await;
     let head = world.write("one", "more.txt", "x\n").await;
-    let expect = |head: &Sha| Work::Expect { pull: one, head: head.clone(), default: branch("main") };
     let changed = Outcome::Expected(Expected::HeadChanged { head });
-    assert_eq!(world.work(one, expect(&old)).await, Ok(changed));
-    let missing = Work::Expect { pull: PrNumber::new(77), head: old, default: branch("main") };
-    assert_eq!(world.work(one, missing).await, Ok(Outcome::Expected(Expected::PullRefGone)));
-    let step = Step::Prepare { predecessor: PrNumber::new(77) };
-    let merged = world.merge(one, one, "one", step).await;
+    assert_eq!(world.work(one, expect(one, &old)).await, Ok(changed));
+    assert_eq!(world.work(one, expect(PrNumber::new(77), &old)).await, Ok(Outcome::Expected(Expected::PullRefGone)));
+    let merged = world.merge(one, one, "one", prepare(PrNumber::new(77))).await;
     assert_eq!(merged, Merged::PullRefGone { pull: PrNumber::new(77) });
     world.finish().await;
 }
@@ -238,12 +247,7 @@ async fn a_head_that_moved_is_not_what_was_to_be_squashed() {
 #[tokio::test]
 async fn a_plan_is_computed_and_leaves_nothing_behind() {
     let (world, one, two) = stack_of_two().await;
-    let member = |pull, name: &str, base: &str, predecessor| Member {
-        pull,
-        branch: branch(name),
-        base: branch(base),
-        predecessor,
-    };
+    let member = |pull, name: &str, base: &str, predecessor| Member::new(pull, branch(name), branch(base), predecessor);
     let members = vec![member(one, "one", "main", None), member(two, "two", "one", Some(one))];
     let planned = world.work(one, Work::Plan { members, default: branch("main") }).await.unwrap();
     let Outcome::Planned(plan) = planned else { panic!("{planned:?}") };

@@ -42,10 +42,10 @@ async fn a_descendant_tells_of_its_own_commits_alone() {
     world.write("one", "late.txt", "c\n").await;
     world.write("main", "other.txt", "b\n").await;
     let mona = world.collaborator("mona").await;
-    world.merge_and_push(one, two, "two", Step::Prepare { predecessor: one }).await;
+    world.merge_and_push(one, two, "two", Step::Prepare { predecessor: one, prepared_with: Vec::new() }).await;
     let head = world.head("one").await;
     let commit = world.squash(one, one, "one").await;
-    let landed = Landed { pull: one, commit, head: Some(head), known_before: None };
+    let landed = Landed { pull: one, commit, head: Some(head), known_before: None, former_heads: Vec::new() };
     world.merge_and_push(one, two, "two", Step::Reconcile { landed }).await;
     let retargeted = world.work(one, Work::Retarget { pull: two, base: branch("main") }).await;
     assert!(matches!(retargeted, Ok(Outcome::Retargeted(_))), "{retargeted:?}");

@@ -1,0 +1,216 @@
+//! How often the same thing was done to a pull request of late, and when it may be done again.
+//!
+//! Many ways lead a train back to a step that it has done before: an answer that does not fit, news that are old, a phase that
+//! begins again. None of them keeps a count of its own. What is done at the end of each cannot be undone, and is counted here:
+//! each time takes longer to come, whoever asks for it and for whatever reason.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, ReadKind};
+use super::state::RepoState;
+use crate::ids::{PrNumber, Sha};
+use crate::train::detail::Intended;
+
+/// What is done to a pull request on GitHub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Act {
+    Push,
+    Squash,
+    Retarget,
+    /// Read, not done; but read again after each of the others.
+    ReadMergeState,
+    ReadPull,
+}
+
+/// How often in a row, and until when not again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Pace {
+    pub times: u32,
+    pub until: Timestamp,
+}
+
+pub(super) type Paces = BTreeMap<PrNumber, BTreeMap<Act, Pace>>;
+
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(5);
+const LONGEST_WAIT_TO_READ: SignedDuration = SignedDuration::from_secs(30);
+/// What could have been done for this long, and was not, is done for the first time again.
+const IN_A_ROW: SignedDuration = SignedDuration::from_mins(5);
+/// More than these are not told apart: the wait is the longest before.
+const MOST_TIMES: u32 = 12;
+/// A wait that is longer than this is worth a word.
+const WORTH_TELLING: SignedDuration = SignedDuration::from_secs(8);
+
+impl Act {
+    /// How long it must not be done after it was done so often in a row. With these, none is done more than five times within
+    /// a minute; a descendant is prepared, reconciled and caught up without a pause.
+    fn wait(self, times: u32) -> SignedDuration {
+        let seconds = match self {
+            Self::Push => times.checked_sub(3).map(|more| 6_i64.saturating_mul(6_i64.saturating_pow(more))),
+            Self::Squash | Self::Retarget => times.checked_sub(1).map(|more| 2_i64 << more.min(10)),
+            Self::ReadMergeState | Self::ReadPull => {
+                times.checked_sub(2).map(|more| 3_i64.saturating_mul(3_i64.saturating_pow(more)))
+            }
+        };
+        let longest = match self {
+            Self::Push | Self::Squash | Self::Retarget => LONGEST_WAIT,
+            Self::ReadMergeState | Self::ReadPull => LONGEST_WAIT_TO_READ,
+        };
+        SignedDuration::from_secs(seconds.unwrap_or_default()).min(longest)
+    }
+}
+
+impl Pace {
+    /// Whether people should know that it does not go on.
+    pub fn is_worth_telling(&self, act: Act) -> bool {
+        act.wait(self.times) >= WORTH_TELLING
+    }
+}
+
+/// Of these, the pull requests whose merge state may be read now.
+pub(super) fn readable<'a>(
+    state: &'a RepoState,
+    prs: impl IntoIterator<Item = &'a PrNumber> + 'a,
+    now: Timestamp,
+) -> impl Iterator<Item = PrNumber> + 'a {
+    prs.into_iter().copied().filter(move |pr| may(state, Act::ReadMergeState, *pr, now))
+}
+
+pub(super) fn may(state: &RepoState, act: Act, pr: PrNumber, now: Timestamp) -> bool {
+    of(state, act, pr).is_none_or(|pace| pace.until <= now)
+}
+
+pub(super) fn of(state: &RepoState, act: Act, pr: PrNumber) -> Option<&Pace> {
+    state.paces.get(&pr).and_then(|paces| paces.get(&act))
+}
+
+/// When what was done may be done again.
+pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
+    state.paces.values().flat_map(BTreeMap::values).map(|pace| pace.until)
+}
+
+/// Counts what is about to be done. Comes before all else that an event changes.
+pub(super) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
+    match event {
+        Event::IntentPushPrep { more, .. }
+        | Event::IntentPushReconcile { more, .. }
+        | Event::IntentPushCatchup { more, .. } => {
+            if let Some(pr) = more.pr {
+                count(state, pr, Act::Push, ts);
+            }
+        }
+        Event::IntentSquash { pr, .. } => count(state, *pr, Act::Squash, ts),
+        Event::IntentRetarget { pr, .. } => count(state, *pr, Act::Retarget, ts),
+        // It was given up before it was asked for.
+        Event::SquashRefused { train_root, .. } if !is_intended(state, *train_root) => {
+            if let Some(pr) = state.active_trains.get(train_root).map(|train| train.current_pr) {
+                count(state, pr, Act::Squash, ts);
+            }
+        }
+        Event::PrObserved { pr, head_sha, .. } => {
+            if is_new_head(state, *pr, head_sha) {
+                state.paces.remove(pr);
+            }
+            if state.wanted.contains_key(pr) {
+                count_reading(state, *pr, Act::ReadPull, ts);
+            }
+        }
+        Event::PrMerged { pr, .. } | Event::PrGone { pr } => {
+            state.paces.remove(pr);
+        }
+        Event::MergeStateObserved { pr, .. } => count_reading(state, *pr, Act::ReadMergeState, ts),
+        Event::ReadFailed { read: ReadKind::Pull(pr), .. } => count_reading(state, *pr, Act::ReadPull, ts),
+        Event::ReadFailed { read: ReadKind::MergeStates, .. } => {
+            state.merge_wanted.clone().into_iter().for_each(|pr| count_reading(state, pr, Act::ReadMergeState, ts));
+        }
+        // GitHub has something to tell.
+        Event::DeliveryProcessed { pr: Some(pr), .. } => {
+            [Act::ReadMergeState, Act::ReadPull].into_iter().for_each(|act| forget(state, *pr, act));
+        }
+        // A person wants it done now.
+        Event::StartAsked { pr, .. } => forget_above(state, *pr),
+        Event::TrainNudged { train_root, .. } => {
+            if let Some(pr) = state.active_trains.get(train_root).map(|train| train.current_pr) {
+                forget_above(state, pr);
+            }
+        }
+        Event::Pruned { prs, .. } => state.paces.retain(|pr, _| !prs.contains(pr)),
+        _ => {}
+    }
+}
+
+fn is_intended(state: &RepoState, root: PrNumber) -> bool {
+    state.details.get(&root).is_some_and(|detail| detail.intent.is_some())
+}
+
+fn count(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
+    forget_old(&mut state.paces, ts);
+    let pace = state.paces.entry(pr).or_default().entry(act).or_insert(Pace { times: 0, until: ts });
+    pace.times = (pace.times + 1).min(MOST_TIMES);
+    pace.until = ts.checked_add(act.wait(pace.times)).unwrap_or(Timestamp::MAX);
+}
+
+fn forget_old(paces: &mut Paces, now: Timestamp) {
+    for acts in paces.values_mut() {
+        acts.retain(|_, pace| now.duration_since(pace.until) < IN_A_ROW);
+    }
+    paces.retain(|_, acts| !acts.is_empty());
+}
+
+/// Only where trains are: who reads again and again does so for them.
+fn count_reading(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
+    if !state.active_trains.is_empty() || !state.starts.is_empty() || !state.details.is_empty() {
+        count(state, pr, act, ts);
+    }
+}
+
+fn forget(state: &mut RepoState, pr: PrNumber, act: Act) {
+    if let Some(paces) = state.paces.get_mut(&pr) {
+        paces.remove(&act);
+    }
+    state.paces.retain(|_, paces| !paces.is_empty());
+}
+
+fn forget_above(state: &mut RepoState, pr: PrNumber) {
+    state.paces.remove(&pr);
+    for member in state.stack_above(pr) {
+        state.paces.remove(&member.pull);
+    }
+}
+
+/// Whether somebody else pushed. A head that was there before, or that merge-train is about to push, is no news: GitHub can
+/// tell of both late.
+pub(super) fn is_new_head(state: &RepoState, number: PrNumber, head: &Sha) -> bool {
+    let Some(known) = state.prs.get(&number) else { return true };
+    let is_own = |what: &Intended| matches!(what, Intended::Push(push) if push.pull == number && push.to == *head);
+    let is_intended = state.details.values().filter_map(|detail| detail.intent.as_ref()).any(|it| is_own(&it.what));
+    known.head_sha != *head && !known.former_heads.contains(head) && !is_intended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_done_as_soon_as_it_may_be_is_done_five_times_a_minute_at_most() {
+        for act in [Act::Push, Act::Squash, Act::Retarget, Act::ReadMergeState, Act::ReadPull] {
+            let mut done = vec![0];
+            for times in 1..40 {
+                done.push(done[done.len() - 1] + act.wait(times).as_secs());
+            }
+            for (index, first) in done.iter().enumerate() {
+                let within = done[index..].iter().filter(|at| *at - first < 60).count();
+                assert!(within <= 5, "{act:?}: {done:?}");
+            }
+            assert_eq!(act.wait(MOST_TIMES), act.wait(u32::MAX), "{act:?}");
+        }
+    }
+
+    #[test]
+    fn a_descendant_is_prepared_reconciled_and_caught_up_without_a_pause() {
+        assert_eq!(Act::Push.wait(2), SignedDuration::ZERO);
+    }
+}

@@ -1,0 +1,36 @@
+//! What would land is not what the pull request changes.
+
+use super::{Halt, Move};
+use crate::difference::{Difference, Listed};
+use crate::ids::{BranchName, PrNumber};
+use crate::train::texts::trunk;
+use crate::train::work::Withdrawn;
+
+/// The two ways to compute what lands do not agree. Nothing has landed.
+pub fn differs(pr: PrNumber, default_branch: &BranchName, difference: &Difference, moved: &Move) -> Halt {
+    let on = trunk(default_branch);
+    let message =
+        format!("PR #{pr} was not merged: its branch would put changes on {on} that are not part of PR #{pr}.");
+    Halt::new("ForeignChange", message)
+        .details(format!("{difference}\n\nThe change is based on {}.", difference.standing.stands_on))
+        .next(format!(
+            "Move only the commits of PR #{pr} onto {on}, and check what the pull request shows then:\n\n\
+             {}\n\nIf the base branch of PR #{pr} is not {on}, change it. Then re-issue `@merge-train start`.",
+            moved.commands()
+        ))
+}
+
+/// A descendant has commits that its predecessor no longer has.
+pub fn withdrawn(pr: PrNumber, predecessor: PrNumber, withdrawn: &Withdrawn, moved: &Move) -> Halt {
+    let message = format!(
+        "#{predecessor} was force-pushed. PR #{pr} was prepared with {}, which #{predecessor} no longer contains: what was \
+         withdrawn from #{predecessor} would land with PR #{pr}. Nothing was merged.",
+        withdrawn.head
+    );
+    Halt::new("WithdrawnCommits", message)
+        .details(format!("Withdrawn from #{predecessor}, and still in the branch of PR #{pr}:\n{}", Listed(&withdrawn.commits)))
+        .next(format!(
+            "Move the commits of PR #{pr} to the new head of #{predecessor}:\n\n{}\n\nThen re-issue `@merge-train start`.",
+            moved.commands()
+        ))
+}

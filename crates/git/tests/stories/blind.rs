@@ -1,0 +1,114 @@
+//! The guards taken away, by answering for the engine: each is a question that was once answered by belief.
+//!
+//! Nothing of this is in the program: what the engine is asked, and what the daemon is told, is changed on its way. Whichever
+//! guard is gone, the two ways are then believed to give the same tree, as if only the branch were looked at.
+
+use std::collections::BTreeSet;
+
+use merge_train_core::ids::PrNumber;
+use merge_train_core::train::work::{Landed, Merged, Outcome, Push, PushKind, Pushed, Step, Work};
+
+use super::github::{GitHub, sha};
+use super::plain;
+
+/// What is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belief {
+    /// What was related once is related, whatever its head is now; and whoever pushes the expected tree is merge-train.
+    OnceRelated,
+    /// What a predecessor landed with is to be merged into every branch above it.
+    AlwaysToBeRelated,
+    /// Only what landed last matters.
+    OnlyTheLast,
+    /// What a predecessor no longer has is nobody's concern.
+    NothingIsWithdrawn,
+    /// To merge the default branch is always right.
+    MergingMainHelps,
+}
+
+#[derive(Clone, Debug)]
+pub struct Blind {
+    pub belief: Belief,
+    related: BTreeSet<PrNumber>,
+}
+
+impl Blind {
+    pub fn new(belief: Belief) -> Self {
+        Self { belief, related: BTreeSet::new() }
+    }
+
+    pub fn asked(&self, work: &Work) -> Work {
+        let mut work = work.clone();
+        match (&mut work, self.belief) {
+            (Work::Expect { change, .. }, _) => {
+                change.below.clear();
+                change.people_head = None;
+            }
+            (Work::Merge { step: Step::AddLate { change } | Step::CatchUp { change }, .. }, Belief::OnlyTheLast) => {
+                let last = change.below.pop();
+                let before = change.below.last().map(|landed| landed.commit.clone());
+                change.below = last.map(|last| Landed { known_before: before, ..last }).into_iter().collect();
+            }
+            (Work::Merge { step: Step::CatchUp { change }, .. }, Belief::OnceRelated) => change.below.clear(),
+            (Work::Merge { step: Step::Prepare { prepared_with, .. }, .. }, Belief::NothingIsWithdrawn) => {
+                prepared_with.clear();
+            }
+            _ => {}
+        }
+        work
+    }
+
+    pub fn told(&mut self, github: &GitHub, work: &Work, truth: Outcome) -> Outcome {
+        match (work, truth) {
+            (Work::Plan { .. }, Outcome::Planned(mut plan)) => {
+                plan.differences.clear();
+                Outcome::Planned(plan)
+            }
+            (Work::Push(push), Outcome::Pushed(pushed)) => Outcome::Pushed(self.pushed(push, pushed)),
+            (Work::Merge { step: Step::AddLate { change }, pull, .. }, truth) => {
+                let head = &github.pulls[&pull.get()].head;
+                let is_refused = matches!(truth, Outcome::Merged(Merged::Differs(_)));
+                match (self.belief, change.below.last()) {
+                    (Belief::OnlyTheLast, Some(landed)) if is_refused => {
+                        related_blindly(github, head, landed).map_or(truth, Outcome::Merged)
+                    }
+                    (Belief::OnceRelated, _) if self.related.contains(pull) => {
+                        Outcome::Merged(Merged::Unchanged { head: sha(head) })
+                    }
+                    (Belief::AlwaysToBeRelated, Some(landed)) => {
+                        related_blindly(github, head, landed).map_or(truth, Outcome::Merged)
+                    }
+                    _ => truth,
+                }
+            }
+            (_, truth) => truth,
+        }
+    }
+
+    fn pushed(&mut self, push: &Push, pushed: Pushed) -> Pushed {
+        if push.kind == PushKind::Reconcile {
+            self.related.insert(push.pull);
+        }
+        match (self.belief, pushed) {
+            (Belief::OnceRelated, Pushed::Foreign { tree: Some(tree), .. }) if tree == push.tree => Pushed::Landed,
+            (_, pushed) => pushed,
+        }
+    }
+}
+
+/// The predecessor's head, its squash, and the default branch, whatever the branch has of them.
+fn related_blindly(github: &GitHub, head: &str, landed: &Landed) -> Option<Merged> {
+    let origin = github.origin();
+    let merge = |head: &str, other: &str| {
+        let tree = plain::merged_tree(&origin, head, other)?;
+        Some(plain::commit_tree(&origin, &tree, &[head, other], "Merge"))
+    };
+    let predecessor = landed.head.as_ref()?.to_string();
+    let prepared = merge(head, &predecessor)?;
+    let before_squash = merge(&prepared, &plain::git(&origin, &["rev-parse", &format!("{}^1", landed.commit)]))?;
+    let tree = format!("{before_squash}^{{tree}}");
+    let related = plain::commit_tree(&origin, &tree, &[&before_squash, landed.commit.as_str()], "Relate");
+    let to = merge(&related, &github.main)?;
+    let tree = plain::git(&origin, &["rev-parse", &format!("{to}^{{tree}}")]);
+    Some(Merged::Advance { from: sha(head), to: sha(&to), tree: sha(&tree), contains: vec![landed.commit.clone()] })
+}

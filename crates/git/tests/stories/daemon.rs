@@ -1,0 +1,436 @@
+//! The daemon without its process: the real decider and the real git engine, a clock that is moved by hand, and a log.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use git::repository::{Extent, Repository, Settings as CloneSettings};
+use git::stack::{Pull, Stack};
+use git::{Committer, Git, Remote, Signing};
+use jiff::Timestamp;
+use merge_train_core::facts::{
+    CiFacts, CommentChange, Conversation, Delivery, Happening, Listing, MergeFacts, OwnFile, Permission,
+};
+use merge_train_core::ids::{BranchName, CommentId, DeliveryId, PrNumber, RepoId};
+use merge_train_core::inbox::RequestHash;
+use merge_train_core::own;
+use merge_train_core::repo::{
+    Effect, EffectKey, Failure, FailureKind, Input, Plan, Recorded, RepoState, Say, Settings, apply, decide, next_wake,
+};
+use merge_train_core::train::work::{Outcome, Retargeted, Seen, Squashed, Work};
+use merge_train_core::train::{MergeMethods, Policy, StaleApprovals, TrainState};
+use tokio_util::sync::CancellationToken;
+
+use super::github::{BOT, GitHub, MAIN, State, Webhook, branch, sha};
+
+/// How many effects a story may take: several times what the longest takes.
+const MOST_EFFECTS: usize = 4_000;
+
+/// Where the comment of a status is, by the pull request that it is on.
+const STATUS_COMMENTS: u64 = 9_000_000;
+
+pub struct Daemon {
+    runtime: tokio::runtime::Runtime,
+    repository: Arc<Repository>,
+    stacks: BTreeMap<PrNumber, Stack>,
+    pub state: RepoState,
+    log: Vec<Recorded>,
+    settings: Settings,
+    seconds: i64,
+    pub under_way: BTreeMap<EffectKey, Effect>,
+    deliveries: u64,
+    effects: usize,
+}
+
+/// Something that answers for the engine.
+pub trait Answers {
+    /// Just before an effect is done, while it is done, and after it, before its answer is heard.
+    fn around(&mut self, github: &mut GitHub, moment: Moment, effect: &Effect);
+    /// What the daemon is told: the truth, unless a test takes a guard away.
+    fn told(&mut self, github: &GitHub, work: &Work, truth: Outcome) -> Outcome;
+    /// What the engine is asked: what the decider wants, unless a test takes a guard away.
+    fn asked(&mut self, work: &Work) -> Work;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Moment {
+    Before,
+    /// After everything was read and before anything is changed.
+    Inside,
+    After,
+}
+
+impl Daemon {
+    pub fn new(github: &GitHub) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let committer =
+            Committer { name: "merge-train".into(), email: "merge-train@example.com".into(), signing: Signing::Off };
+        let settings = CloneSettings { base: github.path().join("clones"), extent: Extent::Full, committer };
+        let remote = Remote::folder(&github.origin()).expect("an absolute path");
+        let repository = runtime.block_on(async {
+            let git = Git::find("git").await.expect("git is installed");
+            Repository::open(git, &settings, &repo(), remote).await.expect("a clone")
+        });
+        // What GitHub has need not be copied.
+        let info = settings.base.join("octocat-hello/clone/objects/info");
+        std::fs::create_dir_all(&info).expect("a folder");
+        std::fs::write(info.join("alternates"), format!("{}\n", github.origin().join("objects").display()))
+            .expect("a file");
+        Self {
+            runtime,
+            repository,
+            stacks: BTreeMap::new(),
+            state: RepoState::default(),
+            log: Vec::new(),
+            settings: Settings::default(),
+            seconds: 0,
+            under_way: BTreeMap::new(),
+            deliveries: 0,
+            effects: 0,
+        }
+    }
+
+    /// One that knows nothing but has the same clone.
+    pub fn start_over(&mut self) {
+        self.state = RepoState::default();
+        self.log.clear();
+        self.under_way.clear();
+        self.effects = 0;
+        self.stacks.clear();
+        self.hear("ping", None, Happening::Ping);
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_767_225_600 + self.seconds).expect("a time")
+    }
+
+    fn feed(&mut self, input: &Input) {
+        let now = self.now();
+        let Plan { events, effects, cancels } = decide(&self.state, input, &self.settings, now);
+        for event in events {
+            apply(&mut self.state, &event, now);
+            self.log.push(Recorded { seq: self.log.len() as u64 + 1, ts: now, event });
+        }
+        for served in cancels {
+            self.under_way.remove(&served.work());
+        }
+        for effect in effects {
+            self.under_way.entry(effect.key()).or_insert(effect);
+        }
+    }
+
+    fn hear(&mut self, event: &str, action: Option<&str>, happening: Happening) {
+        self.deliveries += 1;
+        let id = DeliveryId::parse(format!("delivery-{}", self.deliveries)).expect("an id");
+        let hash = RequestHash::of(format!("{}", self.deliveries).as_bytes());
+        let (event, action) = (event.to_owned(), action.map(str::to_owned));
+        let delivery = Delivery { id, event, action, repo: Some(repo()), default_branch: None, happening };
+        let received_at = self.now();
+        self.feed(&Input::Delivery { delivery, hash, received_at });
+    }
+
+    /// Hears of all that GitHub has to tell.
+    pub fn hear_all(&mut self, github: &mut GitHub) {
+        for webhook in std::mem::take(&mut github.webhooks) {
+            self.seconds += 1;
+            match webhook {
+                Webhook::Pull(number) => {
+                    let Some(facts) = github.facts(number) else { continue };
+                    self.hear("pull_request", Some("edited"), Happening::Pull(facts));
+                }
+                Webhook::Comment { id, is_new } => {
+                    let Some(comment) = github.comments.get(&id).cloned() else { continue };
+                    let change = if is_new { CommentChange::Created } else { CommentChange::Edited };
+                    let action = if is_new { "created" } else { "edited" };
+                    self.hear("issue_comment", Some(action), Happening::Comment(change, comment));
+                }
+                Webhook::Deleted(comment) => {
+                    let happening = Happening::Comment(CommentChange::Deleted, comment);
+                    self.hear("issue_comment", Some("deleted"), happening);
+                }
+            }
+        }
+    }
+
+    /// Does one thing that is under way and hears of it, or lets the time pass until something is due. False: nothing is left.
+    pub fn step(&mut self, github: &mut GitHub, which: usize, people: &mut impl Answers) -> bool {
+        self.effects += 1;
+        assert!(self.effects < MOST_EFFECTS, "it never comes to rest: {:?}", self.under_way);
+        let Some(key) = self.under_way.keys().nth(which % self.under_way.len().max(1)).copied() else {
+            return self.sleep();
+        };
+        let effect = self.under_way.remove(&key).expect("just found");
+        people.around(github, Moment::Before, &effect);
+        let requested_at = self.now();
+        self.seconds += 1;
+        let input = self.perform(github, effect.clone(), requested_at, people);
+        github.notice_pushes();
+        people.around(github, Moment::After, &effect);
+        self.feed(&input);
+        true
+    }
+
+    fn sleep(&mut self) -> bool {
+        let now = self.now();
+        let Some(wake) = next_wake(&self.state, &self.settings, now) else { return false };
+        let wait = wake.duration_since(now).as_secs().max(1);
+        // The polls that go on for ever, and nothing sooner.
+        if wait > 300 {
+            return false;
+        }
+        self.seconds += wait;
+        self.feed(&Input::Tick);
+        true
+    }
+
+    /// The time of the next poll: what no webhook told of is found.
+    pub fn poll(&mut self) {
+        self.seconds += 15 * 60;
+        self.feed(&Input::Tick);
+    }
+
+    /// The process dies, and another goes on from the log. What was under way was done or not, and nobody heard of it.
+    pub fn crash(&mut self, github: &mut GitHub, done: bool, people: &mut impl Answers) {
+        for effect in std::mem::take(&mut self.under_way).into_values() {
+            if done && matches!(effect, Effect::Train { .. }) {
+                let now = self.now();
+                self.perform(github, effect, now, people);
+                github.notice_pushes();
+            }
+        }
+        let mut state = RepoState::default();
+        for recorded in &self.log {
+            let text = serde_json::to_string(&recorded.event).expect("an event is JSON");
+            apply(&mut state, &serde_json::from_str(&text).expect("the event again"), recorded.ts);
+        }
+        assert_eq!(state, self.state, "what is replayed is what was there");
+        self.seconds += 1;
+        self.feed(&Input::Resume);
+    }
+
+    /// The trains that would go on by themselves.
+    pub fn live(&self) -> Vec<PrNumber> {
+        let is_live = |state: TrainState| matches!(state, TrainState::Running | TrainState::WaitingCi);
+        let trains = self.state.active_trains().values().filter(|train| is_live(train.state));
+        trains.map(|train| train.original_root_pr).collect()
+    }
+
+    /// Why a train waits, as it says.
+    pub fn why(&self, root: PrNumber) -> Option<String> {
+        self.state.why(root).map(|why| format!("{why:?}"))
+    }
+
+    pub fn log(&self) -> String {
+        let line = |recorded: &Recorded| serde_json::to_string(&recorded.event).expect("an event is JSON");
+        self.log.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn perform(
+        &mut self,
+        github: &mut GitHub,
+        effect: Effect,
+        requested_at: Timestamp,
+        people: &mut impl Answers,
+    ) -> Input {
+        match effect {
+            Effect::Survey => {
+                let pulls = github.pulls.keys().filter_map(|number| github.facts(*number)).collect();
+                let listing = Listing { default_branch: branch(MAIN), pulls, bot: BOT };
+                Input::Surveyed { requested_at, result: Ok(listing) }
+            }
+            Effect::ReadConversations { prs } => {
+                let conversation = |pr: &PrNumber| Conversation {
+                    pr: *pr,
+                    merged_by: github.landed.contains(&pr.get()).then_some(BOT),
+                    comments: github.comments.values().filter(|comment| comment.pr == *pr).cloned().collect(),
+                    acknowledged: std::collections::BTreeSet::new(),
+                };
+                let result = Ok(prs.iter().map(conversation).collect());
+                Input::ConversationsRead { prs, requested_at, result }
+            }
+            Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(github.facts(pr.get())) },
+            Effect::ReadMergeStates { prs } => {
+                let result = Ok(prs.iter().filter_map(|pr| merge_facts(github, *pr)).collect());
+                Input::MergeStates { prs, requested_at, result }
+            }
+            Effect::Say { note, pr, say, .. } => {
+                match say {
+                    Say::Comment { body } => github.bot_says(pr.get(), body),
+                    Say::Close {} => github.change(pr.get(), |pull| pull.state = State::Closed),
+                    Say::Acknowledge { .. } | Say::Plan { .. } | Say::Order { .. } => {}
+                }
+                Input::Said { note, result: Ok(()) }
+            }
+            Effect::WriteStatus { root, seq, body, .. } => {
+                let id = STATUS_COMMENTS + root.get();
+                github.write_comment(id, root.get(), BOT, &body);
+                Input::StatusWritten { root, seq, result: Ok(CommentId::new(id)) }
+            }
+            Effect::ReadStatus { root, comment } => {
+                Input::StatusRead { root, comment, result: Ok(github.comments.get(&comment.get()).cloned()) }
+            }
+            Effect::ReadPolicy { .. } => {
+                let methods =
+                    MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
+                let required_checks = Some(std::collections::BTreeSet::new());
+                let policy = Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks };
+                Input::PolicyRead { result: Ok(policy) }
+            }
+            Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Write) },
+            Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
+            Effect::ReadSettings { .. } => {
+                let file = own::File { at: sha(&github.main), blob: None, said: Ok(own::OwnSettings::default()) };
+                Input::SettingsRead { requested_at, result: Ok(file) }
+            }
+            Effect::ReadProposal { pr, head } => Input::ProposalRead { pr, head, result: Ok(own::Proposal::Untouched) },
+            Effect::Train { root, work } => {
+                let result = self.work(github, root, &people.asked(&work), people);
+                let result = result.map(|truth| people.told(github, &work, truth));
+                Input::Worked { root, work, result }
+            }
+            Effect::ShowCheck { .. }
+            | Effect::ReadTalk { .. }
+            | Effect::Diagnose { .. }
+            | Effect::Fix { .. }
+            | Effect::Forward { .. }
+            | Effect::ClearFixer { .. } => unreachable!("nothing is under ratchet here"),
+        }
+    }
+
+    /// As the daemon's driver does it: git's work by the engine, the rest by GitHub.
+    fn work(
+        &mut self,
+        github: &mut GitHub,
+        root: PrNumber,
+        work: &Work,
+        people: &mut impl Answers,
+    ) -> Result<Outcome, Failure> {
+        let effect = Effect::Train { root, work: work.clone() };
+        let mut inside = |github: &mut GitHub| people.around(github, Moment::Inside, &effect);
+        match work {
+            Work::Squash { pull, head, base, .. } => {
+                Ok(Outcome::Squashed(squash(github, pull.get(), head.as_str(), base, &mut inside)))
+            }
+            Work::Look { pull } => Ok(Outcome::Seen(match &github.pulls[&pull.get()].state {
+                State::Open => Seen::Open { head: sha(&github.pulls[&pull.get()].head) },
+                State::Closed => Seen::Closed,
+                State::Merged(commit) => Seen::Merged { commit: Some(sha(commit)) },
+            })),
+            Work::Retarget { pull, base } => {
+                inside(github);
+                if !github.pulls[&pull.get()].is_open() {
+                    return Ok(Outcome::Retargeted(Retargeted::NotOpen));
+                }
+                let base = base.to_string();
+                github.change(pull.get(), |pull| pull.base = base);
+                Ok(Outcome::Retargeted(Retargeted::Done))
+            }
+            Work::Worktrees(_) => Ok(Outcome::Tidied),
+            Work::Push(_) => {
+                // Whoever pushes now comes between what git read and what it writes.
+                inside(github);
+                self.git_work(root, work)
+            }
+            Work::Plan { .. } | Work::Merge { .. } | Work::Probe(_) | Work::Expect { .. } | Work::Prove { .. } => {
+                self.git_work(root, work)
+            }
+        }
+    }
+
+    fn git_work(&mut self, root: PrNumber, work: &Work) -> Result<Outcome, Failure> {
+        let (repository, cancel) = (self.repository.clone(), CancellationToken::new());
+        let stacks = &mut self.stacks;
+        let done = self.runtime.block_on(async {
+            if let Entry::Vacant(entry) = stacks.entry(root) {
+                entry.insert(repository.stack(root, cancel.clone()).await?);
+            }
+            let stack = &stacks[&root];
+            Ok(match work {
+                Work::Plan { members, default } => {
+                    let view = repository.glance(cancel.clone()).await?;
+                    let plan = view.plan(members, default).await;
+                    view.close().await?;
+                    Outcome::Planned(plan?)
+                }
+                Work::Merge { step, pull, branch, default } => {
+                    let pull = Pull { number: *pull, branch: branch.clone() };
+                    Outcome::Merged(stack.merge_for_train(&pull, step, default).await?)
+                }
+                Work::Push(push) => Outcome::Pushed(stack.push_for_train(push).await?),
+                Work::Probe(push) => Outcome::Probed(stack.probe_for_train(push).await?),
+                Work::Expect { change, head, default } => {
+                    Outcome::Expected(stack.expect_for_train(change, head, default).await?)
+                }
+                Work::Prove { landed, earlier, default } => {
+                    Outcome::Proved(stack.prove_for_train(landed, earlier, default).await?)
+                }
+                Work::Squash { .. } | Work::Look { .. } | Work::Retarget { .. } | Work::Worktrees(_) => {
+                    unreachable!("GitHub does these")
+                }
+            })
+        });
+        done.map_err(|error: git::Error| {
+            let kind = match &error {
+                git::Error::Unreachable { .. } | git::Error::Failed { .. } => FailureKind::Transient,
+                _ => FailureKind::Permanent,
+            };
+            Failure { reason: error.to_string(), kind, retry_at: None }
+        })
+    }
+}
+
+/// GitHub guards the head, and nothing guards the base: it is looked at just before.
+fn squash(
+    github: &mut GitHub,
+    number: u64,
+    head: &str,
+    base: &BranchName,
+    inside: &mut impl FnMut(&mut GitHub),
+) -> Squashed {
+    let found = branch(&github.pulls[&number].base);
+    if let State::Merged(commit) = &github.pulls[&number].state {
+        return Squashed::Merged { commit: sha(commit) };
+    }
+    if found != *base {
+        return Squashed::BaseChanged { base: found };
+    }
+    inside(github);
+    match github.squash_for_train(number, head) {
+        Ok(commit) => Squashed::Merged { commit: sha(&commit) },
+        Err(message) if message.starts_with("Head branch") => Squashed::HeadChanged,
+        Err(message) => Squashed::Refused { message: message.to_owned() },
+    }
+}
+
+fn merge_facts(github: &mut GitHub, number: PrNumber) -> Option<MergeFacts> {
+    let pull = github.pulls.get(&number.get())?.clone();
+    Some(MergeFacts {
+        number,
+        is_open: pull.is_open(),
+        head_sha: sha(&pull.head),
+        base_ref: branch(&pull.base),
+        state: github.merge_state(number.get()),
+        draft: false,
+        review: None,
+        ci: CiFacts::default(),
+        own_file: OwnFile::default(),
+    })
+}
+
+fn repo() -> RepoId {
+    RepoId::new("octocat", "hello").expect("a name")
+}
+
+/// The pull request that an effect is about, if a train does it.
+pub fn subject(effect: &Effect) -> Option<u64> {
+    let Effect::Train { root, work } = effect else { return None };
+    Some(match work {
+        Work::Merge { pull, .. } | Work::Squash { pull, .. } | Work::Look { pull } | Work::Retarget { pull, .. } => {
+            pull.get()
+        }
+        Work::Push(push) | Work::Probe(push) => push.pull.get(),
+        Work::Expect { change, .. } => change.pull.get(),
+        Work::Prove { landed, .. } => landed.pull.get(),
+        Work::Plan { .. } | Work::Worktrees(_) => root.get(),
+    })
+}
