@@ -325,7 +325,7 @@ impl Stack {
             {
                 continue;
             }
-            let walk = [WITHDRAWN_NAMED, head.as_str(), &format!("^{predecessor}")];
+            let walk = [WITHDRAWN_NAMED, "--topo-order", head.as_str(), &format!("^{predecessor}")];
             let commits = objects.named_commits(&walk).await?;
             return Ok(Some(Withdrawn { head: former.clone(), commits }));
         }

@@ -221,9 +221,9 @@ impl Objects {
         Ok(lines)
     }
 
-    /// The commits of a branch that are not on the default branch, the newest first.
+    /// The commits of a branch that are not on the default branch, children before parents whatever their dates are.
     pub(crate) async fn own_commits(&self, head: &Oid, default_head: &Oid) -> Result<Vec<NamedCommit>, Error> {
-        self.named_commits(&[COMMITS_NAMED, head.as_str(), &format!("^{default_head}")]).await
+        self.named_commits(&[COMMITS_NAMED, "--topo-order", head.as_str(), &format!("^{default_head}")]).await
     }
 
     /// The commits that a walk of the history finds, and whose they are.
