@@ -15,7 +15,7 @@ mod tests;
 use std::fmt;
 
 use crate::ids::{PrNumber, RunId};
-use crate::run::Decision;
+use crate::workflow::Decision;
 
 pub use typed::Typed;
 pub use verb::{Verb, help};

@@ -11,6 +11,6 @@ pub mod own;
 pub mod plan;
 pub mod ratchet;
 pub mod repo;
-pub mod run;
 pub mod secret;
 pub mod train;
+pub mod workflow;

@@ -36,7 +36,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use merge_train_core::run::{Output, Program};
+use merge_train_core::workflow::{Output, Program};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

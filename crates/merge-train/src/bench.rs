@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RepoId, TenantId};
 use merge_train_core::inbox::{Key, Policy, RequestHash, Source};
 use merge_train_core::repo::{Effect, Failure, FailureKind, Input, Settings};
-use merge_train_core::run::{Kind, Output, Program, Retry, StepPlan, Trigger, TriggerSource, Workflow};
+use merge_train_core::workflow::{Kind, Output, Program, Retry, StepPlan, Trigger, TriggerSource, Workflow};
 use serde_json::{Map, json};
 use store::{Owner, Postgres, Retention, Sqlite, Store, postgres, sqlite};
 use tokio_util::sync::CancellationToken;

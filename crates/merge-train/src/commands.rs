@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use merge_train_core::run::Output;
+use merge_train_core::workflow::Output;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 

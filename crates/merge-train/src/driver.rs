@@ -17,7 +17,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use merge_train_core::ids::{RepoId, StreamId};
 use merge_train_core::repo::{FIXER, Settings, TRAIN};
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use store::{Owner, Store};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;

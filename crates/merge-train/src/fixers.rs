@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use merge_train_core::ids::{PrNumber, RepoId, RunId, Sha};
 use merge_train_core::ratchet::{FixExit, Issue};
-use merge_train_core::run::Program;
+use merge_train_core::workflow::Program;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::TenantId;
 use merge_train_core::inbox::{Key, RequestHash, Source};
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use serde_json::json;
 use store::{Admission, Arrival, Claim, Outcome, Route, Store};
 use tokio::time::Instant;

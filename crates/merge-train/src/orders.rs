@@ -12,7 +12,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, Record, RequestHash, Source, Status};
 use merge_train_core::repo::{self, FIXER, TRAIN};
-use merge_train_core::run::{Created, Kind, Request, Run, RunState, RunStatus, Trigger, Workflow, is_named};
+use merge_train_core::workflow::{Created, Kind, Request, Run, RunState, RunStatus, Trigger, Workflow, is_named};
 use serde_json::{Map, Value};
 use store::{Admission, Arrival, Priority, Route, Since, Store};
 use tokio::time::Instant;

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::builder::NonEmptyStringValueParser;
 use merge_train_core::ids::RunId;
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use merge_train_core::inbox::{Key, RequestHash, Source};
-use merge_train_core::run::{Trigger, TriggerSource};
+use merge_train_core::workflow::{Trigger, TriggerSource};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;

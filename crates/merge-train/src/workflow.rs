@@ -1,6 +1,6 @@
 //! What a run of a workflow is given: the schema of its inputs, and whether they fit.
 
-use merge_train_core::run::{DEEPEST, Workflow, is_too_deep};
+use merge_train_core::workflow::{DEEPEST, Workflow, is_too_deep};
 use serde_json::{Map, Value, json};
 
 /// Marks an input that a run cannot do without. Not a word of JSON Schema where it stands.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, TenantId};
 
 pub use endings::{Endings, Lead};
-pub use merge_train_core::run::{
+pub use merge_train_core::workflow::{
     Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStatus, Step,
     StepStatus, TokensUsed, TransitionContext, Trigger, TriggerSource,
 };

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use merge_train_core::ids::{RunId, StreamId};
-use merge_train_core::run::RunStatus;
+use merge_train_core::workflow::RunStatus;
 
 use crate::backend::Backend;
 use crate::db::{Conn, Record, int, micros, sql, whole};

@@ -2,7 +2,7 @@
 
 use super::{ClosePrs, Command, Misuse, Said, Switch, Typed, Verb};
 use crate::ids::{PrNumber, RunId};
-use crate::run::Decision;
+use crate::workflow::Decision;
 
 /// GitHub's API gives the number of a pull request as a 32-bit integer.
 const LARGEST_NUMBER: u64 = i32::MAX as u64;

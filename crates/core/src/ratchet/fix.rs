@@ -10,7 +10,7 @@ use super::brief::Issue;
 use super::status::Reason;
 use crate::ids::{BranchName, PrNumber, RunId, Sha};
 use crate::repo::Behest;
-use crate::run::RunStatus;
+use crate::workflow::RunStatus;
 
 /// What a fixer was sent for, and how far it is. A pull request has one at most.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

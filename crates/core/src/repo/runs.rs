@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 use super::event::{Behest, Event};
 use super::state::{PrState, RepoState};
 use crate::ids::{PrNumber, RepoId, RunId};
-use crate::run::{
+use crate::train::detail::{Detail, RunMark};
+use crate::train::{TrainRecord, TrainState};
+use crate::workflow::{
     Approval, Cancellation, Decision, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
     TransitionContext, Trigger,
 };
-use crate::train::detail::{Detail, RunMark};
-use crate::train::{TrainRecord, TrainState};
 
 /// What the runs of trains are called, and those of fixers.
 pub const TRAIN: &str = "train";

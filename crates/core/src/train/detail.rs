@@ -10,7 +10,7 @@ use super::work::{Push, PushKind, Tidying};
 use super::{CascadePhase, TrainRecord, TrainState, Trains};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
 use crate::repo::{Behest, Event, PushDetail};
-use crate::run::{Decision, RunStatus, TriggerSource};
+use crate::workflow::{Decision, RunStatus, TriggerSource};
 
 /// Beside the record of one train; what outlives the record is what is left to do for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::detail::is_live;
 use crate::ids::{CommentId, PrNumber, Sha};
-use crate::run::RunStatus;
+use crate::workflow::RunStatus;
 
 /// The version of the record's schema.
 const VERSION: u32 = 1;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use daemon::{Browser, Daemon, EVERYBODY, ONE_TENANT, Place};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::{Run, RunStatus};
+use merge_train_core::workflow::{Run, RunStatus};
 use population::{Population, RUNS, TRAINS, WORKSPACES};
 use story::Story;
 

@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId};
 use merge_train_core::repo::{self, Event, Position, RepoState, Settings, Snapshot};
-use merge_train_core::run::{
+use merge_train_core::workflow::{
     self, Decision, Gate, Initiator, Input, Kind, Need, OnExpiry, Output, Program, Request, Retry, RunState, RunStatus,
     StepPlan, Trigger, TriggerSource, Wait, Workflow,
 };
@@ -204,7 +204,7 @@ async fn workflow_run(store: &dyn Store, number: usize, now: Timestamp) -> store
     let ago = if number % 20 < 2 { rng.i64(3600..86_400) } else { rng.i64(86_400..25 * 86_400) };
     let mut at = now - SignedDuration::from_secs(ago);
     let id = RunId::parse(format!("run-{:032x}", rng.u128(..))).expect("letters, digits and a dash");
-    let created = run::Created {
+    let created = workflow::Created {
         run: id.clone(),
         tenant: repo.tenant(),
         workflow: workflow(),
@@ -221,7 +221,7 @@ async fn workflow_run(store: &dyn Store, number: usize, now: Timestamp) -> store
         result: Ok(Output { value: json!({ "found": (0..20).collect::<Vec<_>>() }), tokens_used: None }),
     };
     let agreed = Request::Decide { by: "api:ops".to_owned(), decision: Decision::Approved, reason: None, step: None };
-    let deployed = run::Signal {
+    let deployed = workflow::Signal {
         event: "deployed".to_owned(),
         correlation: None,
         source: None,
@@ -240,9 +240,9 @@ async fn workflow_run(store: &dyn Store, number: usize, now: Timestamp) -> store
         _ => vec![done(0), agreed, deployed, done(3)],
     };
     let mut rows = Latest::default();
-    let mut events = vec![(at, run::Event::RunCreated(Box::new(created.clone())))];
+    let mut events = vec![(at, workflow::Event::RunCreated(Box::new(created.clone())))];
     let mut state = RunState::new(Box::new(created), at);
-    let mut plan = run::begin(&state, at);
+    let mut plan = workflow::begin(&state, at);
     for input in inputs.iter().map(Some).chain([None]) {
         for event in plan.events.drain(..) {
             state.apply(&event, at);
@@ -251,19 +251,19 @@ async fn workflow_run(store: &dyn Store, number: usize, now: Timestamp) -> store
         }
         let Some(input) = input else { break };
         at += SignedDuration::from_secs(rng.i64(5..600));
-        plan = run::decide(&state, input, at).expect("it is in order");
+        plan = workflow::decide(&state, input, at).expect("it is in order");
     }
     rows.put(vec![Row::Run(Box::new(state.document()))]);
     let steps = (0..state.steps.len()).filter_map(|step| state.step_document(step));
     rows.put(steps.map(|step| Row::Step(Box::new(step))).collect());
     let lease = acquire(store, StreamId::Run(id), &repo, now).await?;
-    let data = |event: &run::Event| serde_json::to_string(event).expect("an event is JSON");
+    let data = |event: &workflow::Event| serde_json::to_string(event).expect("an event is JSON");
     let batch = Batch {
         expected_next_seq: lease.next_seq,
         events: events.iter().map(|(ts, event)| NewEvent { ts: *ts, data: data(event) }).collect(),
         settled: Vec::new(),
         rows: rows.into_rows(),
-        wake_at: run::next_wake(&state),
+        wake_at: workflow::next_wake(&state),
         lets_go: true,
         now,
     };

@@ -1,6 +1,6 @@
 //! What a command prints: one JSON value.
 
-use merge_train_core::run::{Output, is_too_deep};
+use merge_train_core::workflow::{Output, is_too_deep};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio_util::sync::CancellationToken;

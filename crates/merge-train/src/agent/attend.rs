@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use merge_train_core::run::Program;
+use merge_train_core::workflow::Program;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use merge_train_core::run::Program;
+use merge_train_core::workflow::Program;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

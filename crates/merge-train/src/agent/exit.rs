@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use merge_train_core::run::Program;
+use merge_train_core::workflow::Program;
 
 use super::Limits;
 use super::attend::Over;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use merge_train_core::run::{DEEPEST, Program};
+use merge_train_core::workflow::{DEEPEST, Program};
 
 use super::Limits;
 use super::disk::Trouble;

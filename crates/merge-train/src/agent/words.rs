@@ -1,6 +1,6 @@
 //! Words that all sentences about commands share.
 
-use merge_train_core::run::Program;
+use merge_train_core::workflow::Program;
 use rustix::process::Signal;
 
 use super::log::harmless;

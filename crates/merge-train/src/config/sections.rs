@@ -9,8 +9,8 @@ use git::{Committer, Signing};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RepoId, TenantId};
 use merge_train_core::ratchet::{self, Approve};
-use merge_train_core::run;
 use merge_train_core::train::message::Wording;
+use merge_train_core::workflow;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -367,8 +367,8 @@ struct WorkflowStep {
     compensate: Vec<String>,
     #[serde(default)]
     by: Vec<String>,
-    need: run::Need,
-    on_expiry: run::OnExpiry,
+    need: workflow::Need,
+    on_expiry: workflow::OnExpiry,
     #[serde(default)]
     event: String,
     correlation: Option<String>,
@@ -388,8 +388,8 @@ const EVENT_MS: u64 = 86_400_000;
 
 impl Workflow {
     /// What a run is made of.
-    pub fn definition(&self) -> run::Workflow {
-        run::Workflow {
+    pub fn definition(&self) -> workflow::Workflow {
+        workflow::Workflow {
             name: self.name.clone(),
             description: self.description.clone(),
             inputs: self.inputs.clone(),
@@ -416,23 +416,23 @@ impl Workflow {
 }
 
 impl WorkflowStep {
-    fn plan(&self) -> run::StepPlan {
+    fn plan(&self) -> workflow::StepPlan {
         let timeout_ms = self.timeout_mins.map(|timeout| timeout.milliseconds);
-        let program = |command: &[String]| run::Program {
+        let program = |command: &[String]| workflow::Program {
             command: command.to_vec(),
             timeout_ms: timeout_ms.unwrap_or(COMMAND_MS),
         };
-        run::StepPlan {
+        workflow::StepPlan {
             id: self.id.clone(),
             kind: match self.kind {
-                StepKind::Agent => run::Kind::Agent(program(&self.command)),
-                StepKind::Approval => run::Kind::Approval(run::Gate {
+                StepKind::Agent => workflow::Kind::Agent(program(&self.command)),
+                StepKind::Approval => workflow::Kind::Approval(workflow::Gate {
                     by: self.by.clone(),
                     need: self.need,
                     timeout_ms,
                     on_expiry: self.on_expiry,
                 }),
-                StepKind::Wait => run::Kind::Wait(run::Wait {
+                StepKind::Wait => workflow::Kind::Wait(workflow::Wait {
                     event: self.event.clone(),
                     correlation: self.correlation.clone(),
                     timeout_ms: timeout_ms.unwrap_or(EVENT_MS),
@@ -440,7 +440,7 @@ impl WorkflowStep {
             },
             resumable: self.resumable,
             idempotent: self.idempotent,
-            retry: run::Retry { times: self.retries, backoff_ms: self.backoff_secs.saturating_mul(1_000) },
+            retry: workflow::Retry { times: self.retries, backoff_ms: self.backoff_secs.saturating_mul(1_000) },
             compensate: (!self.compensate.is_empty()).then(|| program(&self.compensate)),
         }
     }
@@ -482,7 +482,7 @@ impl Schedule {
     }
 
     /// What is wrong with it, but for what a setting's kind says already.
-    pub fn problems(&self, workflow: &run::Workflow) -> Vec<String> {
+    pub fn problems(&self, workflow: &workflow::Workflow) -> Vec<String> {
         let mut problems = Vec::new();
         if let Err(unfit) = schedules::key(&self.name, Timestamp::UNIX_EPOCH) {
             problems.push(unfit.to_string());

@@ -8,7 +8,7 @@ mod new_file;
 mod overrides;
 mod running;
 
-use merge_train_core::run;
+use merge_train_core::workflow;
 use std::path::Path;
 
 use git::Signing;
@@ -173,18 +173,18 @@ fn every_kind_of_section_is_read() {
     assert!(config.ratchet.enabled);
     assert_eq!(config.ratchet.fixer.program(), ["fix", "--now"]);
     let workflow = config.workflows[0].definition();
-    let kinds: Vec<run::Kind> = workflow.steps.iter().map(|step| step.kind.clone()).collect();
-    let program = run::Program { command: vec!["look".to_owned()], timeout_ms: 3_600_000 };
-    let gate = run::Gate {
+    let kinds: Vec<workflow::Kind> = workflow.steps.iter().map(|step| step.kind.clone()).collect();
+    let program = workflow::Program { command: vec!["look".to_owned()], timeout_ms: 3_600_000 };
+    let gate = workflow::Gate {
         by: vec!["octocat".to_owned()],
-        need: run::Need::Any,
+        need: workflow::Need::Any,
         timeout_ms: Some(600_000),
-        on_expiry: run::OnExpiry::Fail,
+        on_expiry: workflow::OnExpiry::Fail,
     };
     let correlation = Some("{inputs.pr}".to_owned());
-    let wait = run::Wait { event: "landed".to_owned(), correlation, timeout_ms: 86_400_000 };
-    assert_eq!(kinds, [run::Kind::Agent(program), run::Kind::Approval(gate), run::Kind::Wait(wait)]);
-    assert_eq!(workflow.steps[0].retry, run::Retry { times: 2, backoff_ms: 10_000 });
+    let wait = workflow::Wait { event: "landed".to_owned(), correlation, timeout_ms: 86_400_000 };
+    assert_eq!(kinds, [workflow::Kind::Agent(program), workflow::Kind::Approval(gate), workflow::Kind::Wait(wait)]);
+    assert_eq!(workflow.steps[0].retry, workflow::Retry { times: 2, backoff_ms: 10_000 });
     assert_eq!(workflow.steps[0].compensate.as_ref().map(|undo| undo.command.len()), Some(2));
     let schedule = &config.schedules[0];
     assert_eq!((schedule.tenant.as_str(), schedule.missed), ("octo", Missed::All));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use merge_train_core::run::Kind;
+use merge_train_core::workflow::Kind;
 use rustix::fs::{Access, access};
 
 use super::Finding;

@@ -1,7 +1,7 @@
 //! What operators read and count of runs, in the specification's words: of workflows and of trains alike.
 
 use merge_train_core::inbox::Key;
-use merge_train_core::run::{Initiator, Run, RunStatus};
+use merge_train_core::workflow::{Initiator, Run, RunStatus};
 use serde_json::Value;
 
 use crate::telemetry::metrics::{RUN_DURATION, RUN_TRANSITIONS};

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId};
-use merge_train_core::run::{self, Effect, Event, Input, Output, Program, Run, RunState, RunStatus};
+use merge_train_core::workflow::{self, Effect, Event, Input, Output, Program, Run, RunState, RunStatus};
 use serde_json::Value;
 use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
 use tokio::task::JoinHandle;
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
     }
 
     fn needs_a_worker(&self) -> bool {
-        self.state.as_ref().is_some_and(run::needs_a_worker)
+        self.state.as_ref().is_some_and(workflow::needs_a_worker)
     }
 
     fn now(&self) -> Timestamp {
@@ -189,13 +189,13 @@ impl<'a> Session<'a> {
     /// When somebody has to look, were nobody here.
     fn wake_at(&self) -> Option<Timestamp> {
         let state = self.state.as_ref()?;
-        run::next_wake(state).or_else(|| run::needs_a_worker(state).then(|| self.now()))
+        workflow::next_wake(state).or_else(|| workflow::needs_a_worker(state).then(|| self.now()))
     }
 
     fn tick_at(&self) -> Instant {
         /// Nothing falls due: something else comes first.
         const NEVER: Duration = Duration::from_secs(86_400);
-        let wake = self.state.as_ref().and_then(run::next_wake);
+        let wake = self.state.as_ref().and_then(workflow::next_wake);
         let wait = wake.map(|at| Duration::try_from(at.duration_since(self.now())).unwrap_or_default());
         Instant::now() + wait.unwrap_or(NEVER).min(NEVER)
     }
@@ -223,7 +223,7 @@ impl<'a> Session<'a> {
     async fn feed(&mut self, input: Input, at_hand: bool) -> store::Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
         // Only requests are refused, and they come through the inbox.
-        let plan = run::decide(state, &input, self.now()).unwrap_or_default();
+        let plan = workflow::decide(state, &input, self.now()).unwrap_or_default();
         if !plan.events.is_empty() {
             self.record(plan.events, Vec::new(), at_hand).await?;
         }
@@ -346,7 +346,7 @@ impl<'a> Session<'a> {
                 ended = ended(&mut self.command) => {
                     // What comes next is for whoever takes the run up.
                     let Some(state) = &self.state else { break };
-                    let plan = run::decide(state, &ended, self.now()).unwrap_or_default();
+                    let plan = workflow::decide(state, &ended, self.now()).unwrap_or_default();
                     let end = plan.events.into_iter().take(1).collect();
                     self.record(end, Vec::new(), false).await?;
                 }

@@ -20,7 +20,7 @@ use merge_train_core::ids::{RepoId, StreamId};
 use merge_train_core::repo::{
     self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, RunMove, Settings, Snapshot,
 };
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use store::rows::Workspace;
 use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
 use tokio::time::Instant;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use merge_train_core::ids::TenantId;
-use merge_train_core::run::Run;
 use merge_train_core::secret::Secret;
+use merge_train_core::workflow::Run;
 use reqwest::header::RETRY_AFTER;
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::{Run, RunStatus};
 use merge_train_core::train::why;
+use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 
 use crate::server::{escape_for_slack as escape, page_of};

@@ -2,7 +2,7 @@
 
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::{self, Behest};
-use merge_train_core::run::{Decision, Request, Run, RunStatus};
+use merge_train_core::workflow::{Decision, Request, Run, RunStatus};
 use store::Priority;
 
 use super::trains::{conflict, illegal};

@@ -2,7 +2,7 @@
 
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::{self, Behest};
-use merge_train_core::run::{Decision, Illegal, Request, Run, RunStatus};
+use merge_train_core::workflow::{Decision, Illegal, Request, Run, RunStatus};
 use store::Priority;
 
 use crate::driver::Refused;
@@ -87,7 +87,7 @@ pub(super) fn illegal(illegal: Illegal) -> Refused {
 
 #[cfg(test)]
 mod tests {
-    use merge_train_core::run::{Initiator, Signal};
+    use merge_train_core::workflow::{Initiator, Signal};
     use serde_json::{Value, json};
 
     use super::*;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use merge_train_core::repo::FIXER;
-use merge_train_core::run::{
+use merge_train_core::workflow::{
     Decision, Gate, Initiator, Kind, OnExpiry, Run, RunState, RunStatus, Step, StepStatus, TransitionContext,
 };
 use serde_json::Value;

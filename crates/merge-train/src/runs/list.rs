@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use merge_train_core::ids::{RepoId, TenantId};
-use merge_train_core::run::{Run, RunStatus};
+use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 
 use super::{Form, print_json, read, say, table};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use merge_train_core::ids::RunId;
-use merge_train_core::run::RunStatus;
+use merge_train_core::workflow::RunStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

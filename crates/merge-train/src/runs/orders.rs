@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use merge_train_core::ids::RunId;
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::{Run, RunStatus};
+use merge_train_core::workflow::{Run, RunStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use merge_train_core::ids::RunId;
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::{Kind, Run, RunState, Step};
+use merge_train_core::workflow::{Kind, Run, RunState, Step};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

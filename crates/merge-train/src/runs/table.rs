@@ -1,7 +1,7 @@
 //! Runs, a row for each.
 
 use jiff::Timestamp;
-use merge_train_core::run::{Run, RunStatus, StepStatus};
+use merge_train_core::workflow::{Run, RunStatus, StepStatus};
 
 use crate::terminal::{CYAN, Cell, DIM, GREEN, Ink, PLAIN, RED, YELLOW, ago, columns, line, took};
 

@@ -4,7 +4,7 @@ mod lists;
 
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
-use merge_train_core::run::{
+use merge_train_core::workflow::{
     self, Created, Decision, Effect, Event, Gate, Initiator, Input, Kind, Need, OnExpiry, Output, Plan, Program,
     Request, Retry, Run, RunState, Signal, StepPlan, Trigger, TriggerSource, Wait, Workflow,
 };
@@ -87,7 +87,7 @@ impl Trial {
         let begun = at("2026-11-15T11:00:00Z");
         let story = RunState::new(created.clone(), begun);
         let mut trial = Self { story, log: vec![(Event::RunCreated(created), begun)], under_way: None };
-        let plan = run::begin(&trial.story, begun);
+        let plan = workflow::begin(&trial.story, begun);
         trial.take(plan, begun);
         trial
     }
@@ -102,7 +102,7 @@ impl Trial {
 
     pub fn feed(mut self, time: &str, input: &Input) -> Self {
         let at = at(&format!("2026-11-15T{time}Z"));
-        let plan = run::decide(&self.story, input, at).expect("it is allowed");
+        let plan = workflow::decide(&self.story, input, at).expect("it is allowed");
         self.take(plan, at);
         self
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use merge_train_core::ids::RunId;
-use merge_train_core::run::{Run, RunStatus};
+use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

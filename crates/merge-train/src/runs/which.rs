@@ -3,7 +3,7 @@
 use std::io;
 
 use merge_train_core::ids::RunId;
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use serde_json::Value;
 
 use super::table;

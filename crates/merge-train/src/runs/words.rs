@@ -5,7 +5,7 @@ mod train;
 
 use jiff::Timestamp;
 use merge_train_core::repo::{self, FIXER, Recorded, TRAIN};
-use merge_train_core::run::{
+use merge_train_core::workflow::{
     Created, Decision, Event, Gate, Initiator, Kind, Need, Run, RunState, RunStatus, Signal, Trigger, TriggerSource,
 };
 use serde::Deserialize;

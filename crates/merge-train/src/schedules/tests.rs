@@ -7,7 +7,7 @@ use std::time::Instant;
 use jiff::SignedDuration;
 use merge_train_core::ids::TenantId;
 use merge_train_core::inbox::Policy;
-use merge_train_core::run::Workflow;
+use merge_train_core::workflow::Workflow;
 use sqlx::{Connection, Executor};
 use store::{Owner, Sqlite, Store, sqlite};
 

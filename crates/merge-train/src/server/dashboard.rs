@@ -37,7 +37,7 @@ use super::problem::Problem;
 use crate::clock;
 use crate::config::{Role, Tenants};
 use merge_train_core::ids::TenantId;
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 
 /// Nothing from elsewhere is loaded, nothing that stands in a page is run, and no other page may hold one of these.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

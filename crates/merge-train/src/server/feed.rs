@@ -11,7 +11,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RunId, TenantId};
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use store::RunQuery;
 
 use super::App;

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
 use merge_train_core::inbox::{RequestHash, Source};
-use merge_train_core::run::{Checkpoint, Run, Step, Trigger, TriggerSource};
+use merge_train_core::workflow::{Checkpoint, Run, Step, Trigger, TriggerSource};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use store::{RunCursor, RunQuery, RunStatus};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::bail;
 use merge_train_core::ids::StreamId;
 use merge_train_core::repo::{Position, RepoState, Snapshot};
-use merge_train_core::run::{Run, RunState};
+use merge_train_core::workflow::{Run, RunState};
 use serde_json::{Value, json};
 use store::{Since, Store, StreamInfo, TakeLimit};
 

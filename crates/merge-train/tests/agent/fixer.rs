@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use merge_train_core::run::Program;
+use merge_train_core::workflow::Program;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 

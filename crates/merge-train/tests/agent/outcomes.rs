@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use merge_train_core::run::TokensUsed;
+use merge_train_core::workflow::TokensUsed;
 use serde_json::{Value, json};
 
 use crate::world::World;

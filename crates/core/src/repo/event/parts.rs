@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Progress, Verdict};
 use crate::ids::{CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha};
-use crate::run::{Decision, TriggerSource};
 use crate::train::TrainRecord;
+use crate::workflow::{Decision, TriggerSource};
 
 /// Who wants something, and what they say to it. Empty where nobody in particular does.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

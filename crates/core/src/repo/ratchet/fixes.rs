@@ -9,8 +9,8 @@ use crate::repo::draft::Draft;
 use crate::repo::event::Behest;
 use crate::repo::state::RepoState;
 use crate::repo::{Effect, Failure, FailureKind, Forwarded, Served, reads};
-use crate::run::Decision;
 use crate::train::work::{Probed, Pushed};
+use crate::workflow::Decision;
 
 /// How often a fixer's process is begun for one fix: it ends with the daemon, and that may end of it.
 const MOST_STARTS: u32 = 5;

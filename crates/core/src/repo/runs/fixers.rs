@@ -7,7 +7,7 @@ use super::{FIXER, brought_about};
 use crate::ids::{PrNumber, RepoId};
 use crate::ratchet::{Approved, Event, Fix, FixExit, Phase, Settled};
 use crate::repo::event::{Behest, Event as RepoEvent};
-use crate::run::{
+use crate::workflow::{
     Approval, Cancellation, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus, TransitionContext, Trigger,
     TriggerSource,
 };

@@ -26,10 +26,10 @@ use crate::inbox::Key;
 use crate::ratchet::{
     self as workspace, Deed, Fix, FixEnd, FixExit, FixPush, Glimpse, Phase, Reason, Status, Workspace,
 };
-use crate::run::Decision;
 use crate::train::CascadePhase;
 use crate::train::detail::{Intended, is_live};
 use crate::train::work::{Probed, Pushed};
+use crate::workflow::Decision;
 
 struct Bench {
     hub: Hub,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::trains::Yard;
 use super::*;
 use crate::ids::RunId;
-use crate::run::{Decision, Initiator, Run, RunStatus, StepStatus, TriggerSource};
 use crate::train::{TrainError, TrainState, why};
+use crate::workflow::{Decision, Initiator, Run, RunStatus, StepStatus, TriggerSource};
 
 fn repo() -> RepoId {
     "acme/widgets".parse().unwrap()

@@ -4,7 +4,7 @@ use crate::command::{Command, MOST_HEARD, Misuse, Verb};
 use crate::ids::{PrNumber, RunId};
 use crate::markdown::code_span;
 use crate::plan::Plan;
-use crate::run::Decision;
+use crate::workflow::Decision;
 
 /// Who may give a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use crate::difference::{Difference, NamedCommit};
 use crate::ids::{CommentId, RunId, Sha};
 use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict, PredictedDifference};
 
-use crate::run::Decision;
 use crate::train::status::Why;
 use crate::train::why;
 use crate::train::work::{Standing, Withdrawn};
+use crate::workflow::Decision;
 use answer::Allowed;
 use halt::Dismissal;
 

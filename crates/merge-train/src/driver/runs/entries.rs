@@ -1,7 +1,7 @@
 //! What comes in for a run, and what whoever sent it is told.
 
 use jiff::Timestamp;
-use merge_train_core::run::{self, Code, Created, Effect, Event, Input, Refusal, Request, RunState};
+use merge_train_core::workflow::{self, Code, Created, Effect, Event, Input, Refusal, Request, RunState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{Entry, Outcome};
@@ -30,7 +30,7 @@ pub fn answer(state: Option<&RunState>, entry: &Entry, now: Timestamp) -> Answer
     match (state, order) {
         (None, Order::Create(created)) => {
             let state = RunState::new(created.clone(), now);
-            let plan = run::begin(&state, now);
+            let plan = workflow::begin(&state, now);
             let mut events = vec![Event::RunCreated(created)];
             events.extend(plan.events);
             Answered { outcome: told(&state), events, effects: plan.effects }
@@ -48,7 +48,7 @@ pub fn answer(state: Option<&RunState>, entry: &Entry, now: Timestamp) -> Answer
         }
         (Some(state), Order::Ask(request)) => {
             let input = Input::Asked(request);
-            match run::decide(state, &input, now) {
+            match workflow::decide(state, &input, now) {
                 Ok(plan) => Answered { events: plan.events, effects: plan.effects, outcome: told(state) },
                 Err(refusal) => nothing(Outcome::Completed {
                     response: json!({ "refused": Refused::of(&refusal) }),

@@ -3,7 +3,7 @@
 use merge_train_core::ids::{DeliveryId, PrNumber, RepoId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{Request, Run, RunStatus, Signal, Trigger, TriggerSource};
+use merge_train_core::workflow::{Request, Run, RunStatus, Signal, Trigger, TriggerSource};
 use serde_json::{Map, Value, json};
 use store::{Entry, RunCursor, RunQuery};
 

@@ -7,7 +7,7 @@ use merge_train_core::facts::{MergeFacts, OwnFile, Talk, TalkDetail};
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::ratchet::{self, Deed, Fix, Glimpse, Settled};
 use merge_train_core::repo::{CachedPr, Event, RepoState, Settings};
-use merge_train_core::run::RunStatus;
+use merge_train_core::workflow::RunStatus;
 use store::Row;
 use store::rows::{Session, SessionKind, SessionStatus, Transition, TransitionAction, Workspace};
 

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::TenantId;
 use merge_train_core::inbox::{Key, RequestHash, Source};
-use merge_train_core::run::{Kind, Output, Program, Retry, Run, RunStatus, StepPlan, Trigger, TriggerSource, Workflow};
+use merge_train_core::workflow::{
+    Kind, Output, Program, Retry, Run, RunStatus, StepPlan, Trigger, TriggerSource, Workflow,
+};
 use serde_json::{Map, json};
 use store::{Retention, StreamInfo};
 use tokio_util::sync::CancellationToken;

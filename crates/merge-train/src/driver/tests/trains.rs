@@ -2,8 +2,8 @@
 
 use merge_train_core::ids::{PrNumber, StreamId};
 use merge_train_core::repo::{Behest, DeliveryOutcome, Event, ReadKind, WantReason};
-use merge_train_core::run::{Run, TransitionContext};
 use merge_train_core::train::TrainError;
+use merge_train_core::workflow::{Run, TransitionContext};
 use store::{Batch, Row, Since};
 
 use super::webhook::Webhook;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use merge_train_core::ratchet::Reason;
 use merge_train_core::repo::FIXER;
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use serde::Deserialize;
 
 use crate::terminal::{BOLD, CYAN, DIM, GREEN, Ink, PLAIN, RED, line, spelled_out};

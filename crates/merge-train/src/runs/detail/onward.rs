@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::{Run, RunState, RunStatus};
+use merge_train_core::workflow::{Run, RunState, RunStatus};
 use serde_json::Value;
 
 use super::super::table::{is_winding_up, subject};

@@ -1,6 +1,6 @@
 //! What a person sees of one run.
 
-use merge_train_core::run::{Decision, Input, Need};
+use merge_train_core::workflow::{Decision, Input, Need};
 use serde_json::json;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! What came of it, in a sentence.
 
-use merge_train_core::run::{Decision, Need, Request};
+use merge_train_core::workflow::{Decision, Need, Request};
 
 use super::*;
 use crate::runs::tests::{Trial, agent, gate, train, wait};

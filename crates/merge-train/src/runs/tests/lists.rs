@@ -1,6 +1,6 @@
 //! What a person sees of many runs.
 
-use merge_train_core::run::{Decision, Need};
+use merge_train_core::workflow::{Decision, Need};
 use serde_json::json;
 
 use super::{Trial, agent, gate, now, snapshot, train};

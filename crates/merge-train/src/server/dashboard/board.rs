@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use merge_train_core::ids::RepoId;
 use merge_train_core::ratchet::{Column, OutcomeKind, Status};
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::{Run, RunStatus};
 use merge_train_core::train::status::Party;
+use merge_train_core::workflow::{Run, RunStatus};
 use serde::Deserialize as _;
 use store::{RunQuery, rows};
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use merge_train_core::run::{RunStatus, StepStatus};
+use merge_train_core::workflow::{RunStatus, StepStatus};
 
 use super::address::Address;
 use super::{Page, Visitor};

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::{Checkpoint, Run, RunStatus, Step, StepStatus};
+use merge_train_core::workflow::{Checkpoint, Run, RunStatus, Step, StepStatus};
 
 use super::address::Address;
 use super::layout::{Button, at_github, between, diff, json, moment, prose, run_badge, since, step_badge};

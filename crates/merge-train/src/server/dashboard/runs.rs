@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use merge_train_core::ids::RepoId;
-use merge_train_core::run::{Run, RunStatus};
+use merge_train_core::workflow::{Run, RunStatus};
 use store::RunQuery;
 
 use super::address::{Address, Which};

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use merge_train_core::inbox::{RequestHash, Source};
 use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{DEEPEST, Decision, Initiator, Request, Run, RunStatus, Signal, is_too_deep};
+use merge_train_core::workflow::{DEEPEST, Decision, Initiator, Request, Run, RunStatus, Signal, is_too_deep};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoResponses, ToSchema};

@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::run::Run;
+use merge_train_core::workflow::Run;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::{Since, StoredEvent};

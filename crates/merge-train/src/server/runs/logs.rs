@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use merge_train_core::ids::RunId;
-use merge_train_core::run::{Run, RunStatus};
+use merge_train_core::workflow::{Run, RunStatus};
 use serde::{Deserialize, Serialize};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};

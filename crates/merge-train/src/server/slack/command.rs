@@ -1,7 +1,7 @@
 //! What people type after the name of the slash command.
 
 use merge_train_core::ids::RunId;
-use merge_train_core::run::Decision;
+use merge_train_core::workflow::Decision;
 use serde_json::{Map, Value};
 
 use crate::config::near;

@@ -3,7 +3,7 @@
 use merge_train_core::ids::{RunId, TenantId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::repo::TRAIN;
-use merge_train_core::run::{Decision, Initiator, Request, Trigger, TriggerSource};
+use merge_train_core::workflow::{Decision, Initiator, Request, Trigger, TriggerSource};
 use serde_json::{Map, Value, json};
 use store::{Admission, Arrival, Route};
 

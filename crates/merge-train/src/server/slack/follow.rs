@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use merge_train_core::ids::{RunId, StreamId, TenantId};
-use merge_train_core::run::{Decision, Gate, Kind, Run, RunStatus};
+use merge_train_core::workflow::{Decision, Gate, Kind, Run, RunStatus};
 use store::{RunQuery, Since};
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use merge_train_core::ids::RunId;
-use merge_train_core::run::Decision;
+use merge_train_core::workflow::Decision;
 use serde::Deserialize;
 use url::form_urlencoded;
 

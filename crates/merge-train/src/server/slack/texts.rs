@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::RunId;
-use merge_train_core::run::{Decision, Gate, Need, Run, RunStatus};
+use merge_train_core::workflow::{Decision, Gate, Need, Run, RunStatus};
 use serde_json::{Value, json};
 
 use super::command::{Mistake, USAGES, Usage};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ratchet::{Approve, Issue};
 use crate::repo::tests::runs::follow;
-use crate::run::{Initiator, Run, RunStatus, StepStatus};
+use crate::workflow::{Initiator, Run, RunStatus, StepStatus};
 
 /// The runs of fixers that a log tells of, in their order. Every path that they take is a legal one.
 fn runs(bench: &Bench) -> Vec<Run> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use merge_train_core::ids::{CommentId, PrNumber, StreamId};
 use merge_train_core::inbox::Policy;
 use merge_train_core::repo::{Effect, Input, NoteId, Say, TRAIN, Tried};
-use merge_train_core::run::{Run, Workflow};
+use merge_train_core::workflow::{Run, Workflow};
 use reqwest::Method;
 use serde_json::{Value, json};
 use store::{Batch, LeaseRequest, Owner, Row, Sqlite, Store, sqlite};

@@ -1,7 +1,7 @@
 //! Every message, as it is read in Slack.
 
 use merge_train_core::ids::TenantId;
-use merge_train_core::run::{Cancellation, Initiator, OnExpiry, Trigger, TriggerSource};
+use merge_train_core::workflow::{Cancellation, Initiator, OnExpiry, Trigger, TriggerSource};
 
 use super::*;
 

@@ -3,13 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::definition::{Kind, StepPlan};
 use super::document::{
     Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Run, Step, StepStatus, TokensUsed,
     TransitionContext,
 };
 use super::event::{Created, Event, RunError, Signal};
 use super::status::RunStatus;
-use super::workflow::{Kind, StepPlan};
 
 /// The form of the documents.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -4,11 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::definition::{Gate, Kind, Need, OnExpiry, Program, fill};
 use super::document::{Decision, Initiator, StepStatus, TokensUsed, TransitionContext};
 use super::event::{Event, RunError, Signal};
 use super::state::{RunState, StepState};
 use super::status::{Code, Illegal, RunStatus};
-use super::workflow::{Gate, Kind, Need, OnExpiry, Program, fill};
 
 /// Why a command ended of which nothing more was heard.
 const PROCESS_ENDED: &str = "the process that ran it ended";

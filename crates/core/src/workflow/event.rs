@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::definition::Workflow;
 use super::document::{Decision, Initiator, TokensUsed, TransitionContext, Trigger};
 use super::status::{Code, RunStatus};
-use super::workflow::Workflow;
 use crate::ids::{PrNumber, RepoId, RunId, TenantId};
 use crate::inbox::Key;
 
