@@ -1,6 +1,5 @@
 //! What merge-train knows and decides. Pure: no clock, no randomness, no input or output; time and ids are arguments.
 
-pub mod command;
 pub mod conflict;
 pub mod difference;
 pub mod facts;

@@ -4,7 +4,7 @@
 //! of the events gives what was there before.
 
 mod apply;
-mod commands;
+pub mod commands;
 mod comments;
 mod decide;
 mod delivery;

@@ -6,9 +6,9 @@ use super::event::{CommandOutcome, CommentRef, Event, WantReason};
 use super::membership::{self, Refusal, Verdict};
 use super::state::{CachedPr, RepoState};
 use super::{Plan, Say, apply, outbox, reads};
-use crate::command::{self, Command, Said, Verb};
 use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
 use crate::ids::{DeliveryId, PrNumber};
+use crate::repo::commands::{self, Command, Said, Verb};
 use crate::train::texts::{answer, declare};
 
 /// A comment was created, edited or deleted.
@@ -38,7 +38,7 @@ pub(super) fn heard(
         }
         None => {
             // The command waits until it is known whom it is about, and who may give it.
-            let waits = change != CommentChange::Deleted && !command::parse_all(&comment.body).is_empty();
+            let waits = change != CommentChange::Deleted && !commands::parse_all(&comment.body).is_empty();
             if waits {
                 reads::want_pull(comment.pr, WantReason::CacheMiss, Some(comment.clone()), plan);
             } else {
@@ -50,7 +50,7 @@ pub(super) fn heard(
 
 /// Takes down what a new comment commands, and answers what is no command.
 fn asked(state: &RepoState, comment: &CommentFacts, delivery: Option<&DeliveryId>, now: Timestamp, plan: &mut Plan) {
-    for said in command::parse_all(&comment.body) {
+    for said in commands::parse_all(&comment.body) {
         let body = match said {
             // Judged where it is declared.
             Said::Command(Command::Predecessor(_)) => continue,
@@ -66,7 +66,7 @@ fn asked(state: &RepoState, comment: &CommentFacts, delivery: Option<&DeliveryId
             }
             Said::Misused { verb, why } => answer::misused(verb, &why),
             Said::Unknown { text, nearest } => {
-                answer::unknown_command(text.as_str(), nearest.map(Verb::name), &command::help())
+                answer::unknown_command(text.as_str(), nearest.map(Verb::name), &commands::help())
             }
             Said::TooMany => answer::too_many(),
         };
@@ -225,5 +225,5 @@ fn audited(comment: &CommentFacts, outcome: CommandOutcome, permission: &str) ->
 
 /// The first declaration in a comment.
 fn predecessor(comment: &CommentFacts) -> Option<PrNumber> {
-    command::declared_predecessor(&comment.body)
+    commands::declared_predecessor(&comment.body)
 }

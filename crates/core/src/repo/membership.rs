@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::state::{CachedPr, PrState, RepoState};
-use crate::command::Command;
 use crate::facts::HeadRepo;
 use crate::ids::{BranchName, CommentId, PrNumber};
+use crate::repo::commands::Command;
 use crate::train::texts::answer::{self, Allowed};
 use crate::train::texts::declare;
 

@@ -5,10 +5,10 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use merge_train_core::command;
 use merge_train_core::facts::{HeadRepo, PullFacts, PullState, RepoFacts};
 use merge_train_core::ids::{BranchName, PrNumber};
 use merge_train_core::plan::Member;
+use merge_train_core::repo::commands;
 
 /// A stack, from the pull request at its bottom.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl<'a> Open<'a> {
     /// What its author declared it to stand on. The first declaration counts.
     fn declared(&self, pull: &PullFacts) -> Option<PrNumber> {
         let own = self.facts.comments.iter().filter(|said| said.pr == pull.number && said.author == pull.author);
-        own.filter_map(|said| command::declared_predecessor(&said.body)).find(|number| *number != pull.number)
+        own.filter_map(|said| commands::declared_predecessor(&said.body)).find(|number| *number != pull.number)
     }
 
     /// Adds a pull request and all that stands on it. What leads down to the root never leads in a circle.

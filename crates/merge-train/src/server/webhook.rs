@@ -8,9 +8,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use github::webhook;
-use merge_train_core::command;
 use merge_train_core::ids::{DeliveryId, RepoId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
+use merge_train_core::repo::commands;
 use serde_json::{Map, json};
 use store::{Admission, Arrival, Priority, Route};
 
@@ -105,7 +105,7 @@ fn examine(app: &App, headers: &HeaderMap, event: &str, held: &Held) -> Result<A
     let payload = webhook::body_of(text(header::CONTENT_TYPE.as_str()), &held.bytes)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
     let glance = webhook::glance(event, &payload).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let is_stop = glance.comment.is_some_and(|comment| command::says_stop(&comment.body));
+    let is_stop = glance.comment.is_some_and(|comment| commands::says_stop(&comment.body));
     let hash = RequestHash::of(&payload);
     let (tenant, route) = match glance.repo {
         Some(repo) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use merge_train_core::command::{Said, parse_all};
+use merge_train_core::repo::commands::{Said, parse_all};
 
 use crate::pages::{all, guides, root};
 
@@ -83,7 +83,7 @@ fn every_comment_that_is_shown_is_a_command_or_the_mistake_that_it_is_shown_as()
 
 /// The commands as the bot lists them, with what they are for.
 fn help() -> Vec<(String, String)> {
-    let text = merge_train_core::command::help();
+    let text = merge_train_core::repo::commands::help();
     let rows = text.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`: "));
     rows.map(|(command, meaning)| (command.to_owned(), meaning.to_owned())).collect()
 }

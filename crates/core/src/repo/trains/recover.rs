@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{Draft, retry_at, start};
-use crate::command::{self, Command, Said};
 use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
+use crate::repo::commands::{self, Command, Said};
 use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Effect, Failure, FailureKind, Served, reads};
@@ -126,7 +126,7 @@ enum Order {
 
 /// What a comment orders, the last if it is more, and when.
 fn order(comment: &CommentFacts) -> Option<(Order, Timestamp)> {
-    let mut orders = command::parse_all(&comment.body).into_iter().filter_map(|said| match said {
+    let mut orders = commands::parse_all(&comment.body).into_iter().filter_map(|said| match said {
         Said::Command(Command::Start) => Some(Order::Start),
         Said::Command(command) if command.is_stop() => Some(Order::Stop),
         _ => None,

@@ -1,9 +1,9 @@
 //! Answers to commands.
 
-use crate::command::{Command, MOST_HEARD, Misuse, Verb};
 use crate::ids::{PrNumber, RunId};
 use crate::markdown::code_span;
 use crate::plan::Plan;
+use crate::repo::commands::{Command, MOST_HEARD, Misuse, Verb};
 use crate::workflow::Decision;
 
 /// Who may give a command.

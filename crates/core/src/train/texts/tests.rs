@@ -1,11 +1,11 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::*;
-use crate::command::{self, ClosePrs, Command, Said, Verb};
 use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
 use crate::difference::{Difference, NamedCommit};
 use crate::ids::{CommentId, RunId, Sha};
 use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict, PredictedDifference};
+use crate::repo::commands::{self, ClosePrs, Command, Said, Verb};
 
 use crate::train::status::Why;
 use crate::train::why;
@@ -256,9 +256,9 @@ fn why_texts() -> Vec<Named> {
 }
 
 fn answered(comment: &str) -> String {
-    match command::parse_all(comment).as_slice() {
+    match commands::parse_all(comment).as_slice() {
         [Said::Unknown { text, nearest }] => {
-            answer::unknown_command(text.as_str(), nearest.map(Verb::name), &command::help())
+            answer::unknown_command(text.as_str(), nearest.map(Verb::name), &commands::help())
         }
         [Said::Misused { verb, why }] => answer::misused(*verb, why),
         other => panic!("{other:?}"),
@@ -358,7 +358,7 @@ fn no_comment_is_a_command_or_doubles_a_number_sign() {
     let all =
         [start_texts(), declare_texts(), halt_texts(), notice_texts(), why_texts(), answer_texts(), hostile_texts()];
     for (name, text) in all.into_iter().flatten() {
-        assert_eq!(command::parse(&text), None, "{name}: {text}");
+        assert_eq!(commands::parse(&text), None, "{name}: {text}");
         assert!(!text.contains("##") && !text.contains("PR #PR"), "{name}: {text}");
         assert!(!text.contains("  "), "{name} has a gap: {text}");
         assert_eq!(text.trim(), text, "{name}");

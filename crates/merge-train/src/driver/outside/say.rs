@@ -1,10 +1,10 @@
 //! Saying what is owed, once.
 
 use github::{Class, Reaction};
-use merge_train_core::command::{self, Command};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{CommentId, DeliveryId, PrNumber, RunId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
+use merge_train_core::repo::commands::{self, Command};
 use merge_train_core::repo::{Failure, FailureKind, Say, TRAIN, Tried};
 use merge_train_core::train::texts::answer;
 use merge_train_core::workflow::{Decision, Request, Run, Trigger, TriggerSource};
@@ -65,7 +65,7 @@ impl Errand<'_> {
         let Some(orders) = &self.github.orders else {
             return Ok(answer::run_refused(command, "this daemon runs no workflows"));
         };
-        let done = match command::parse(&format!("@merge-train {command}")) {
+        let done = match commands::parse(&format!("@merge-train {command}")) {
             Some(Command::Run { workflow, inputs }) => self.start_run(orders, given, workflow, inputs).await,
             Some(Command::Decide { run, decision, reason }) => self.decide(orders, given, &run, decision, reason).await,
             _ => return Ok(answer::run_refused(command, "this version does not know it")),

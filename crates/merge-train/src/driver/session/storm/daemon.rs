@@ -8,10 +8,10 @@ use git::repository::{Extent, Settings as CloneSettings};
 use git::{Committer, Git, Signing};
 use github::{Auth, Client, Config, Secret, webhook};
 use jiff::SignedDuration;
-use merge_train_core::command;
 use merge_train_core::ids::{DeliveryId, RepoId, StreamId};
 use merge_train_core::inbox::{Key, Policy, RequestHash, Source};
 use merge_train_core::repo::Settings;
+use merge_train_core::repo::commands;
 use serde_json::Value;
 use store::{Arrival, Owner, Priority, Retention, Route, Sqlite, Store, sqlite};
 use tokio_util::sync::CancellationToken;
@@ -122,7 +122,7 @@ pub fn arrival(hub: &Hub, delivery: &Value) -> Option<Arrival> {
     let event = text(&delivery["event"]);
     let glance = webhook::glance(event, &body).expect("what the simulator sends can be read");
     let repo = glance.repo.clone()?;
-    let is_stop = glance.comment.is_some_and(|comment| command::says_stop(&comment.body));
+    let is_stop = glance.comment.is_some_and(|comment| commands::says_stop(&comment.body));
     let priority = if is_stop { Priority::Stop } else { Priority::Normal };
     let id = DeliveryId::parse(text(&delivery["guid"])).expect("an id");
     Some(Arrival {

@@ -3,6 +3,7 @@
 //! A command is a line whose first word is `@merge-train`, where a person wrote it as a sentence of their own. What is
 //! shown as code, as a quotation, struck out or not at all is talk about commands.
 
+mod handling;
 mod html;
 mod lines;
 mod typed;
@@ -17,6 +18,7 @@ use std::fmt;
 use crate::ids::{PrNumber, RunId};
 use crate::workflow::Decision;
 
+pub(super) use handling::{handle, retry};
 pub use typed::Typed;
 pub use verb::{Verb, help};
 

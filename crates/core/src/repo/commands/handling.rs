@@ -1,15 +1,15 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
-use super::draft::Draft;
-use super::event::{Behest, CommandOutcome, Event, ReadKind};
-use super::outbox::Say;
-use super::state::{CachedPr, Given, RepoState};
-use super::trains::{self, Stopping};
-use super::{Effect, Failure, FailureKind, Input, ratchet, reads};
-use crate::command::{self, ClosePrs, Command, Switch};
+use super::{ClosePrs, Command, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
 use crate::ratchet::texts;
+use crate::repo::draft::Draft;
+use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
+use crate::repo::outbox::Say;
+use crate::repo::state::{CachedPr, Given, RepoState};
+use crate::repo::trains::{self, Stopping};
+use crate::repo::{Effect, Failure, FailureKind, Input, ratchet, reads};
 use crate::train::TrainState;
 use crate::train::detail::is_live;
 use crate::train::texts::answer::{self, Allowed};
@@ -34,7 +34,7 @@ impl Right {
 }
 
 /// Handles what was given and can be judged; asks GitHub about the rest.
-pub(super) fn handle(draft: &mut Draft<'_>, input: &Input) {
+pub(in crate::repo) fn handle(draft: &mut Draft<'_>, input: &Input) {
     if let Input::PermissionRead { comment, result } = input {
         let given: Vec<Given> =
             draft.state.commands.iter().filter(|given| given.comment.id == *comment).cloned().collect();
@@ -48,7 +48,7 @@ pub(super) fn handle(draft: &mut Draft<'_>, input: &Input) {
 }
 
 fn judge(draft: &mut Draft<'_>, given: &Given) {
-    let Some(command) = command::parse(&format!("@merge-train {}", given.command)) else {
+    let Some(command) = super::parse(&format!("@merge-train {}", given.command)) else {
         // Written by another version, which knew other commands.
         return handled(draft, given, &Right::Unverified, Err("no such command".to_owned()));
     };
@@ -86,7 +86,7 @@ fn allowed(command: &Command) -> Option<Allowed> {
 }
 
 fn permitted(draft: &mut Draft<'_>, given: &Given, result: &Result<Permission, Failure>) {
-    let Some(command) = command::parse(&format!("@merge-train {}", given.command)) else { return };
+    let Some(command) = super::parse(&format!("@merge-train {}", given.command)) else { return };
     let Some(allowed) = allowed(&command) else { return };
     match result {
         Ok(permission) => {
@@ -144,12 +144,12 @@ fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Ri
             Ok(())
         }
         Command::Plan => {
-            let plan = super::comments::planned(&draft.state, pr);
+            let plan = crate::repo::comments::planned(&draft.state, pr);
             draft.say(pr, plan);
             Ok(())
         }
         Command::Help => {
-            draft.comment(pr, command::help());
+            draft.comment(pr, super::help());
             Ok(())
         }
         // Whether it can be done is told when it is tried.
@@ -221,7 +221,7 @@ fn train_of(state: &RepoState, pr: PrNumber) -> Option<(PrNumber, PrNumber)> {
 }
 
 /// Does not wait any longer before it asks again.
-pub(super) fn retry(draft: &mut Draft<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
+pub(in crate::repo) fn retry(draft: &mut Draft<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
     let root = draft.state.train_of(pr);
     let train = root.and_then(|root| draft.state.active_trains.get(&root)).filter(|train| is_live(train.state));
     let Some(train) = train else { return Err(answer::nothing_to_retry(pr)) };
