@@ -6,7 +6,6 @@ pub mod facts;
 pub mod ids;
 pub mod inbox;
 pub mod markdown;
-pub mod own;
 pub mod plan;
 pub mod ratchet;
 pub mod repo;

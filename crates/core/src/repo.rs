@@ -12,12 +12,12 @@ mod draft;
 mod event;
 mod membership;
 mod outbox;
-mod own;
 mod pace;
 mod prune;
 mod ratchet;
 mod reads;
 mod runs;
+pub mod settings;
 mod snapshot;
 mod stack;
 mod state;
@@ -32,11 +32,11 @@ use crate::facts::Talk;
 use crate::facts::{CommentFacts, Conversation, Delivery, Listing, MergeFacts, Permission, PullFacts};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
 use crate::inbox::{Key, RequestHash};
-use crate::own::{self as file, Verdict};
 use crate::ratchet::{self as workspace, FixEnd, FixPush, Issue, SessionId};
 use crate::train::Policy;
 use crate::train::message::Wording;
 use crate::train::work::{Outcome, Probed, Pushed, Work};
+use settings::Verdict;
 
 pub use apply::apply;
 pub use decide::decide;
@@ -45,10 +45,10 @@ pub use event::{
     Shown, SyncReason, Trace, WantReason,
 };
 pub use outbox::{NoteId, Say, Tried, mark};
-pub use own::{Reading, Showing, Standing};
 pub use ratchet::{LABEL_OFF, LABEL_ON, candidate};
 pub use reads::{attention, next_wake};
 pub use runs::{FIXER, RunMove, TRAIN, landing, moves_runs, run_differs, runs_moved};
+pub use settings::{Reading, Showing, Standing};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};
 
@@ -98,9 +98,9 @@ pub enum Input {
     /// The answer to `Effect::ClearFixer`.
     FixerCleared { pr: PrNumber, at: Timestamp, result: Result<(), Failure> },
     /// The answer to `Effect::ReadSettings`.
-    SettingsRead { requested_at: Timestamp, result: Result<file::File, Failure> },
+    SettingsRead { requested_at: Timestamp, result: Result<settings::File, Failure> },
     /// The answer to `Effect::ReadProposal`.
-    ProposalRead { pr: PrNumber, head: Sha, result: Result<file::Proposal, Failure> },
+    ProposalRead { pr: PrNumber, head: Sha, result: Result<settings::Proposal, Failure> },
     /// The answer to `Effect::ShowCheck`.
     CheckShown { head: Sha, result: Result<Showing, Failure> },
     /// The time that `next_wake` asked for has come.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, PushDetail, ReadKind, SyncReason, WantReason};
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Sync};
-use super::{outbox, own, pace};
+use super::{outbox, pace, settings};
 use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
 use crate::ids::{CommentId, PrNumber, Sha};
 use crate::inbox::Window;
@@ -21,7 +21,7 @@ pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
     train::apply(&mut state.active_trains, &mut state.ended, event, ts);
     train::detail::apply(&mut state.details, &state.active_trains, event, ts);
     outbox::apply(&mut state.outbox, event, ts);
-    own::apply(&mut state.own, event, ts);
+    settings::apply(&mut state.own, event, ts);
     match event {
         Event::PrObserved { .. }
         | Event::PrMerged { .. }

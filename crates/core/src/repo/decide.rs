@@ -6,16 +6,16 @@ use super::draft::Draft;
 use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
 use super::trains::{self, Stopping};
-use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, own, prune, ratchet, reads};
+use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, prune, ratchet, reads, settings};
 use crate::inbox::Key;
 use crate::train::texts::answer;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Plan {
-    let mut plan =
-        own::told(state, input, operator, now).unwrap_or_else(|| told(state, input, &state.settings(operator), now));
+    let mut plan = settings::told(state, input, operator, now)
+        .unwrap_or_else(|| told(state, input, &state.settings(operator), now));
     reads::conclude(state, &mut plan, now);
-    let settings = &*own::settings_after(state, &plan, operator);
+    let settings = &*settings::settings_after(state, &plan, operator);
     let is_about_workspaces = ratchet::concern(state, input, settings, &plan);
     if !is_about_workspaces && !concerns_trains(state, input, settings, &plan) {
         return plan;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
 use super::state::{PrState, RepoState};
-use super::{Effect, Plan, Settings, comments, own, reads};
+use super::{Effect, Plan, Settings, comments, reads, settings};
 use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::{DedupeKey, RequestHash, Window};
@@ -63,7 +63,7 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
     match &delivery.happening {
         Happening::Pull(pull) => {
             observe_pull(state, pull, Heard::Now, now, plan);
-            if pull.head_repo == HeadRepo::Fork && !own::forked(state, pull, plan) {
+            if pull.head_repo == HeadRepo::Fork && !settings::forked(state, pull, plan) {
                 return Err("the head is in a fork");
             }
             if delivery.action.as_deref() == Some("ready_for_review") {
@@ -108,7 +108,7 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
         Happening::ReviewTalk { pr } => miss(state, *pr, plan),
         Happening::CheckRun { .. } => return Err("its check suite tells when all is complete"),
         Happening::Push { branch, after, touches_own_file } => {
-            if !own::pushed(state, branch, after, *touches_own_file, plan) {
+            if !settings::pushed(state, branch, after, *touches_own_file, plan) {
                 return Err("pull requests tell of their own heads");
             }
         }

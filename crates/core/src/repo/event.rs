@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
-use crate::own::{OwnSettings, Problem, Verdict};
 use crate::ratchet;
+use crate::repo::settings::{OwnSettings, Problem, Verdict};
 use crate::train::status::Why;
 use crate::train::{CascadePhase, Policy, TrainError, TrainRecord};
 

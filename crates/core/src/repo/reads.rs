@@ -8,7 +8,7 @@ use super::delivery::{Heard, observe_pull};
 use super::event::{Event, ReadKind, SyncReason, WantReason};
 use super::pace::Act;
 use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, own, pace, ratchet, trains};
+use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, pace, ratchet, settings, trains};
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 
@@ -36,7 +36,7 @@ pub fn next_wake(state: &RepoState, operator: &Settings, after: Timestamp) -> Op
     let resync = next_sync(state, settings);
     let notes = outbox::retries(state).filter_map(|backoff| backoff.retry_at);
     let commands = state.commands.iter().filter_map(|given| given.backoff.retry_at);
-    let file = own::backoffs(state).filter_map(|backoff| backoff.retry_at);
+    let file = settings::backoffs(state).filter_map(|backoff| backoff.retry_at);
     let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(file).chain(resync);
     let workspaces = ratchet::wakes(state, settings);
     owed.chain(trains::wakes(state, settings)).chain(workspaces).filter(|at| *at > after).min()
@@ -57,7 +57,7 @@ pub fn attention(state: &RepoState, operator: &Settings) -> Option<Timestamp> {
     let merges = (!state.merge_wanted.is_empty()).then_some(&state.merge_reads);
     let notes = outbox::retries(state);
     let commands = state.commands.iter().map(|given| &given.backoff);
-    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(own::backoffs(state));
+    let owed = sync.chain(pulls).chain(merges).chain(notes).chain(commands).chain(settings::backoffs(state));
     let owed = owed.map(|backoff| backoff.retry_at.unwrap_or(now));
     let is_needed = trains::need_a_worker(state) || ratchet::need_a_worker(state);
     owed.chain(resync).chain(ratchet::wakes(state, settings)).chain(is_needed.then_some(now)).min()
@@ -74,7 +74,7 @@ pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     }
     effects.extend(pulls_owed(state, now));
     effects.extend(outbox::due(state, now));
-    effects.extend(own::due(state, now));
+    effects.extend(settings::due(state, now));
     effects
 }
 
@@ -380,7 +380,7 @@ pub(super) fn merge_states(
             unsettled = Some(*pr);
         } else {
             still_owed.remove(pr);
-            own::seen(state, *pr, &fact.head_sha, &fact.own_file, &mut plan);
+            settings::seen(state, *pr, &fact.head_sha, &fact.own_file, &mut plan);
             plan.events.push(Event::MergeStateObserved {
                 pr: *pr,
                 head_sha: fact.head_sha.clone(),

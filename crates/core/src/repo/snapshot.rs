@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{PrStateName, SyncReason, Trace};
 use super::outbox::Outbox;
-use super::own::Own;
 use super::pace::Paces;
+use super::settings::Own;
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::event::{Behest, CommentRef, SyncReason, Trace};
 use super::outbox::Outbox;
-use super::own::Own;
 use super::pace::Paces;
+use super::settings::Own;
 use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};

@@ -8,12 +8,12 @@ mod housekeeping;
 mod hub;
 mod model;
 mod notes;
-mod own;
 mod properties;
 mod ratchet;
 mod reads;
 mod recovery;
 mod runs;
+mod settings;
 mod trains;
 mod trains_people;
 mod trains_unruly;
@@ -108,7 +108,11 @@ pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
 
 /// That a repository says nothing about itself.
 pub(super) fn no_settings(requested_at: Timestamp) -> Input {
-    let file = crate::own::File { at: sha(9_999), blob: None, said: Ok(crate::own::OwnSettings::default()) };
+    let file = crate::repo::settings::File {
+        at: sha(9_999),
+        blob: None,
+        said: Ok(crate::repo::settings::OwnSettings::default()),
+    };
     Input::SettingsRead { requested_at, result: Ok(file) }
 }
 

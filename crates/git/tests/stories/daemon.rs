@@ -13,7 +13,7 @@ use merge_train_core::facts::{
 };
 use merge_train_core::ids::{BranchName, CommentId, DeliveryId, PrNumber, RepoId};
 use merge_train_core::inbox::RequestHash;
-use merge_train_core::own;
+use merge_train_core::repo::settings;
 use merge_train_core::repo::{
     Effect, EffectKey, Failure, FailureKind, Input, Plan, Recorded, RepoState, Say, Settings, apply, decide, next_wake,
 };
@@ -279,10 +279,13 @@ impl Daemon {
             Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Write) },
             Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
             Effect::ReadSettings { .. } => {
-                let file = own::File { at: sha(&github.main), blob: None, said: Ok(own::OwnSettings::default()) };
+                let file =
+                    settings::File { at: sha(&github.main), blob: None, said: Ok(settings::OwnSettings::default()) };
                 Input::SettingsRead { requested_at, result: Ok(file) }
             }
-            Effect::ReadProposal { pr, head } => Input::ProposalRead { pr, head, result: Ok(own::Proposal::Untouched) },
+            Effect::ReadProposal { pr, head } => {
+                Input::ProposalRead { pr, head, result: Ok(settings::Proposal::Untouched) }
+            }
             Effect::Train { root, work } => {
                 let result = self.work(github, root, &people.asked(&work), people);
                 let result = result.map(|truth| people.told(github, &work, truth));

@@ -5,7 +5,7 @@ use merge_train_core::facts::{
     CheckSuiteFacts, CommentChange, Delivery, Happening, ReviewState, ReviewedPull, StatusState,
 };
 use merge_train_core::ids::{BranchName, CheckSuiteId, DeliveryId, PrNumber, RepoId, Sha};
-use merge_train_core::own::FILE;
+use merge_train_core::repo::settings::FILE;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use merge_train_core::own::{Behavior, FILE, Merge, OwnSettings, Problem, Ratchet};
+use merge_train_core::repo::settings::{Behavior, FILE, Merge, OwnSettings, Problem, Ratchet};
 use serde::Deserialize;
 
 use super::draft::Draft;
@@ -135,7 +135,7 @@ mod tests {
         for (section, setting) in may_set() {
             let name = format!("{}.{}", section.name, setting.key);
             let shown = shown.iter().find(|shown| shown.key == name).unwrap_or_else(|| panic!("{name} is not shown"));
-            assert_ne!(shown.origin, merge_train_core::own::Origin::Operator, "{name} is read in vain");
+            assert_ne!(shown.origin, merge_train_core::repo::settings::Origin::Operator, "{name} is read in vain");
         }
         assert_eq!((own.ratchet.grace_ms, own.ratchet.stale_ci_timeout_ms), (Some(30_000), Some(600_000)));
         assert_eq!(own.ratchet.approve_pushes, Some(vec!["always".to_owned()]));

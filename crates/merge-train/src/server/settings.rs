@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
-use merge_train_core::own::{FILE, Problem as Mistake, Shown};
+use merge_train_core::repo::settings::{FILE, Problem as Mistake, Shown};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

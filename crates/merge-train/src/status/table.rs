@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Context;
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId};
-use merge_train_core::own::{Origin, Problem, Shown};
+use merge_train_core::repo::settings::{Origin, Problem, Shown};
 use merge_train_core::repo::{Lifecycle, Progress};
 use merge_train_core::train::status::Why;
 use merge_train_core::train::{TrainError, TrainState};

@@ -218,7 +218,7 @@ impl Hub {
             }
             Effect::ReadSettings { .. } => no_settings(requested_at),
             Effect::ReadProposal { pr, head } => {
-                Input::ProposalRead { pr, head, result: Ok(crate::own::Proposal::Untouched) }
+                Input::ProposalRead { pr, head, result: Ok(crate::repo::settings::Proposal::Untouched) }
             }
             Effect::ShowCheck { .. } => unreachable!("nobody says anything about the repository here"),
             Effect::ReadTalk { .. }

@@ -2,7 +2,7 @@
 
 use github::{CheckReport, Class, Conclusion, Content, Priority, Remark};
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::own::{CHECK, FILE, File, OwnSettings, Problem, Proposal, Verdict};
+use merge_train_core::repo::settings::{CHECK, FILE, File, OwnSettings, Problem, Proposal, Verdict};
 use merge_train_core::repo::{Failure, Showing};
 
 use super::Errand;

@@ -4,7 +4,7 @@ mod ratchet;
 
 use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
-use merge_train_core::own::FILE;
+use merge_train_core::repo::settings::FILE;
 use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState, Settings, Shown};
 use merge_train_core::train::TrainError;
 

@@ -1,8 +1,8 @@
 //! What a repository says about itself: what is read when, what counts, and what is shown.
 
 use super::*;
-use crate::own::{Behavior, File, OwnSettings, Problem, Proposal, Ratchet, Verdict};
 use crate::ratchet;
+use crate::repo::settings::{Behavior, File, OwnSettings, Problem, Proposal, Ratchet, Verdict};
 
 fn own(max_attempts: u32) -> OwnSettings {
     let ratchet = Ratchet { enabled: Some(true), max_attempts: Some(max_attempts), ..Ratchet::default() };

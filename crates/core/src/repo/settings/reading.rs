@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, PrStateName, ReadKind};
-use super::state::{Backoff, CachedPr, PrState, RepoState};
-use super::{Effect, Failure, FailureKind, Input, Plan, Settings, outbox, reads};
+use super::{File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
 use crate::facts::{HeadRepo, OwnFile, PullFacts, PullState};
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::own::{File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
+use crate::repo::event::{Event, PrStateName, ReadKind};
+use crate::repo::state::{Backoff, CachedPr, PrState, RepoState};
+use crate::repo::{Effect, Failure, FailureKind, Input, Plan, Settings, outbox, reads};
 
 /// How often a check is tried to be shown before it is left.
 const MOST_TRIES: u32 = 20;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Own {
+pub(in crate::repo) struct Own {
     /// Those of the last file that was valid.
     #[serde(skip_serializing_if = "is_default")]
     pub settings: OwnSettings,
@@ -54,14 +54,14 @@ pub struct Reading {
 
 /// A reading that is owed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Wanted {
+pub(in crate::repo) struct Wanted {
     pub since: Timestamp,
     #[serde(default)]
     pub backoff: Backoff,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Proposed {
+pub(in crate::repo) struct Proposed {
     pub head_sha: Sha,
     pub standing: Standing,
     #[serde(default)]
@@ -79,7 +79,7 @@ pub enum Standing {
 
 /// A check that is to be shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Owed {
+pub(in crate::repo) struct Owed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pr: Option<PrNumber>,
     #[serde(flatten)]
@@ -120,7 +120,7 @@ impl RepoState {
 }
 
 /// The settings that are in force after what was decided so far.
-pub(super) fn settings_after<'s>(state: &RepoState, plan: &Plan, operator: &'s Settings) -> Cow<'s, Settings> {
+pub(in crate::repo) fn settings_after<'s>(state: &RepoState, plan: &Plan, operator: &'s Settings) -> Cow<'s, Settings> {
     let read = plan.events.iter().rev().find_map(|event| match event {
         Event::SettingsObserved { settings, .. } => settings.as_ref(),
         _ => None,
@@ -129,7 +129,7 @@ pub(super) fn settings_after<'s>(state: &RepoState, plan: &Plan, operator: &'s S
 }
 
 /// What an answer about the file means; none where the input is no such answer.
-pub(super) fn told(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Option<Plan> {
+pub(in crate::repo) fn told(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Option<Plan> {
     Some(match input {
         Input::SettingsRead { requested_at, result } => read(state, *requested_at, result, operator, now),
         Input::ProposalRead { pr, head, result } => proposal_read(state, *pr, head, result, operator, now),
@@ -277,7 +277,13 @@ fn landed_as(state: &RepoState, commit: &Sha) -> Option<PrNumber> {
 }
 
 /// A push was heard of. Whether it has anything to do with the file.
-pub(super) fn pushed(state: &RepoState, branch: &BranchName, after: &Sha, touches: bool, plan: &mut Plan) -> bool {
+pub(in crate::repo) fn pushed(
+    state: &RepoState,
+    branch: &BranchName,
+    after: &Sha,
+    touches: bool,
+    plan: &mut Plan,
+) -> bool {
     let before = plan.events.len();
     if touches && state.default_branch.as_ref() == Some(branch) {
         plan.events.push(Event::SettingsWanted {});
@@ -294,13 +300,13 @@ pub(super) fn pushed(state: &RepoState, branch: &BranchName, after: &Sha, touche
 }
 
 /// A fork does not tell of its pushes, and its pull requests are read with no others: each new head is looked at.
-pub(super) fn forked(state: &RepoState, pull: &PullFacts, plan: &mut Plan) -> bool {
+pub(in crate::repo) fn forked(state: &RepoState, pull: &PullFacts, plan: &mut Plan) -> bool {
     let is_fork = pull.head_repo == HeadRepo::Fork && pull.state == PullState::Open;
     is_fork && suspect(state, pull.number, &pull.head_sha, plan)
 }
 
 /// What the reading of a merge state shows on the way.
-pub(super) fn seen(state: &RepoState, pr: PrNumber, head: &Sha, file: &OwnFile, plan: &mut Plan) {
+pub(in crate::repo) fn seen(state: &RepoState, pr: PrNumber, head: &Sha, file: &OwnFile, plan: &mut Plan) {
     let Some(read) = &state.own.read else { return };
     let differs = match file {
         OwnFile::Unseen => false,
@@ -330,7 +336,7 @@ fn suspect(state: &RepoState, pr: PrNumber, head: &Sha, plan: &mut Plan) -> bool
 }
 
 /// What is owed and due.
-pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     let own = &state.own;
     let default = state.default_branch.clone().filter(|_| own.wanted.is_some_and(|it| it.backoff.is_due(now)));
     let suspects = own.proposals.iter().filter(|(_, it)| it.standing == Standing::Suspected && it.backoff.is_due(now));
@@ -346,7 +352,7 @@ fn show(head: &Sha, owed: &Owed) -> Effect {
 }
 
 /// All that is owed, and when each is tried again.
-pub(super) fn backoffs(state: &RepoState) -> impl Iterator<Item = &Backoff> {
+pub(in crate::repo) fn backoffs(state: &RepoState) -> impl Iterator<Item = &Backoff> {
     let own = &state.own;
     let suspects = own.proposals.values().filter(|it| it.standing == Standing::Suspected).map(|it| &it.backoff);
     let checks = own.checks.values().map(|owed| &owed.backoff);
@@ -354,7 +360,7 @@ pub(super) fn backoffs(state: &RepoState) -> impl Iterator<Item = &Backoff> {
 }
 
 /// Folds an event in that has to do with it.
-pub(super) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
+pub(in crate::repo) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
     let wanted = Some(Wanted { since: ts, backoff: Backoff::default() });
     match event {
         Event::RepositoryListed { .. } | Event::DefaultBranchChanged { .. } | Event::SettingsWanted {} => {
