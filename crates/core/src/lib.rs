@@ -1,14 +1,10 @@
 //! What merge-train knows and decides. Pure: no clock, no randomness, no input or output; time and ids are arguments.
 
-pub mod conflict;
-pub mod difference;
 pub mod facts;
 pub mod ids;
 pub mod inbox;
 pub mod markdown;
-pub mod plan;
 pub mod ratchet;
 pub mod repo;
 pub mod secret;
-pub mod train;
 pub mod workflow;

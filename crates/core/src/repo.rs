@@ -21,7 +21,7 @@ pub mod settings;
 mod snapshot;
 mod stack;
 mod state;
-mod trains;
+pub mod trains;
 
 use std::collections::BTreeMap;
 
@@ -33,9 +33,9 @@ use crate::facts::{CommentFacts, Conversation, Delivery, Listing, MergeFacts, Pe
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
 use crate::inbox::{Key, RequestHash};
 use crate::ratchet::{self as workspace, FixEnd, FixPush, Issue, SessionId};
-use crate::train::Policy;
-use crate::train::message::Wording;
-use crate::train::work::{Outcome, Probed, Pushed, Work};
+use crate::repo::trains::Policy;
+use crate::repo::trains::message::Wording;
+use crate::repo::trains::work::{Outcome, Probed, Pushed, Work};
 use settings::Verdict;
 
 pub use apply::apply;

@@ -20,8 +20,8 @@ use git::repository::{Extent, Repository, Settings, Wanted};
 use git::stack::{Claim, Pull, Stack};
 use git::{Committer, Git, Objects, Oid, Remote, Signing, TokenSource};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
+use merge_train_core::repo::trains::work::{self, Expected, Landed, OwnChange, Proof, Push, PushKind};
 use merge_train_core::secret::Secret;
-use merge_train_core::train::work::{self, Expected, Landed, OwnChange, Proof, Push, PushKind};
 use tokio_util::sync::CancellationToken;
 
 #[path = "../tests/it/support/server.rs"]

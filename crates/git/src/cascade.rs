@@ -5,8 +5,8 @@
 //! related to the squash itself without taking anything from it: all that the squash holds is there by now. Were the default
 //! branch merged earlier, what landed on it between that merge and the squash would be lost without a conflict.
 
-use merge_train_core::conflict::Conflict;
 use merge_train_core::ids::{BranchName, PrNumber};
+use merge_train_core::repo::trains::conflict::Conflict;
 
 use crate::merge::{Head, Merge};
 use crate::proof::{Below, Squash};

@@ -4,7 +4,7 @@
 mod attributes;
 mod report;
 
-use merge_train_core::conflict::Conflict;
+use merge_train_core::repo::trains::conflict::Conflict;
 
 use crate::{Error, Objects, Oid};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::plan as core_plan;
-use merge_train_core::plan::{
+use merge_train_core::repo::trains::plan as core_plan;
+use merge_train_core::repo::trains::plan::{
     ConflictsWith, Member, Plan, PlannedStep, PredictedConflict, PredictedDifference, PushReason,
 };
-use merge_train_core::train::work::OwnChange;
+use merge_train_core::repo::trains::work::OwnChange;
 
 use crate::cascade::{Branch, Clash, Merging, Step};
 use crate::merge::Head;

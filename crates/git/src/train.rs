@@ -1,7 +1,7 @@
 //! What a train asks of git, and what came of it, in the words of the deciders.
 
 use merge_train_core::ids::{BranchName, Sha};
-use merge_train_core::train::work::{
+use merge_train_core::repo::trains::work::{
     Expected, Landed, Merged, MergedWith, OwnChange, Probed, Proof, Push, Pushed, Standing, Step as Asked, Withdrawn,
 };
 

@@ -15,8 +15,8 @@ use github::{Class, RepoSettings};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{BranchName, PrNumber};
-use merge_train_core::plan::{Member, Plan};
-use merge_train_core::train::check_merge_method_preflight;
+use merge_train_core::repo::trains::check_merge_method_preflight;
+use merge_train_core::repo::trains::plan::{Member, Plan};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 

@@ -4,12 +4,11 @@ use jiff::Timestamp;
 
 use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, PushDetail, ReadKind, SyncReason, WantReason};
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Sync};
-use super::{outbox, pace, settings};
+use super::{outbox, pace, settings, trains};
 use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
 use crate::ids::{CommentId, PrNumber, Sha};
 use crate::inbox::Window;
-use crate::train;
-use crate::train::detail::Detail;
+use crate::repo::trains::detail::Detail;
 
 /// How many of its former heads a pull request is known by.
 const HEADS_KNOWN_AGAIN: usize = 16;
@@ -18,8 +17,8 @@ const HEADS_KNOWN_AGAIN: usize = 16;
 pub fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
     state.touched_at = Some(ts);
     pace::apply(state, event, ts);
-    train::apply(&mut state.active_trains, &mut state.ended, event, ts);
-    train::detail::apply(&mut state.details, &state.active_trains, event, ts);
+    trains::apply(&mut state.active_trains, &mut state.ended, event, ts);
+    trains::detail::apply(&mut state.details, &state.active_trains, event, ts);
     outbox::apply(&mut state.outbox, event, ts);
     settings::apply(&mut state.own, event, ts);
     match event {

@@ -9,7 +9,7 @@ use super::{Plan, Say, apply, outbox, reads};
 use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
 use crate::ids::{DeliveryId, PrNumber};
 use crate::repo::commands::{self, Command, Said, Verb};
-use crate::train::texts::{answer, declare};
+use crate::repo::trains::texts::{answer, declare};
 
 /// A comment was created, edited or deleted.
 pub(super) fn heard(

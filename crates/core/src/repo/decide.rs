@@ -8,7 +8,7 @@ use super::state::RepoState;
 use super::trains::{self, Stopping};
 use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, prune, ratchet, reads, settings};
 use crate::inbox::Key;
-use crate::train::texts::answer;
+use crate::repo::trains::texts::answer;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Plan {

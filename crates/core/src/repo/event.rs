@@ -12,8 +12,8 @@ use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
 use crate::ratchet;
 use crate::repo::settings::{OwnSettings, Problem, Verdict};
-use crate::train::status::Why;
-use crate::train::{CascadePhase, Policy, TrainError, TrainRecord};
+use crate::repo::trains::status::Why;
+use crate::repo::trains::{CascadePhase, Policy, TrainError, TrainRecord};
 
 use super::{NoteId, Request, Say, Standing};
 use parts::is_default;

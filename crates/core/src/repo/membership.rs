@@ -6,8 +6,8 @@ use super::state::{CachedPr, PrState, RepoState};
 use crate::facts::HeadRepo;
 use crate::ids::{BranchName, CommentId, PrNumber};
 use crate::repo::commands::Command;
-use crate::train::texts::answer::{self, Allowed};
-use crate::train::texts::declare;
+use crate::repo::trains::texts::answer::{self, Allowed};
+use crate::repo::trains::texts::declare;
 
 /// Why a declaration does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::reads;
 use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Plan};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
-use crate::plan::Member;
+use crate::repo::trains::plan::Member;
 
 /// A note's number in its repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{Event, ReadKind};
 use super::state::RepoState;
 use crate::ids::{PrNumber, Sha};
-use crate::train::detail::Intended;
+use crate::repo::trains::detail::Intended;
 
 /// What is done to a pull request on GitHub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

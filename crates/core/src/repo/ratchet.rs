@@ -19,8 +19,8 @@ use super::state::{CachedPr, RepoState};
 use super::{Input, Plan, Request, Settings, apply as applied};
 use crate::ids::{PrNumber, Sha};
 use crate::ratchet::{self, Phase, Reason, Workspace};
-use crate::train::detail::{Intended, is_live};
-use crate::train::{CascadePhase, TrainRecord};
+use crate::repo::trains::detail::{Intended, is_live};
+use crate::repo::trains::{CascadePhase, TrainRecord};
 
 pub use toggle::{LABEL_OFF, LABEL_ON};
 pub(super) use toggle::{labelled, toggle};

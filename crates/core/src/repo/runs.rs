@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::event::{Behest, Event};
 use super::state::{PrState, RepoState};
 use crate::ids::{PrNumber, RepoId, RunId};
-use crate::train::detail::{Detail, RunMark};
-use crate::train::{TrainRecord, TrainState};
+use crate::repo::trains::detail::{Detail, RunMark};
+use crate::repo::trains::{TrainRecord, TrainState};
 use crate::workflow::{
     Approval, Cancellation, Decision, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
     TransitionContext, Trigger,

@@ -13,8 +13,8 @@ use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
 use crate::ratchet::Workspaces;
-use crate::train::detail::Details;
-use crate::train::{Ended, Trains};
+use crate::repo::trains::detail::Details;
+use crate::repo::trains::{Ended, Trains};
 
 /// The version of the schema.
 const VERSION: u32 = 1;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::state::{CachedPr, PrState, RepoState};
 use crate::ids::PrNumber;
-use crate::plan::Member;
-use crate::train::work::Landed;
+use crate::repo::trains::plan::Member;
+use crate::repo::trains::work::Landed;
 
 impl RepoState {
     /// From the pull request at the bottom of the stack that `pr` is in, up to `pr`. None where that does not stand on the

@@ -12,8 +12,8 @@ use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::ratchet::Workspaces;
-use crate::train::detail::{Details, is_live};
-use crate::train::{Ended, Policy, TrainRecord, Trains};
+use crate::repo::trains::detail::{Details, is_live};
+use crate::repo::trains::{Ended, Policy, TrainRecord, Trains};
 
 /// The pull-request cache and the trains of one repository. Changed by `apply` alone.
 #[derive(Debug, Clone, PartialEq, Default)]

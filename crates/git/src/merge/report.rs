@@ -3,7 +3,7 @@
 //! The tree, then an entry for each version of each file in conflict, an empty field, then messages: how many paths, the
 //! paths, the type of the message, the message. A clean merge prints the tree and perhaps messages.
 
-use merge_train_core::conflict::{ConflictKind, ConflictedFile, Side, Version};
+use merge_train_core::repo::trains::conflict::{ConflictKind, ConflictedFile, Side, Version};
 
 use crate::Oid;
 

@@ -1,6 +1,6 @@
 //! Whether what landed is what was to land.
 
-use merge_train_core::conflict::Conflict;
+use merge_train_core::repo::trains::conflict::Conflict;
 
 use super::Squash;
 use crate::merge::Attributes;

@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 
-use merge_train_core::conflict::Conflict;
-use merge_train_core::difference::{Difference, NamedCommit};
 use merge_train_core::ids::{PrNumber, Sha};
-use merge_train_core::train::work::Standing;
+use merge_train_core::repo::trains::conflict::Conflict;
+use merge_train_core::repo::trains::difference::{Difference, NamedCommit};
+use merge_train_core::repo::trains::work::Standing;
 
 use super::landed::FILES_NAMED;
 use crate::cascade::is_of_a_cascade;

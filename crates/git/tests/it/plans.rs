@@ -8,7 +8,7 @@ use git::repository::Extent;
 use git::stack::{Claim, Stack};
 use git::{Error, Oid};
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::plan::{ConflictsWith, Member, Plan, PlannedStep, PushReason};
+use merge_train_core::repo::trains::plan::{ConflictsWith, Member, Plan, PlannedStep, PushReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};

@@ -6,7 +6,7 @@ use git::repository::{Extent, Wanted};
 use git::stack::{Claim, Stack};
 use git::{Error, Oid};
 use merge_train_core::ids::Sha;
-use merge_train_core::train::work::{Landed, Merged, OwnChange, Step as Asked};
+use merge_train_core::repo::trains::work::{Landed, Merged, OwnChange, Step as Asked};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use merge_train_core::ids::PrNumber;
-use merge_train_core::train::work::{Landed, Merged, Outcome, Push, PushKind, Pushed, Step, Work};
+use merge_train_core::repo::trains::work::{Landed, Merged, Outcome, Push, PushKind, Pushed, Step, Work};
 
 use super::github::{GitHub, sha};
 use super::plain;

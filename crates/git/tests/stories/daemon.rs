@@ -14,11 +14,11 @@ use merge_train_core::facts::{
 use merge_train_core::ids::{BranchName, CommentId, DeliveryId, PrNumber, RepoId};
 use merge_train_core::inbox::RequestHash;
 use merge_train_core::repo::settings;
+use merge_train_core::repo::trains::work::{Outcome, Retargeted, Seen, Squashed, Work};
+use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals, TrainState};
 use merge_train_core::repo::{
     Effect, EffectKey, Failure, FailureKind, Input, Plan, Recorded, RepoState, Say, Settings, apply, decide, next_wake,
 };
-use merge_train_core::train::work::{Outcome, Retargeted, Seen, Squashed, Work};
-use merge_train_core::train::{MergeMethods, Policy, StaleApprovals, TrainState};
 use tokio_util::sync::CancellationToken;
 
 use super::github::{BOT, GitHub, MAIN, State, Webhook, branch, sha};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use merge_train_core::repo::Effect;
-use merge_train_core::train::work::{Outcome, Work};
+use merge_train_core::repo::trains::work::{Outcome, Work};
 
 use super::advice;
 use super::blind::{Belief, Blind};

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use merge_train_core::facts::{CommentFacts, Conversation};
 use merge_train_core::ids::{CommentId, PrNumber, UserId};
-use merge_train_core::train::status;
+use merge_train_core::repo::trains::status;
 use serde::Deserialize;
 
 use super::query::about_pulls;

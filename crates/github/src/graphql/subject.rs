@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::train::message::{Commit, Needs, Person, Subject};
+use merge_train_core::repo::trains::message::{Commit, Needs, Person, Subject};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
 use merge_train_core::ids::{BranchName, RepoId};
-use merge_train_core::train::MergeMethods;
+use merge_train_core::repo::trains::MergeMethods;
 use serde::Deserialize;
 
 use crate::client::Repo;

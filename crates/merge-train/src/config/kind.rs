@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use merge_train_core::ids::{RepoId, TenantId};
-use merge_train_core::train::message::Template;
+use merge_train_core::repo::trains::message::Template;
 use serde_json::Value;
 use toml::de::DeValue;
 use tracing_subscriber::EnvFilter;

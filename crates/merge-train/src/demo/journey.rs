@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use merge_train_core::ids::PrNumber;
 use merge_train_core::ratchet;
+use merge_train_core::repo::trains::CascadePhase;
 use merge_train_core::repo::{Event, Recorded};
-use merge_train_core::train::CascadePhase;
 use serde::Deserialize;
 use serde_json::Value;
 

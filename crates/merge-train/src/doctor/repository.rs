@@ -2,7 +2,7 @@
 
 use github::{BranchProtection, BranchRule, Class, Error, Repo};
 use merge_train_core::ids::{BranchName, RepoId};
-use merge_train_core::train::check_merge_method_preflight;
+use merge_train_core::repo::trains::check_merge_method_preflight;
 
 use super::Finding;
 use super::github::{Contact, PATIENCE};

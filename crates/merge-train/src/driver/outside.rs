@@ -22,8 +22,8 @@ use async_trait::async_trait;
 use github::{BranchDeletion, Class, Priority};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
+use merge_train_core::repo::trains::work::{Outcome, Work};
 use merge_train_core::repo::{Effect, Failure, FailureKind, Input};
-use merge_train_core::train::work::{Outcome, Work};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use merge_train_core::repo::trains::why;
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::train::why;
 use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 

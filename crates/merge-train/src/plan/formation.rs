@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use merge_train_core::facts::{HeadRepo, PullFacts, PullState, RepoFacts};
 use merge_train_core::ids::{BranchName, PrNumber};
-use merge_train_core::plan::Member;
 use merge_train_core::repo::commands;
+use merge_train_core::repo::trains::plan::Member;
 
 /// A stack, from the pull request at its bottom.
 #[derive(Debug, Default, PartialEq, Eq)]

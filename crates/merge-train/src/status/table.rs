@@ -6,9 +6,9 @@ use anyhow::Context;
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId};
 use merge_train_core::repo::settings::{Origin, Problem, Shown};
+use merge_train_core::repo::trains::status::Why;
+use merge_train_core::repo::trains::{TrainError, TrainState};
 use merge_train_core::repo::{Lifecycle, Progress};
-use merge_train_core::train::status::Why;
-use merge_train_core::train::{TrainError, TrainState};
 use serde::Deserialize;
 use serde_json::Value;
 

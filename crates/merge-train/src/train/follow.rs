@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::RequestOutcome;
-use merge_train_core::train::TrainState;
+use merge_train_core::repo::trains::TrainState;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;

@@ -8,12 +8,12 @@ use crate::repo::draft::Draft;
 use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
 use crate::repo::outbox::Say;
 use crate::repo::state::{CachedPr, Given, RepoState};
+use crate::repo::trains::TrainState;
+use crate::repo::trains::detail::is_live;
+use crate::repo::trains::texts::answer::{self, Allowed};
+use crate::repo::trains::texts::notice;
 use crate::repo::trains::{self, Stopping};
 use crate::repo::{Effect, Failure, FailureKind, Input, ratchet, reads};
-use crate::train::TrainState;
-use crate::train::detail::is_live;
-use crate::train::texts::answer::{self, Allowed};
-use crate::train::texts::notice;
 
 /// By which right somebody gives a command.
 enum Right {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Progress, Verdict};
 use crate::ids::{CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha};
-use crate::train::TrainRecord;
+use crate::repo::trains::TrainRecord;
 use crate::workflow::{Decision, TriggerSource};
 
 /// Who wants something, and what they say to it. Empty where nobody in particular does.

@@ -8,8 +8,8 @@ use crate::ratchet::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase,
 use crate::repo::draft::Draft;
 use crate::repo::event::Behest;
 use crate::repo::state::RepoState;
+use crate::repo::trains::work::{Probed, Pushed};
 use crate::repo::{Effect, Failure, FailureKind, Forwarded, Served, reads};
-use crate::train::work::{Probed, Pushed};
 use crate::workflow::Decision;
 
 /// How often a fixer's process is begun for one fix: it ends with the daemon, and that may end of it.

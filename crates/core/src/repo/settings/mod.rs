@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::Sha;
 use crate::ratchet::Approve;
 use crate::repo::Settings;
-use crate::train::message::Wording;
+use crate::repo::trains::message::Wording;
 
 pub(super) use reading::{Own, apply, backoffs, due, forked, pushed, seen, settings_after, told};
 pub use reading::{Reading, Showing, Standing};

@@ -11,8 +11,8 @@ use self::answers::{Lie, Then, is_listed, lie};
 use super::trains::Yard;
 use super::trains_unruly::{Turn, shapes, turn};
 use super::*;
-use crate::train::detail::is_live;
-use crate::train::work::{Step, Work};
+use crate::repo::trains::detail::is_live;
+use crate::repo::trains::work::{Step, Work};
 
 /// How often one thing may be done within a minute.
 const MOST_ACTS: usize = 5;

@@ -1,7 +1,7 @@
 //! The log and the snapshot, as the specification writes them.
 
 use super::*;
-use crate::train::{CascadePhase, TrainState};
+use crate::repo::trains::{CascadePhase, TrainState};
 
 const LOG: &str = r#"{"seq":1,"ts":"2024-01-15T10:00:00Z","type":"train_started","root_pr":123,"current_pr":123}
 {"seq":2,"ts":"2024-01-15T10:01:00Z","type":"phase_transition","train_root":123,"current_pr":123,"predecessor_pr":null,"last_squash_sha":null,"phase":{"Preparing":{"completed":[],"skipped":[],"frozen_descendants":[124]}}}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::train::CascadePhase;
+use crate::repo::trains::CascadePhase;
 
 fn closed(number: u64, day: i64) -> PullFacts {
     let at = at(day * 86_400);

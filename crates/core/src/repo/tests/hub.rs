@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::train::status;
-use crate::train::work::{
+use crate::repo::trains::status;
+use crate::repo::trains::work::{
     Expected, Landed, Merged, Outcome, Probed, Proof, Push, Pushed, Retargeted, Seen, Squashed, Standing, Step, Work,
 };
-use crate::train::{MergeMethods, Policy, StaleApprovals};
+use crate::repo::trains::{MergeMethods, Policy, StaleApprovals};
 
 /// A pull request as GitHub has it.
 #[derive(Clone)]
@@ -231,7 +231,7 @@ impl Hub {
 
     fn work(&mut self, work: &Work) -> Outcome {
         match work {
-            Work::Plan { members, default } => Outcome::Planned(crate::plan::Plan {
+            Work::Plan { members, default } => Outcome::Planned(crate::repo::trains::plan::Plan {
                 root: members[0].pull,
                 default_branch: default.clone(),
                 steps: Vec::new(),

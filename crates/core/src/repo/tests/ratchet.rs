@@ -26,9 +26,9 @@ use crate::inbox::Key;
 use crate::ratchet::{
     self as workspace, Deed, Fix, FixEnd, FixExit, FixPush, Glimpse, Phase, Reason, Status, Workspace,
 };
-use crate::train::CascadePhase;
-use crate::train::detail::{Intended, is_live};
-use crate::train::work::{Probed, Pushed};
+use crate::repo::trains::CascadePhase;
+use crate::repo::trains::detail::{Intended, is_live};
+use crate::repo::trains::work::{Probed, Pushed};
 use crate::workflow::Decision;
 
 struct Bench {

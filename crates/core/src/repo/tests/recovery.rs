@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::trains::Yard;
 use super::*;
-use crate::train::{CascadePhase, TrainRecord, TrainState, status};
+use crate::repo::trains::{CascadePhase, TrainRecord, TrainState, status};
 
 const BOT: UserId = UserId::new(900);
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::trains::Yard;
 use super::*;
 use crate::ids::RunId;
-use crate::train::{TrainError, TrainState, why};
+use crate::repo::trains::{TrainError, TrainState, why};
 use crate::workflow::{Decision, Initiator, Run, RunStatus, StepStatus, TriggerSource};
 
 fn repo() -> RepoId {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::hub::Hub;
 use super::*;
-use crate::train::work::{Expected, Outcome, Proof, Work};
-use crate::train::{CascadePhase, TrainState};
+use crate::repo::trains::work::{Expected, Outcome, Proof, Work};
+use crate::repo::trains::{CascadePhase, TrainState};
 
 /// A worker, GitHub, and what is under way between them.
 pub(super) struct Yard {
@@ -270,9 +270,9 @@ fn an_answer_to_a_question_that_no_longer_stands_changes_nothing() {
         yard.answer(0);
     }
     let before = yard.worker.state.clone();
-    let (via, wording) = (crate::train::work::Via::Now, crate::train::message::Wording::default());
+    let (via, wording) = (crate::repo::trains::work::Via::Now, crate::repo::trains::message::Wording::default());
     let work = Work::Squash { pull: pr(1), head: sha(77), base: branch("main"), via, wording };
-    let result = Ok(Outcome::Squashed(crate::train::work::Squashed::HeadChanged));
+    let result = Ok(Outcome::Squashed(crate::repo::trains::work::Squashed::HeadChanged));
     yard.worker.feed(&Input::Worked { root: pr(1), work, result });
     assert_eq!(before.active_trains, yard.worker.state.active_trains);
     assert_eq!(before.details, yard.worker.state.details);

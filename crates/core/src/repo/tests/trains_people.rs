@@ -3,8 +3,8 @@
 use super::trains::Yard;
 use super::*;
 use crate::inbox::Key;
-use crate::train::TrainState;
-use crate::train::work::{Outcome, Proof, Squashed, Step, Work};
+use crate::repo::trains::TrainState;
+use crate::repo::trains::work::{Outcome, Proof, Squashed, Step, Work};
 
 impl Yard {
     /// Goes on until the state is as asked for.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::trains::Yard;
 use super::*;
-use crate::train::detail::is_live;
+use crate::repo::trains::detail::is_live;
 
 /// What somebody does to a pull request. GitHub tells of it at once, later, or never.
 #[derive(Debug, Clone, Copy)]

@@ -1,13 +1,13 @@
 //! The cascade: from one pull request that is ready to land to the next.
 
+use super::detail::is_live;
+use super::texts::{halt, notice};
+use super::work::{Landed, OwnChange, Step, Via, Work};
+use super::{CascadePhase, TrainRecord};
 use super::{Change, Next, Standpoint};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, PrState};
-use crate::train::detail::is_live;
-use crate::train::texts::{halt, notice};
-use crate::train::work::{Landed, OwnChange, Step, Via, Work};
-use crate::train::{CascadePhase, TrainRecord};
 
 impl Standpoint<'_> {
     pub(super) fn in_phase(&self, train: &TrainRecord) -> Next {

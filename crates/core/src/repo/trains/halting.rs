@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use super::detail::is_live;
+use super::texts::halt::Halt;
+use super::texts::notice;
 use super::{Change, Draft, Next, Standpoint};
+use super::{TrainRecord, TrainState};
 use crate::ids::PrNumber;
 use crate::repo::Served;
 use crate::repo::event::{Behest, Event};
 use crate::repo::state::CachedPr;
-use crate::train::detail::is_live;
-use crate::train::texts::halt::Halt;
-use crate::train::texts::notice;
-use crate::train::{TrainRecord, TrainState};
 
 impl Standpoint<'_> {
     /// Ends the train, and tells those whom it concerns.

@@ -3,13 +3,13 @@
 //! They get at once what a descendant gets step by step: the predecessor's head, the relation to its squash, and what came
 //! after it. Until then they must not land.
 
+use super::texts::{declare, halt};
+use super::work::{Step, Work};
 use super::{Change, Draft, Next, Standpoint};
+use super::{TrainRecord, TrainState};
 use crate::ids::PrNumber;
 use crate::repo::event::{Behest, Event};
 use crate::repo::state::{CachedPr, RepoState};
-use crate::train::texts::{declare, halt};
-use crate::train::work::{Step, Work};
-use crate::train::{TrainRecord, TrainState};
 
 /// Finds them. Where a train landed the predecessor they follow it; else they are only brought into order.
 pub(super) fn find(draft: &mut Draft<'_>) {

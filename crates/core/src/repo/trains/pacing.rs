@@ -3,14 +3,14 @@
 use jiff::SignedDuration;
 
 use super::results::QUIET_FAILURES;
+use super::texts::notice;
+use super::why::{self, Reason};
+use super::work::{OwnChange, Work};
 use super::{Change, Next, Standpoint};
 use crate::ids::PrNumber;
 use crate::repo::event::Event;
 use crate::repo::pace::{self, Act};
 use crate::repo::state::Backoff;
-use crate::train::texts::notice;
-use crate::train::why::{self, Reason};
-use crate::train::work::{OwnChange, Work};
 
 /// A pause that is at least as long is told at once: who waits for a minute without a word thinks that nothing happens.
 const LONG_PAUSE: SignedDuration = SignedDuration::from_secs(30);

@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Draft, chores, start, status};
+use super::detail::is_live;
+use super::{Draft, chores, start, status_updates};
 use crate::ids::PrNumber;
 use crate::repo::event::Event;
 use crate::repo::state::RepoState;
 use crate::repo::{Settings, pace};
-use crate::train::detail::is_live;
 
 /// Asks GitHub about the pull requests that trains wait for, if it is time.
 pub(super) fn poll_if_due(draft: &mut Draft<'_>) {
@@ -51,7 +51,7 @@ pub(in crate::repo) fn wakes(state: &RepoState, settings: &Settings) -> impl Ite
         .chain(rechecks)
         .chain(next_poll(state, settings))
         .chain(start::wakes(state))
-        .chain(status::wakes(state))
+        .chain(status_updates::wakes(state))
         .chain(chores::wakes(state))
         .chain(pace::wakes(state))
         .collect();

@@ -2,15 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::texts::halt::{self, Halt};
+use super::why::{self, Reason};
+use super::work::{Step, Work};
+use super::{CascadePhase, TrainRecord, TrainState};
 use super::{Change, Next, Standpoint};
 use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
 use crate::ids::{BranchName, PrNumber};
 use crate::repo::event::{Event, WantReason};
 use crate::repo::state::CachedPr;
-use crate::train::texts::halt::{self, Halt};
-use crate::train::why::{self, Reason};
-use crate::train::work::{Step, Work};
-use crate::train::{CascadePhase, TrainRecord, TrainState};
 use crate::workflow::RunStatus;
 
 /// What is to be thought of a pull request that is next to land.

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::detail::{CLOSED, is_live};
+use super::status::{self, Unreadable};
+use super::texts::notice;
+use super::{CascadePhase, TrainError, TrainRecord, TrainState};
 use super::{Draft, retry_at, start};
 use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
@@ -14,10 +18,6 @@ use crate::repo::commands::{self, Command, Said};
 use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Effect, Failure, FailureKind, Served, reads};
-use crate::train::detail::{CLOSED, is_live};
-use crate::train::status::{self, Unreadable};
-use crate::train::texts::notice;
-use crate::train::{CascadePhase, TrainError, TrainRecord, TrainState};
 
 /// Whoever resumes a train cannot know whether the state it has is the newest: a backup is older than what it was made of.
 pub(super) fn doubt_statuses(draft: &mut Draft<'_>) {

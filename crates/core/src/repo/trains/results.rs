@@ -3,14 +3,14 @@
 mod branches;
 mod landing;
 
+use super::detail::is_live;
+use super::texts::{halt, notice};
+use super::work::{Outcome, OwnChange, Push, Retargeted, Work};
 use super::{Change, Draft, Next, Standpoint, next, retry_at, start};
+use super::{TrainRecord, why};
 use crate::ids::PrNumber;
 use crate::repo::event::Event;
 use crate::repo::{Failure, FailureKind};
-use crate::train::detail::is_live;
-use crate::train::texts::{halt, notice};
-use crate::train::work::{Outcome, OwnChange, Push, Retargeted, Work};
-use crate::train::{TrainRecord, why};
 
 /// How often something fails before people are told that the train waits for it.
 pub(super) const QUIET_FAILURES: u32 = 3;

@@ -2,18 +2,18 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::detail::is_live;
+use super::texts::halt::{self, Dismissal};
+use super::texts::{notice, start as texts};
+use super::work::{Outcome, Work};
 use super::{Draft, late, retry_at, turns};
+use super::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
 use crate::repo::event::{Behest, CommentRef, Event, ReadKind};
 use crate::repo::outbox::Say;
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Effect, Failure, FailureKind, reads};
-use crate::train::detail::is_live;
-use crate::train::texts::halt::{self, Dismissal};
-use crate::train::texts::{notice, start as texts};
-use crate::train::work::{Outcome, Work};
-use crate::train::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 
 /// How often something is tried again before the start is refused for it.
 pub(super) const MOST_TRIES: u32 = 4;

@@ -1,160 +1,228 @@
-//! The status comment of each train: written after what it tells is durable, the newest state only.
+//! The status comment: the record of a train for the machine, and what it means for people.
+//!
+//! It stays on the pull request where the train began. What it says in JSON is the copy from which a train goes on when
+//! everything else is lost, so it is complete or it is not posted.
 
-use jiff::{SignedDuration, Timestamp};
+mod human;
+#[cfg(test)]
+mod tests;
 
-use super::{Draft, halting};
-use crate::ids::{BranchName, PrNumber};
-use crate::repo::event::Event;
-use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, reads};
-use crate::train::detail::{CLOSED, Detail, is_live};
-use crate::train::status::{self, Row, Standing, View, Why};
-use crate::train::texts::halt;
-use crate::train::{TrainRecord, why};
+use std::borrow::Cow;
 
-/// A comment is not written more often than this: who reads it is a person, and GitHub counts.
-const PACE: SignedDuration = SignedDuration::from_secs(1);
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
-/// Writes what the comment does not show yet.
-pub(super) fn write_if_due(draft: &mut Draft<'_>, root: PrNumber) {
-    let Some(detail) = draft.state.details.get(&root) else { return };
-    if due_at(&draft.state, root, detail).is_none_or(|at| at > draft.now) {
-        return;
+use super::{CascadePhase, TrainRecord, TrainState};
+use crate::ids::{PrNumber, Sha, UserId};
+
+pub use human::{Party, Row, Standing, View, Why, human};
+
+const OPENING: &str = "<!-- merge-train-state";
+const ENDING: &str = "-->";
+/// Says whose comment it is, and that it holds no state.
+const CLOSED: &str = "<!-- merge-train-closed";
+const HEADING: &str = "**Merge Train Status**";
+
+/// GitHub takes comments of 65,536 characters. Counted in bytes here, which are never fewer.
+const LARGEST_BODY_BYTES: usize = 65_536;
+/// What of it the JSON may take; the rest is for people.
+const LARGEST_STATE_BYTES: usize = 60 * 1024;
+/// An error's message is somebody's output, and has no length of its own.
+const LONGEST_MESSAGE_BYTES: usize = 4 * 1024;
+/// What is left of the message where the JSON would be too large otherwise.
+const SHORTENED_MESSAGE_CHARS: usize = 500;
+const CUT_OFF: &str = "... [truncated]";
+
+/// The newest version of the record that this program understands.
+const NEWEST_VERSION: u32 = 1;
+
+/// A record that fits no comment. To post the comment without it would silently end the recovery from GitHub: the train
+/// is aborted instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the state of the train takes {bytes} bytes, and a status comment has room for less than {LARGEST_STATE_BYTES}"
+)]
+pub struct TooLarge {
+    pub bytes: usize,
+}
+
+/// Why a comment gives no record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Anybody can write a comment that looks like a status comment.
+    #[error("the comment was not written by the bot")]
+    NotOurs,
+    /// One of the bot's other comments, or the last word on a train that is done.
+    #[error("the comment holds no state of a train")]
+    NoState,
+    #[error("the state in the status comment cannot be read: {0}")]
+    Broken(String),
+}
+
+/// The comment of a train that is under way or can be resumed. `human` is what people read; it is cut where it does not fit.
+pub fn body(record: &TrainRecord, human: &str) -> Result<String, TooLarge> {
+    let head = format!("{OPENING}\n{}\n{ENDING}\n{HEADING}\n\n", state(record)?);
+    let room = LARGEST_BODY_BYTES - head.len();
+    Ok(head + &fitted(human, room))
+}
+
+/// The last word on a train that is done. Without a record: nobody may resume it. Where it parted, the trains that go on in
+/// its place have comments of their own.
+pub fn closing(human: &str, new_roots: &[PrNumber]) -> String {
+    let parted = if new_roots.is_empty() { String::new() } else { format!(" {}", Closed::json(new_roots)) };
+    let head = format!("{CLOSED}{parted} {ENDING}\n{HEADING}\n\n");
+    let room = LARGEST_BODY_BYTES - head.len();
+    head + &fitted(human, room)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Closed {
+    new_roots: Vec<PrNumber>,
+}
+
+impl Closed {
+    fn json(new_roots: &[PrNumber]) -> String {
+        serde_json::to_string(&Self { new_roots: new_roots.to_vec() }).expect("a list of numbers is JSON")
     }
-    let comment = detail.status.comment;
-    let (body, seq) = match (&detail.status.closing, draft.state.active_trains.get(&root)) {
-        (Some(text), _) => (status::closing(text, &detail.status.new_roots), CLOSED),
-        (None, Some(train)) => match draft.state.status_body(train) {
-            Ok(body) => (body, train.recovery_seq),
-            Err(_) => return too_large(draft, root),
-        },
-        (None, None) => return,
+}
+
+/// Whether it looks like a status comment, whoever wrote it.
+pub fn looks_like_one(body: &str) -> bool {
+    after(body, OPENING).is_some() || after(body, CLOSED).is_some()
+}
+
+/// Where a comment is the last word on a train: the trains that go on in its place.
+pub fn closed_for(body: &str) -> Option<Vec<PrNumber>> {
+    let (parted, _) = after(body, CLOSED)?.split_once(ENDING)?;
+    let parted = parted.trim();
+    if parted.is_empty() {
+        return Some(Vec::new());
+    }
+    serde_json::from_str::<Closed>(parted).ok().map(|closed| closed.new_roots)
+}
+
+/// What follows a mark. Only at the very beginning: further down, the text may quote what others wrote.
+fn after<'a>(body: &'a str, mark: &str) -> Option<&'a str> {
+    let rest = body.trim_start_matches('\u{feff}').trim_start().strip_prefix(mark)?;
+    rest.starts_with(char::is_whitespace).then_some(rest)
+}
+
+/// The record in a comment of the bot. The id of the comment is left to whoever found it.
+pub fn parse(body: &str, author: UserId, bot: UserId) -> Result<TrainRecord, Unreadable> {
+    if author != bot {
+        return Err(Unreadable::NotOurs);
+    }
+    let rest = after(body, OPENING).ok_or(Unreadable::NoState)?;
+    let (state, _) = rest.split_once(ENDING).ok_or_else(|| Unreadable::Broken("it has no end".to_owned()))?;
+    read(state).map_err(Unreadable::Broken)
+}
+
+fn read(state: &str) -> Result<TrainRecord, String> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let Versioned { version } = serde_json::from_str(state).map_err(|error| error.to_string())?;
+    if version > NEWEST_VERSION {
+        return Err(format!("its version is {version}, and this program understands those up to {NEWEST_VERSION}"));
+    }
+    let record: TrainRecord = serde_json::from_str(state).map_err(|error| error.to_string())?;
+    Ok(TrainRecord { status_comment_id: None, ..record })
+}
+
+/// The record as the comment's JSON has it: all of it but the id of the comment.
+#[derive(Serialize)]
+struct State<'a> {
+    version: u32,
+    recovery_seq: u64,
+    state: TrainState,
+    original_root_pr: PrNumber,
+    current_pr: PrNumber,
+    cascade_phase: &'a CascadePhase,
+    predecessor_pr: Option<PrNumber>,
+    predecessor_head_sha: Option<&'a Sha>,
+    last_squash_sha: Option<&'a Sha>,
+    started_at: Timestamp,
+    stopped_at: Option<Timestamp>,
+    error: Option<StateError<'a>>,
+}
+
+#[derive(Serialize)]
+struct StateError<'a> {
+    #[serde(rename = "type")]
+    error_type: &'a str,
+    message: Cow<'a, str>,
+}
+
+fn state(record: &TrainRecord) -> Result<String, TooLarge> {
+    let full = json(record, |message| cut_to_bytes(message, LONGEST_MESSAGE_BYTES));
+    if full.len() < LARGEST_STATE_BYTES {
+        return Ok(full);
+    }
+    let shortened = json(record, |message| cut_to_chars(message, SHORTENED_MESSAGE_CHARS));
+    match shortened.len() {
+        bytes if bytes < LARGEST_STATE_BYTES => Ok(shortened),
+        bytes => Err(TooLarge { bytes }),
+    }
+}
+
+fn json(record: &TrainRecord, cut: fn(&str) -> Cow<'_, str>) -> String {
+    // Named one by one, so that a new field is not forgotten here.
+    let TrainRecord {
+        version,
+        recovery_seq,
+        state,
+        original_root_pr,
+        current_pr,
+        cascade_phase,
+        predecessor_pr,
+        predecessor_head_sha,
+        last_squash_sha,
+        started_at,
+        stopped_at,
+        error,
+        status_comment_id: _,
+    } = record;
+    let state = State {
+        version: *version,
+        recovery_seq: *recovery_seq,
+        state: *state,
+        original_root_pr: *original_root_pr,
+        current_pr: *current_pr,
+        cascade_phase,
+        predecessor_pr: *predecessor_pr,
+        predecessor_head_sha: predecessor_head_sha.as_ref(),
+        last_squash_sha: last_squash_sha.as_ref(),
+        started_at: *started_at,
+        stopped_at: *stopped_at,
+        error: error.as_ref().map(|error| StateError { error_type: &error.error_type, message: cut(&error.message) }),
     };
-    draft.effect(Effect::WriteStatus { root, comment, body, seq });
+    let text = serde_json::to_string_pretty(&state).expect("a record has only keys that are strings");
+    // In JSON these stand inside strings only. Without them no message can end the HTML comment around it.
+    text.replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
-/// The record fits no comment. To go on without it would end the recovery from GitHub without a word.
-fn too_large(draft: &mut Draft<'_>, root: PrNumber) {
-    halting::abort(draft, root, root, &halt::status_too_large());
-    let told = halt::status_too_large().told_alone();
-    draft.record(Event::StatusClosing { train_root: root, text: told, new_roots: Vec::new() });
+fn cut_to_bytes(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(most - CUT_OFF.len());
+    Cow::Owned(format!("{}{CUT_OFF}", &text[..end]))
 }
 
-/// When the comment is to be written, if it is.
-fn due_at(state: &RepoState, root: PrNumber, detail: &Detail) -> Option<Timestamp> {
-    let status = &detail.status;
-    let is_owed = match state.active_trains.get(&root) {
-        _ if status.doubted => false,
-        // As long as the trains that go on in its place show nothing, it is all that GitHub knows of them.
-        _ if status.closing.is_some() => status.new_roots.iter().all(|root| is_shown(state, *root)),
-        Some(train) => status.shown != CLOSED && train.recovery_seq > status.shown,
-        None => false,
-    };
-    let paced = status.written_at.and_then(|at| at.checked_add(PACE).ok());
-    is_owed.then(|| status.retry_at.max(paced).unwrap_or(Timestamp::MIN))
+fn cut_to_chars(text: &str, most: usize) -> Cow<'_, str> {
+    if text.chars().nth(most).is_none() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().take(most - CUT_OFF.len()).chain(CUT_OFF.chars()).collect())
 }
 
-/// Whether GitHub shows a train, or there is none any more.
-fn is_shown(state: &RepoState, root: PrNumber) -> bool {
-    !state.active_trains.contains_key(&root) || state.details.get(&root).is_none_or(|detail| detail.status.shown != 0)
-}
-
-pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
-    let doubted = state.details.values().filter(|detail| detail.status.doubted);
-    let readings = doubted.filter_map(|detail| detail.status.retry_at);
-    readings.chain(state.details.iter().filter_map(|(root, detail)| due_at(state, *root, detail)))
-}
-
-pub(super) fn written(
-    draft: &mut Draft<'_>,
-    root: PrNumber,
-    seq: u64,
-    result: &Result<crate::ids::CommentId, Failure>,
-) {
-    let Some(detail) = draft.state.details.get(&root) else { return };
-    match result {
-        Ok(comment) => draft.record(Event::StatusWritten { train_root: root, comment: *comment, status_seq: seq }),
-        Err(failure) => {
-            let retry_at = reads::retry_at(failure, detail.status.attempts, draft.now);
-            draft.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
-        }
+/// As many whole lines as there is room for.
+fn fitted(text: &str, room: usize) -> Cow<'_, str> {
+    if text.len() <= room {
+        return Cow::Borrowed(text);
     }
-}
-
-impl RepoState {
-    /// The body of a train's status comment.
-    fn status_body(&self, train: &TrainRecord) -> Result<String, status::TooLarge> {
-        status::body(train, &self.train_told(train))
-    }
-
-    /// What people read of a train.
-    pub fn train_told(&self, train: &TrainRecord) -> String {
-        match self.train_view(train.original_root_pr) {
-            Some(view) => status::human(train, &view),
-            None => String::new(),
-        }
-    }
-
-    /// What a train is about: its stack, and what it waits for.
-    pub fn train_view(&self, root: PrNumber) -> Option<View> {
-        let train = self.active_trains.get(&root)?;
-        let detail = self.details.get(&root)?;
-        let mut numbers = detail.landed.clone();
-        numbers.extend(self.aboard(train).into_iter().filter(|number| !detail.landed.contains(number)));
-        let stack = numbers.into_iter().filter_map(|number| self.row(number)).collect();
-        Some(View { default_branch: self.default_branch.clone()?, stack, why: self.why(root) })
-    }
-
-    /// Why a train does not go on yet.
-    pub fn why(&self, root: PrNumber) -> Option<Why> {
-        let detail = self.details.get(&root)?;
-        let is_live = self.active_trains.get(&root).is_some_and(|train| is_live(train.state));
-        self.why_unread(root, detail).filter(|_| is_live || detail.late).or_else(|| detail.why.clone())
-    }
-
-    /// What must be read before a train may do, or even record, anything.
-    fn why_unread(&self, root: PrNumber, detail: &Detail) -> Option<Why> {
-        let sync = self.sync.wanted.as_ref().filter(|(_, backoff)| self.is_outdated() && backoff.attempts > 0);
-        if let (Some(_), Some(since)) = (sync, self.sync.last.or(self.touched_at)) {
-            let message = self.sync.error.as_deref().unwrap_or("no answer");
-            return Some(why::repository_unread(message).since(since));
-        }
-        let status = &detail.status;
-        let since = status.failing_since.filter(|_| status.doubted)?;
-        Some(why::status_unread(root).since(since))
-    }
-
-    /// Everything from where the train is now.
-    fn aboard(&self, train: &TrainRecord) -> Vec<PrNumber> {
-        let mut met = vec![train.current_pr];
-        let mut next: Vec<PrNumber> = self.above(train.current_pr);
-        next.extend(train.cascade_phase.frozen_descendants());
-        next.sort_unstable();
-        next.dedup();
-        while !next.is_empty() {
-            let number = next.remove(0);
-            if !met.contains(&number) {
-                met.push(number);
-                let above = self.above(number);
-                next.splice(0..0, above);
-            }
-        }
-        met
-    }
-
-    fn above(&self, number: PrNumber) -> Vec<PrNumber> {
-        self.descendants(number).filter(|above| self.prs.get(above).is_some_and(CachedPr::is_ours)).collect()
-    }
-
-    fn row(&self, number: PrNumber) -> Option<Row> {
-        let pr = self.prs.get(&number)?;
-        let branch: BranchName = pr.head_ref.clone()?;
-        let standing = match &pr.state {
-            PrState::Open if pr.draft => Standing::Draft,
-            PrState::Open => Standing::Open,
-            PrState::Merged { merge_commit_sha, .. } => Standing::Landed(merge_commit_sha.clone()),
-            PrState::Closed { .. } => Standing::Closed,
-        };
-        Some(Row { pr: number, branch, predecessor: pr.predecessor, standing })
-    }
+    let fits = &text[..text.floor_char_boundary(room - CUT_OFF.len() - "\n\n".len())];
+    let lines = fits.rfind('\n').map_or(fits, |end| &fits[..end]);
+    Cow::Owned(format!("{lines}\n\n{CUT_OFF}"))
 }

@@ -1,5 +1,9 @@
 //! What people do while trains are under way, and what that means for them.
 
+use super::CascadePhase;
+use super::detail::is_live;
+use super::texts::halt::{self, Dismissal};
+use super::texts::{declare, notice};
 use super::{Draft, halting, start};
 use crate::facts::{CommentChange, Delivery, Happening, ReviewState};
 use crate::ids::{BranchName, PrNumber};
@@ -7,10 +11,6 @@ use crate::repo::Input;
 use crate::repo::event::{Event, PrStateName, WantReason};
 use crate::repo::outbox;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::train::CascadePhase;
-use crate::train::detail::is_live;
-use crate::train::texts::halt::{self, Dismissal};
-use crate::train::texts::{declare, notice};
 
 /// Looks at what was recorded: closed pull requests, other bases, other declarations.
 pub(super) fn happened(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use git::Oid;
 use git::merge::Merge;
-use merge_train_core::conflict::{Conflict, Side};
+use merge_train_core::repo::trains::conflict::{Conflict, Side};
 use proptest::prelude::*;
 
 use crate::support::landing::CheckoutMerge;
@@ -57,7 +57,7 @@ fn compare(world: &World, ours: &Oid, theirs: &Oid) -> Result<Outcome, TestCaseE
 /// The versions of a conflict, as `git ls-files -u` lists them. A file that has to make way for a folder is named after its
 /// side, which in a checkout is `HEAD`.
 fn unmerged(conflict: &Conflict, ours: &Oid) -> Vec<String> {
-    let entry = |path: &str, version: &merge_train_core::conflict::Version| {
+    let entry = |path: &str, version: &merge_train_core::repo::trains::conflict::Version| {
         let stage = match version.side {
             Side::Base => 1,
             Side::Ours => 2,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use merge_train_core::facts::HeadRepo;
 use merge_train_core::ids::{Sha, UserId};
+use merge_train_core::repo::trains::CascadePhase;
 use merge_train_core::repo::{Behest, Event, Position, Recorded, RepoState, Snapshot, apply};
-use merge_train_core::train::CascadePhase;
 use proptest::collection::vec;
 
 use super::*;

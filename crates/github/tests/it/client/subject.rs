@@ -1,5 +1,5 @@
 use merge_train_core::ids::PrNumber;
-use merge_train_core::train::message::Needs;
+use merge_train_core::repo::trains::message::Needs;
 use serde_json::{Value, json};
 
 use super::repo;

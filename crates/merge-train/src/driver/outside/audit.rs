@@ -1,7 +1,7 @@
 //! One line in the log for each operation on a train: what was merged, pushed, squashed and retargeted, by number and SHA.
 
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::train::work::{Merged, Outcome, Pushed, Retargeted, Squashed, Step, Work};
+use merge_train_core::repo::trains::work::{Merged, Outcome, Pushed, Retargeted, Squashed, Step, Work};
 
 pub(super) fn log(repo: &RepoId, train: PrNumber, work: &Work, outcome: &Outcome) {
     let operation = work.name();
@@ -72,8 +72,8 @@ mod tests {
     use std::sync::Arc;
 
     use merge_train_core::ids::{BranchName, Sha};
-    use merge_train_core::train::message::Wording;
-    use merge_train_core::train::work::{Push, PushKind, Via};
+    use merge_train_core::repo::trains::message::Wording;
+    use merge_train_core::repo::trains::work::{Push, PushKind, Via};
     use parking_lot::Mutex;
 
     use super::*;

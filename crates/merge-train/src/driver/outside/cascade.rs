@@ -2,9 +2,9 @@
 
 use git::stack::{Pull, Stack};
 use merge_train_core::ids::{BranchName, PrNumber};
-use merge_train_core::plan::{Member, Plan};
 use merge_train_core::repo::Failure;
-use merge_train_core::train::work::{Merged, Probed, Push, Pushed, Step};
+use merge_train_core::repo::trains::plan::{Member, Plan};
+use merge_train_core::repo::trains::work::{Merged, Probed, Push, Pushed, Step};
 
 use super::Errand;
 use super::failure::of_git;

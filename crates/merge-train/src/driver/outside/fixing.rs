@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::ratchet::brief::{prompt, signature};
 use merge_train_core::ratchet::{FixEnd, FixExit, FixPush, Issue, fixer_run_id};
+use merge_train_core::repo::trains::work::{Probed, Pushed};
 use merge_train_core::repo::{Diagnosis, Failure, Forwarded, Input};
-use merge_train_core::train::work::{Probed, Pushed};
 
 use super::brief::{Ask, gather};
 use super::failure::{is_for_want_of_room, of_git, of_github, oid, permanent, transient};

@@ -6,8 +6,8 @@ use github::{Class, MergeOutcome, MergeProgress, SquashMerge};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::repo::Failure;
-use merge_train_core::train::message::Wording;
-use merge_train_core::train::work::{Retargeted, Seen, Squashed, Via};
+use merge_train_core::repo::trains::message::Wording;
+use merge_train_core::repo::trains::work::{Retargeted, Seen, Squashed, Via};
 use tokio::time::Instant;
 
 use super::Errand;

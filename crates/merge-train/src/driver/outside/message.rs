@@ -2,7 +2,7 @@
 
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::Failure;
-use merge_train_core::train::message::{Needs, Template, Wording};
+use merge_train_core::repo::trains::message::{Needs, Template, Wording};
 
 use super::Errand;
 use super::failure::of_github;

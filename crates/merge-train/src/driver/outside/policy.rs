@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use github::{BranchProtection, BranchRule, Class, Error, RepoSettings};
 use merge_train_core::ids::BranchName;
 use merge_train_core::repo::Failure;
-use merge_train_core::train::{MergeMethods, Policy, StaleApprovals};
+use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals};
 
 use super::Errand;
 use super::failure::{of_github, permanent};

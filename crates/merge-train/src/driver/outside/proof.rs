@@ -2,7 +2,7 @@
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::repo::Failure;
-use merge_train_core::train::work::{Expected, Landed, OwnChange, Proof};
+use merge_train_core::repo::trains::work::{Expected, Landed, OwnChange, Proof};
 
 use super::Errand;
 use super::failure::of_git;

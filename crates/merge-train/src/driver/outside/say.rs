@@ -5,8 +5,8 @@ use merge_train_core::facts::PullState;
 use merge_train_core::ids::{CommentId, DeliveryId, PrNumber, RunId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::repo::commands::{self, Command};
+use merge_train_core::repo::trains::texts::answer;
 use merge_train_core::repo::{Failure, FailureKind, Say, TRAIN, Tried};
-use merge_train_core::train::texts::answer;
 use merge_train_core::workflow::{Decision, Request, Run, Trigger, TriggerSource};
 
 use super::Errand;

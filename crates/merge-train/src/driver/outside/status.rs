@@ -4,7 +4,7 @@ use github::{Class, Error};
 use merge_train_core::facts::CommentFacts;
 use merge_train_core::ids::{CommentId, PrNumber, UserId};
 use merge_train_core::repo::Failure;
-use merge_train_core::train::status::{self, Unreadable};
+use merge_train_core::repo::trains::status::{self, Unreadable};
 
 use super::Errand;
 use super::failure::of_github;

@@ -3,7 +3,7 @@
 use git::worktree::Name;
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::Failure;
-use merge_train_core::train::work::Tidying;
+use merge_train_core::repo::trains::work::Tidying;
 
 use super::Errand;
 use super::failure::of_git;

@@ -5,8 +5,8 @@ mod ratchet;
 use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
 use merge_train_core::repo::settings::FILE;
+use merge_train_core::repo::trains::TrainError;
 use merge_train_core::repo::{CommandOutcome, Event, Input, RepoState, Settings, Shown};
-use merge_train_core::train::TrainError;
 
 /// What made the worker look at its trains.
 pub(super) fn trigger(input: &Input) -> &'static str {

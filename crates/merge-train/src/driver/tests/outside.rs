@@ -8,13 +8,13 @@ use merge_train_core::facts::{
     CiFacts, HeadRepo, Listing, MergeFacts, MergeState, OwnFile, Permission, PullFacts, PullState,
 };
 use merge_train_core::ids::{BranchName, CommentId, PrNumber, RepoId, Sha, UserId};
-use merge_train_core::plan::Plan;
 use merge_train_core::repo::settings::{File, OwnSettings, Proposal};
-use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input, Showing};
-use merge_train_core::train::work::{
+use merge_train_core::repo::trains::plan::Plan;
+use merge_train_core::repo::trains::work::{
     self, Expected, Merged, Outcome, Probed, Proof, Pushed, Retargeted, Squashed, Work,
 };
-use merge_train_core::train::{MergeMethods, Policy, StaleApprovals};
+use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals};
+use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input, Showing};
 use merge_train_core::workflow::Output;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;

@@ -1,8 +1,8 @@
 //! A stop is seen at once, whatever is under way; and what is told of a train is what it is.
 
 use merge_train_core::ids::{PrNumber, StreamId};
+use merge_train_core::repo::trains::TrainError;
 use merge_train_core::repo::{Behest, DeliveryOutcome, Event, ReadKind, WantReason};
-use merge_train_core::train::TrainError;
 use merge_train_core::workflow::{Run, TransitionContext};
 use store::{Batch, Row, Since};
 

@@ -1,8 +1,8 @@
 //! What happened to a train, in words.
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
+use merge_train_core::repo::trains::CascadePhase;
 use merge_train_core::repo::{Behest, Event};
-use merge_train_core::train::CascadePhase;
 
 use crate::terminal::{line, moment};
 

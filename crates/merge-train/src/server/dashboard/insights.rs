@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 use merge_train_core::ratchet::Reason;
+use merge_train_core::repo::trains::status::Party;
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::train::status::Party;
 use merge_train_core::workflow::RunStatus;
 use serde::Deserialize as _;
 use serde_json::Value;

@@ -5,8 +5,8 @@ mod itinerary;
 use maud::{Markup, html};
 use merge_train_core::facts::{ReviewDecision, Verdict};
 use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::repo::trains::{TrainRecord, TrainState};
 use merge_train_core::repo::{CachedPr, PrState, Recorded, RepoState, TRAIN};
-use merge_train_core::train::{TrainRecord, TrainState};
 use merge_train_core::workflow::{Run, RunStatus};
 use store::RunQuery;
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, RunId, Sha};
 use merge_train_core::repo::RepoState;
-use merge_train_core::train::status::{self, Row, Why};
-use merge_train_core::train::{TrainError, TrainRecord, TrainState};
+use merge_train_core::repo::trains::status::{self, Row, Why};
+use merge_train_core::repo::trains::{TrainError, TrainRecord, TrainState};
 use merge_train_core::workflow::RunStatus;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::super::hub::Hub;
 use super::super::*;
-use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
-use crate::difference::Difference;
-use crate::train::work::{
+use crate::repo::trains::conflict::{Conflict, ConflictKind, ConflictedFile};
+use crate::repo::trains::difference::Difference;
+use crate::repo::trains::work::{
     Expected, Merged, MergedWith, Outcome, Probed, Proof, Push, Pushed, Retargeted, Seen, Squashed, Standing,
     Withdrawn, Work,
 };
-use crate::train::{Policy, StaleApprovals};
+use crate::repo::trains::{Policy, StaleApprovals};
 
 /// What is answered from now on, every time, instead of the truth.
 #[derive(Debug, Clone, Copy)]
@@ -228,7 +228,7 @@ fn possible(work: &Work, hub: &mut Hub) -> Vec<Outcome> {
     };
     match work {
         Work::Plan { members, default } => {
-            let plan = |unreached| crate::plan::Plan {
+            let plan = |unreached| crate::repo::trains::plan::Plan {
                 root: members[0].pull,
                 default_branch: default.clone(),
                 steps: Vec::new(),
@@ -405,7 +405,7 @@ fn place(outcome: &Outcome) -> usize {
 
 /// One work of each kind, in the order of `WORKS`.
 fn one_of_each() -> Vec<Work> {
-    use crate::train::work::{Landed, OwnChange, PushKind, Step, Tidying, Via};
+    use crate::repo::trains::work::{Landed, OwnChange, PushKind, Step, Tidying, Via};
     let (pull, head, base) = (pr(1), sha(1), branch("main"));
     let push = Push {
         kind: PushKind::Prep,
@@ -418,7 +418,7 @@ fn one_of_each() -> Vec<Work> {
     };
     let change = OwnChange { pull, people_head: None, below: Vec::new() };
     let landed = Landed { pull, commit: sha(1), head: None, known_before: None, former_heads: Vec::new() };
-    let member = crate::plan::Member::new(pull, branch("feature-1"), base.clone(), None);
+    let member = crate::repo::trains::plan::Member::new(pull, branch("feature-1"), base.clone(), None);
     vec![
         Work::Plan { members: vec![member], default: base.clone() },
         Work::Merge { step: Step::UpdateRoot, pull, branch: branch("feature-1"), default: base.clone() },

@@ -3,7 +3,7 @@
 use super::github::{GitHub, begun_with};
 use super::objects::Objects;
 use crate::ids::Sha;
-use crate::train::work::{Landed, Merged, OwnChange, Probed, Push, Pushed, Standing, Step};
+use crate::repo::trains::work::{Landed, Merged, OwnChange, Probed, Push, Pushed, Standing, Step};
 
 impl GitHub {
     pub(super) fn merge(&mut self, git: &Objects, step: &Step, number: u64, attempt: u8) -> Merged {

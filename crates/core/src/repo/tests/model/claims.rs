@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::objects::Objects;
 use super::world::World;
-use crate::train::TrainState;
-use crate::train::detail::is_live;
+use crate::repo::trains::TrainState;
+use crate::repo::trains::detail::is_live;
 
 /// How a path can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

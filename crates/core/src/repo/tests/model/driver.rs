@@ -9,8 +9,8 @@ use super::github::{failure, irreversible};
 use super::objects::Objects;
 use super::world::{NOW, UnderWay, World, settings};
 use crate::facts::Permission;
-use crate::train::work::Work;
-use crate::train::{MergeMethods, Policy, StaleApprovals};
+use crate::repo::trains::work::Work;
+use crate::repo::trains::{MergeMethods, Policy, StaleApprovals};
 
 impl World {
     /// Does what an effect asks for that leaves no trace, or whose trace nobody minds, and answers.

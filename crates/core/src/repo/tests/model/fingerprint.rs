@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::super::*;
 use super::world::{NOW, UnderWay, World};
-use crate::train::detail::CLOSED;
+use crate::repo::trains::detail::CLOSED;
 
 #[derive(Default)]
 struct Fingerprint(DefaultHasher);

@@ -7,8 +7,10 @@ use super::super::{at, branch, comment, merge_facts, pr, pull};
 use super::objects::{Changes, Objects, tree};
 use crate::facts::{CommentFacts, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
+use crate::repo::trains::work::{
+    Expected, Landed, Outcome, OwnChange, Proof, Retargeted, Seen, Squashed, Standing, Work,
+};
 use crate::repo::{Failure, FailureKind};
-use crate::train::work::{Expected, Landed, Outcome, OwnChange, Proof, Retargeted, Seen, Squashed, Standing, Work};
 
 /// Where GitHub's own clock begins: far from the worker's, and never compared with it.
 const GITHUB_TIME: i64 = -1_000_000;
@@ -171,7 +173,7 @@ impl GitHub {
     /// Does what a train asks for, while these things may still be done that it asked for before.
     pub fn work(&mut self, git: &Objects, work: &Work, late: &[Work]) -> Result<Outcome, Failure> {
         Ok(match work {
-            Work::Plan { members, default } => Outcome::Planned(crate::plan::Plan {
+            Work::Plan { members, default } => Outcome::Planned(crate::repo::trains::plan::Plan {
                 root: members[0].pull,
                 default_branch: default.clone(),
                 steps: Vec::new(),

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::*;
 use super::github::irreversible;
 use super::world::{NOW, Webhook, World, settings};
-use crate::train::work::Work;
+use crate::repo::trains::work::Work;
 
 /// How much may go wrong on one path, and how much may be on its way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

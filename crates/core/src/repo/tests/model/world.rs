@@ -9,8 +9,8 @@ use super::github::{GitHub, Ways, failure, irreversible};
 use super::moves::{Bounds, Move};
 use super::objects::Objects;
 use super::time;
-use crate::train::detail::is_live;
-use crate::train::work::{Outcome, Seen, Work};
+use crate::repo::trains::detail::is_live;
+use crate::repo::trains::work::{Outcome, Seen, Work};
 
 /// An effect under way, and what came of it if that has not been heard of.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ratchet::Approve;
-use crate::train::why;
+use crate::repo::trains::why;
 
 impl Bench {
     fn phase(&self, root: u64) -> &'static str {

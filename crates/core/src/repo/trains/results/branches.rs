@@ -3,9 +3,9 @@
 use super::super::{Change, Standpoint};
 use crate::ids::{PrNumber, Sha};
 use crate::repo::event::{Event, PushDetail, WantReason};
-use crate::train::CascadePhase;
-use crate::train::texts::{halt, notice};
-use crate::train::work::{Merged, MergedWith, Probed, Push, PushKind, Pushed, Standing, Step};
+use crate::repo::trains::CascadePhase;
+use crate::repo::trains::texts::{halt, notice};
+use crate::repo::trains::work::{Merged, MergedWith, Probed, Push, PushKind, Pushed, Standing, Step};
 
 /// How often a branch that others push to is prepared anew.
 const FOREIGN_PUSHES: u32 = 5;

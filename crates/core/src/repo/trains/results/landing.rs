@@ -6,9 +6,9 @@ use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::event::{Event, WantReason};
 use crate::repo::pace::{self, Act};
 use crate::repo::state::CachedPr;
-use crate::train::texts::halt;
-use crate::train::work::{Expected, Landed, Proof, Seen, Squashed};
-use crate::train::{CascadePhase, TrainRecord, why};
+use crate::repo::trains::texts::halt;
+use crate::repo::trains::work::{Expected, Landed, Proof, Seen, Squashed};
+use crate::repo::trains::{CascadePhase, TrainRecord, why};
 
 /// How often GitHub is asked for the commit of a merge that it reports.
 const LOOKS_FOR_COMMIT: u32 = 10;

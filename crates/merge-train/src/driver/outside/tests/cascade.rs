@@ -1,11 +1,11 @@
 //! Merges, pushes, proofs and worktrees.
 
 use merge_train_core::ids::{PrNumber, Sha};
-use merge_train_core::plan::Member;
-use merge_train_core::repo::{Effect, FailureKind, Input};
-use merge_train_core::train::work::{
+use merge_train_core::repo::trains::plan::Member;
+use merge_train_core::repo::trains::work::{
     Expected, Landed, Merged, MergedWith, Outcome, OwnChange, Probed, Proof, Pushed, Step, Tidying, Work,
 };
+use merge_train_core::repo::{Effect, FailureKind, Input};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ fn prove(landed: &Landed) -> Work {
     Work::Prove { landed: landed.clone(), earlier: Vec::new(), default: branch("main") }
 }
 
-async fn probe(world: &World, root: PrNumber, push: &merge_train_core::train::work::Push) -> Probed {
+async fn probe(world: &World, root: PrNumber, push: &merge_train_core::repo::trains::work::Push) -> Probed {
     match world.work(root, Work::Probe(push.clone())).await.unwrap() {
         Outcome::Probed(probed) => probed,
         other => panic!("{other:?}"),

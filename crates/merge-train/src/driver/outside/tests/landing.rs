@@ -2,9 +2,9 @@
 
 use merge_train_core::facts::Permission;
 use merge_train_core::ids::{CommentId, PrNumber, Sha};
+use merge_train_core::repo::trains::message::Wording;
+use merge_train_core::repo::trains::work::{Outcome, Retargeted, Seen, Squashed, Via, Work};
 use merge_train_core::repo::{Effect, Failure, FailureKind, Input, NoteId, Say, Tried};
-use merge_train_core::train::message::Wording;
-use merge_train_core::train::work::{Outcome, Retargeted, Seen, Squashed, Via, Work};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Squash messages as the operator wants them.
 
-use merge_train_core::train::message::Wording;
-use merge_train_core::train::work::{Landed, Outcome, Step, Work};
+use merge_train_core::repo::trains::message::Wording;
+use merge_train_core::repo::trains::work::{Landed, Outcome, Step, Work};
 
 use super::World;
 use super::world::branch;
@@ -26,7 +26,7 @@ async fn without_templates_nothing_more_is_asked() {
     let world = World::new().await;
     let one = world.open_pull("one", "main").await;
     let head = world.head("one").await;
-    let (via, wording) = (merge_train_core::train::work::Via::Now, Wording::default());
+    let (via, wording) = (merge_train_core::repo::trains::work::Via::Now, Wording::default());
     world.work(one, Work::Squash { pull: one, head, base: branch("main"), via, wording }).await.unwrap();
     assert_eq!(world.calls("POST /graphql").await, 0);
     assert_eq!(world.calls("PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge").await, 1);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use merge_train_core::repo::trains::{Policy, StaleApprovals};
 use merge_train_core::repo::{Effect, Failure, FailureKind, Input};
-use merge_train_core::train::{Policy, StaleApprovals};
 use reqwest::Method;
 use serde_json::{Value, json};
 

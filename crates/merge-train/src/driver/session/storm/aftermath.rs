@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use merge_train_core::ids::{StreamId, UserId};
+use merge_train_core::repo::trains::status;
 use merge_train_core::repo::{Event, Position, Snapshot};
-use merge_train_core::train::status;
 use reqwest::Method;
 use serde_json::Value;
 use store::Since;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::RepoState;
-use merge_train_core::train::TrainRecord;
+use merge_train_core::repo::trains::TrainRecord;
 use regex::Regex;
 use serde_json::Value;
 

@@ -5,8 +5,8 @@
 //! own commits are moved, and nothing else.
 
 use crate::ids::{BranchName, Sha};
-use crate::train::texts::shell;
-use crate::train::work::Standing;
+use crate::repo::trains::texts::shell;
+use crate::repo::trains::work::Standing;
 
 /// A branch that a person is to merge another into.
 #[derive(Debug, Clone, PartialEq, Eq)]

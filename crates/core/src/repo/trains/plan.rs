@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::conflict::Conflict;
-use crate::difference::Difference;
+use super::conflict::Conflict;
+use super::difference::Difference;
+use super::texts::halt::{MergeIn, Move};
+use super::work::{Landed, Standing};
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::train::texts::halt::{MergeIn, Move};
-use crate::train::work::{Landed, Standing};
 
 /// A pull request of a stack that is to be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -257,7 +257,7 @@ fn times(count: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conflict::{ConflictKind, ConflictedFile};
+    use crate::repo::trains::conflict::{ConflictKind, ConflictedFile};
 
     fn pr(number: u64) -> PrNumber {
         PrNumber::new(number)

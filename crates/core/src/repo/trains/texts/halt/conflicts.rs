@@ -1,9 +1,9 @@
 //! Merges that need a person.
 
 use super::{Halt, MergeIn, Move};
-use crate::conflict::Conflict;
 use crate::ids::{BranchName, PrNumber};
-use crate::train::texts::trunk;
+use crate::repo::trains::conflict::Conflict;
+use crate::repo::trains::texts::trunk;
 
 const MERGE_CONFLICT: &str = "MergeConflict";
 

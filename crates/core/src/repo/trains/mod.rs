@@ -5,16 +5,29 @@
 
 mod cascade;
 mod chores;
+pub mod conflict;
+pub mod detail;
+pub mod difference;
+mod fold;
 mod halting;
 mod late;
+pub mod message;
 mod pacing;
+pub mod plan;
+mod policy;
 mod polls;
+mod preflight;
 mod readiness;
+mod record;
 mod recover;
 mod results;
 mod start;
-mod status;
+pub mod status;
+mod status_updates;
+pub mod texts;
 mod turns;
+pub mod why;
+pub mod work;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -23,14 +36,24 @@ use super::event::Event;
 use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Input, Settings};
 use crate::ids::PrNumber;
-use crate::train::detail::{Detail, Intended, is_live};
-use crate::train::work::Work;
-use crate::train::{CascadePhase, TrainRecord};
+use detail::{Detail, Intended, is_live};
+use work::Work;
 
 pub(super) use halting::{Stopping, stop};
 pub(super) use polls::wakes;
 pub(super) use recover::trace;
 pub(super) use start::ask as ask_for_start;
+
+pub use fold::apply;
+pub use policy::{Policy, StaleApprovals};
+pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};
+pub use record::{CascadePhase, TrainError, TrainRecord, TrainState};
+
+/// Trains that are over, by the pull request that each began with: the `recovery_seq` that each had reached.
+pub type Ended = std::collections::BTreeMap<crate::ids::PrNumber, u64>;
+
+/// Active trains, by the pull request that each began with.
+pub type Trains = std::collections::BTreeMap<crate::ids::PrNumber, TrainRecord>;
 
 /// What a train does next.
 #[derive(Debug, PartialEq)]
@@ -83,7 +106,7 @@ pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
             start::want_unknown_policy(draft);
         }
         Input::Worked { root, work, result } => results::settle(draft, *root, work, result),
-        Input::StatusWritten { root, seq, result } => status::written(draft, *root, *seq, result),
+        Input::StatusWritten { root, seq, result } => status_updates::written(draft, *root, *seq, result),
         Input::StatusRead { root, comment, result } => recover::status_read(draft, *root, *comment, result),
         Input::PolicyRead { result } => start::policy_read(draft, result),
         Input::BranchDeleted { pr, result } => chores::branch_deleted(draft, *pr, result),
@@ -119,7 +142,7 @@ pub(super) fn run(draft: &mut Draft<'_>, before: &RepoState) {
             advance(draft, root);
         }
         recover::read_if_due(draft, root);
-        status::write_if_due(draft, root);
+        status_updates::write_if_due(draft, root);
     }
     start::read_policy_if_wanted(draft);
     chores::delete_branches(draft);

@@ -3,7 +3,7 @@
 use super::{advise, joined};
 use crate::ids::PrNumber;
 use crate::markdown::introduced;
-use crate::plan::Plan;
+use crate::repo::trains::plan::Plan;
 
 /// The root is a draft.
 pub fn draft(pr: PrNumber) -> String {

@@ -1,10 +1,10 @@
 //! What would land is not what the pull request changes.
 
 use super::{Halt, Move};
-use crate::difference::{Difference, Listed};
 use crate::ids::{BranchName, PrNumber};
-use crate::train::texts::trunk;
-use crate::train::work::Withdrawn;
+use crate::repo::trains::difference::{Difference, Listed};
+use crate::repo::trains::texts::trunk;
+use crate::repo::trains::work::Withdrawn;
 
 /// The two ways to compute what lands do not agree. Nothing has landed.
 pub fn differs(pr: PrNumber, default_branch: &BranchName, difference: &Difference, moved: &Move) -> Halt {

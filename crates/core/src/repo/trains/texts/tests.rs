@@ -1,15 +1,15 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::*;
-use crate::conflict::{Conflict, ConflictKind, ConflictedFile};
-use crate::difference::{Difference, NamedCommit};
 use crate::ids::{CommentId, RunId, Sha};
-use crate::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict, PredictedDifference};
 use crate::repo::commands::{self, ClosePrs, Command, Said, Verb};
+use crate::repo::trains::conflict::{Conflict, ConflictKind, ConflictedFile};
+use crate::repo::trains::difference::{Difference, NamedCommit};
+use crate::repo::trains::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict, PredictedDifference};
 
-use crate::train::status::Why;
-use crate::train::why;
-use crate::train::work::{Standing, Withdrawn};
+use crate::repo::trains::status::Why;
+use crate::repo::trains::why;
+use crate::repo::trains::work::{Standing, Withdrawn};
 use crate::workflow::Decision;
 use answer::Allowed;
 use halt::Dismissal;

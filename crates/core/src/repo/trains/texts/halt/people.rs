@@ -3,7 +3,7 @@
 use super::conflicts::MERGING_IS_WRONG;
 use super::{Halt, Move};
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::train::texts::{branch, declare, joined, start, trunk};
+use crate::repo::trains::texts::{branch, declare, joined, start, trunk};
 
 /// More pull requests were added than a status comment can hold.
 pub fn grown_too_large(found: usize, most: usize) -> Halt {

@@ -21,7 +21,7 @@ pub use people::{
 };
 
 use crate::markdown::{code_span, introduced};
-use crate::train::TrainError;
+use crate::repo::trains::TrainError;
 
 /// The end of a train: what its record says of it, and the comment on the pull request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

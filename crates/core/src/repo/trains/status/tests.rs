@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ids::CommentId;
-use crate::train::TrainError;
+use crate::repo::trains::TrainError;
 
 const BOT: UserId = UserId::new(41);
 

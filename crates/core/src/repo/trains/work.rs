@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::conflict::Conflict;
-use crate::difference::{Difference, NamedCommit};
+use super::conflict::Conflict;
+use super::difference::{Difference, NamedCommit};
+use super::message::Wording;
+use super::plan::{Member, Plan};
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::plan::{Member, Plan};
-use crate::train::message::Wording;
 
 /// One thing to be done for a train.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,8 +2,8 @@
 
 use crate::ids::{PrNumber, RunId};
 use crate::markdown::code_span;
-use crate::plan::Plan;
 use crate::repo::commands::{Command, MOST_HEARD, Misuse, Verb};
+use crate::repo::trains::plan::Plan;
 use crate::workflow::Decision;
 
 /// Who may give a command.

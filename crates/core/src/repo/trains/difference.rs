@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::conflict::Conflict;
+use super::conflict::Conflict;
+use super::work::Standing;
 use crate::ids::Sha;
 use crate::markdown::{code_span, introduced};
-use crate::train::work::Standing;
 
 /// What the branch of a pull request would bring to the default branch is not its own change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

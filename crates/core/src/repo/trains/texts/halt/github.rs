@@ -3,7 +3,7 @@
 use super::{Halt, Move};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::markdown::introduced;
-use crate::train::texts::{branch, trunk};
+use crate::repo::trains::texts::{branch, trunk};
 
 /// The repository runs hooks or a queue of its own at a merge.
 pub fn merge_hooks(pr: PrNumber) -> Halt {

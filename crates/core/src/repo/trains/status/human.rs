@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::cut_to_bytes;
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::markdown::{code_span, introduced};
-use crate::train::{CascadePhase, TrainRecord, TrainState};
+use crate::repo::trains::{CascadePhase, TrainRecord, TrainState};
 
 /// How much of an error's message is shown; the JSON has more of it.
 const SHOWN_MESSAGE_BYTES: usize = 1_000;

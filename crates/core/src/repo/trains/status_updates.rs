@@ -1,0 +1,160 @@
+//! The status comment of each train: written after what it tells is durable, the newest state only.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::detail::{CLOSED, Detail, is_live};
+use super::status::{self, Row, Standing, View, Why};
+use super::texts::halt;
+use super::{Draft, halting};
+use super::{TrainRecord, why};
+use crate::ids::{BranchName, PrNumber};
+use crate::repo::event::Event;
+use crate::repo::state::{CachedPr, PrState, RepoState};
+use crate::repo::{Effect, Failure, reads};
+
+/// A comment is not written more often than this: who reads it is a person, and GitHub counts.
+const PACE: SignedDuration = SignedDuration::from_secs(1);
+
+/// Writes what the comment does not show yet.
+pub(super) fn write_if_due(draft: &mut Draft<'_>, root: PrNumber) {
+    let Some(detail) = draft.state.details.get(&root) else { return };
+    if due_at(&draft.state, root, detail).is_none_or(|at| at > draft.now) {
+        return;
+    }
+    let comment = detail.status.comment;
+    let (body, seq) = match (&detail.status.closing, draft.state.active_trains.get(&root)) {
+        (Some(text), _) => (status::closing(text, &detail.status.new_roots), CLOSED),
+        (None, Some(train)) => match draft.state.status_body(train) {
+            Ok(body) => (body, train.recovery_seq),
+            Err(_) => return too_large(draft, root),
+        },
+        (None, None) => return,
+    };
+    draft.effect(Effect::WriteStatus { root, comment, body, seq });
+}
+
+/// The record fits no comment. To go on without it would end the recovery from GitHub without a word.
+fn too_large(draft: &mut Draft<'_>, root: PrNumber) {
+    halting::abort(draft, root, root, &halt::status_too_large());
+    let told = halt::status_too_large().told_alone();
+    draft.record(Event::StatusClosing { train_root: root, text: told, new_roots: Vec::new() });
+}
+
+/// When the comment is to be written, if it is.
+fn due_at(state: &RepoState, root: PrNumber, detail: &Detail) -> Option<Timestamp> {
+    let status = &detail.status;
+    let is_owed = match state.active_trains.get(&root) {
+        _ if status.doubted => false,
+        // As long as the trains that go on in its place show nothing, it is all that GitHub knows of them.
+        _ if status.closing.is_some() => status.new_roots.iter().all(|root| is_shown(state, *root)),
+        Some(train) => status.shown != CLOSED && train.recovery_seq > status.shown,
+        None => false,
+    };
+    let paced = status.written_at.and_then(|at| at.checked_add(PACE).ok());
+    is_owed.then(|| status.retry_at.max(paced).unwrap_or(Timestamp::MIN))
+}
+
+/// Whether GitHub shows a train, or there is none any more.
+fn is_shown(state: &RepoState, root: PrNumber) -> bool {
+    !state.active_trains.contains_key(&root) || state.details.get(&root).is_none_or(|detail| detail.status.shown != 0)
+}
+
+pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
+    let doubted = state.details.values().filter(|detail| detail.status.doubted);
+    let readings = doubted.filter_map(|detail| detail.status.retry_at);
+    readings.chain(state.details.iter().filter_map(|(root, detail)| due_at(state, *root, detail)))
+}
+
+pub(super) fn written(
+    draft: &mut Draft<'_>,
+    root: PrNumber,
+    seq: u64,
+    result: &Result<crate::ids::CommentId, Failure>,
+) {
+    let Some(detail) = draft.state.details.get(&root) else { return };
+    match result {
+        Ok(comment) => draft.record(Event::StatusWritten { train_root: root, comment: *comment, status_seq: seq }),
+        Err(failure) => {
+            let retry_at = reads::retry_at(failure, detail.status.attempts, draft.now);
+            draft.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
+        }
+    }
+}
+
+impl RepoState {
+    /// The body of a train's status comment.
+    fn status_body(&self, train: &TrainRecord) -> Result<String, status::TooLarge> {
+        status::body(train, &self.train_told(train))
+    }
+
+    /// What people read of a train.
+    pub fn train_told(&self, train: &TrainRecord) -> String {
+        match self.train_view(train.original_root_pr) {
+            Some(view) => status::human(train, &view),
+            None => String::new(),
+        }
+    }
+
+    /// What a train is about: its stack, and what it waits for.
+    pub fn train_view(&self, root: PrNumber) -> Option<View> {
+        let train = self.active_trains.get(&root)?;
+        let detail = self.details.get(&root)?;
+        let mut numbers = detail.landed.clone();
+        numbers.extend(self.aboard(train).into_iter().filter(|number| !detail.landed.contains(number)));
+        let stack = numbers.into_iter().filter_map(|number| self.row(number)).collect();
+        Some(View { default_branch: self.default_branch.clone()?, stack, why: self.why(root) })
+    }
+
+    /// Why a train does not go on yet.
+    pub fn why(&self, root: PrNumber) -> Option<Why> {
+        let detail = self.details.get(&root)?;
+        let is_live = self.active_trains.get(&root).is_some_and(|train| is_live(train.state));
+        self.why_unread(root, detail).filter(|_| is_live || detail.late).or_else(|| detail.why.clone())
+    }
+
+    /// What must be read before a train may do, or even record, anything.
+    fn why_unread(&self, root: PrNumber, detail: &Detail) -> Option<Why> {
+        let sync = self.sync.wanted.as_ref().filter(|(_, backoff)| self.is_outdated() && backoff.attempts > 0);
+        if let (Some(_), Some(since)) = (sync, self.sync.last.or(self.touched_at)) {
+            let message = self.sync.error.as_deref().unwrap_or("no answer");
+            return Some(why::repository_unread(message).since(since));
+        }
+        let status = &detail.status;
+        let since = status.failing_since.filter(|_| status.doubted)?;
+        Some(why::status_unread(root).since(since))
+    }
+
+    /// Everything from where the train is now.
+    fn aboard(&self, train: &TrainRecord) -> Vec<PrNumber> {
+        let mut met = vec![train.current_pr];
+        let mut next: Vec<PrNumber> = self.above(train.current_pr);
+        next.extend(train.cascade_phase.frozen_descendants());
+        next.sort_unstable();
+        next.dedup();
+        while !next.is_empty() {
+            let number = next.remove(0);
+            if !met.contains(&number) {
+                met.push(number);
+                let above = self.above(number);
+                next.splice(0..0, above);
+            }
+        }
+        met
+    }
+
+    fn above(&self, number: PrNumber) -> Vec<PrNumber> {
+        self.descendants(number).filter(|above| self.prs.get(above).is_some_and(CachedPr::is_ours)).collect()
+    }
+
+    fn row(&self, number: PrNumber) -> Option<Row> {
+        let pr = self.prs.get(&number)?;
+        let branch: BranchName = pr.head_ref.clone()?;
+        let standing = match &pr.state {
+            PrState::Open if pr.draft => Standing::Draft,
+            PrState::Open => Standing::Open,
+            PrState::Merged { merge_commit_sha, .. } => Standing::Landed(merge_commit_sha.clone()),
+            PrState::Closed { .. } => Standing::Closed,
+        };
+        Some(Row { pr: number, branch, predecessor: pr.predecessor, standing })
+    }
+}
