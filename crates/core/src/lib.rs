@@ -4,7 +4,6 @@ pub mod facts;
 pub mod ids;
 pub mod inbox;
 pub mod markdown;
-pub mod ratchet;
 pub mod repo;
 pub mod secret;
 pub mod workflow;

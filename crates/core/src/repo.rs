@@ -14,7 +14,7 @@ mod membership;
 mod outbox;
 mod pace;
 mod prune;
-mod ratchet;
+pub mod ratchet;
 mod reads;
 mod runs;
 pub mod settings;
@@ -32,10 +32,10 @@ use crate::facts::Talk;
 use crate::facts::{CommentFacts, Conversation, Delivery, Listing, MergeFacts, Permission, PullFacts};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
 use crate::inbox::{Key, RequestHash};
-use crate::ratchet::{self as workspace, FixEnd, FixPush, Issue, SessionId};
 use crate::repo::trains::Policy;
 use crate::repo::trains::message::Wording;
 use crate::repo::trains::work::{Outcome, Probed, Pushed, Work};
+use ratchet::{FixEnd, FixPush, Issue, SessionId};
 use settings::Verdict;
 
 pub use apply::apply;
@@ -479,7 +479,7 @@ pub struct Settings {
     pub merge_in_background: bool,
     /// How squashes are worded.
     pub wording: Wording,
-    pub ratchet: workspace::Settings,
+    pub ratchet: ratchet::Settings,
 }
 
 impl Default for Settings {
@@ -499,7 +499,7 @@ impl Default for Settings {
             delete_branches: false,
             merge_in_background: false,
             wording: Wording::default(),
-            ratchet: workspace::Settings::default(),
+            ratchet: ratchet::Settings::default(),
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
-use crate::ratchet;
+use crate::repo::ratchet;
 use crate::repo::settings::{OwnSettings, Problem, Verdict};
 use crate::repo::trains::status::Why;
 use crate::repo::trains::{CascadePhase, Policy, TrainError, TrainRecord};

@@ -12,7 +12,7 @@ use super::settings::Own;
 use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
-use crate::ratchet::Workspaces;
+use crate::repo::ratchet::Workspaces;
 use crate::repo::trains::detail::Details;
 use crate::repo::trains::{Ended, Trains};
 

@@ -11,7 +11,7 @@ use super::settings::Own;
 use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
-use crate::ratchet::Workspaces;
+use crate::repo::ratchet::Workspaces;
 use crate::repo::trains::detail::{Details, is_live};
 use crate::repo::trains::{Ended, Policy, TrainRecord, Trains};
 

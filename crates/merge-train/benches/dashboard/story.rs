@@ -4,7 +4,7 @@ use fastrand::Rng;
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::{Check, CiFacts, HeadRepo, MergeState, Progress, ReviewDecision, Verdict};
 use merge_train_core::ids::{BranchName, CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha, UserId};
-use merge_train_core::ratchet::{self, Deed, Fix, FixExit, FixPush, Issue, Phase, Reason, Settled, Status};
+use merge_train_core::repo::ratchet::{self, Deed, Fix, FixExit, FixPush, Issue, Phase, Reason, Settled, Status};
 use merge_train_core::repo::trains::{CascadePhase, TrainError, why};
 use merge_train_core::repo::{Behest, CommentRef, DeliveryOutcome, Event, PushDetail, SyncReason};
 

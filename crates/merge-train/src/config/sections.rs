@@ -8,7 +8,7 @@ use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RepoId, TenantId};
-use merge_train_core::ratchet::{self, Approve};
+use merge_train_core::repo::ratchet::{self, Approve};
 use merge_train_core::repo::trains::message::Wording;
 use merge_train_core::workflow;
 use serde::Deserialize;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use merge_train_core::ids::PrNumber;
-use merge_train_core::ratchet;
+use merge_train_core::repo::ratchet;
 use merge_train_core::repo::trains::CascadePhase;
 use merge_train_core::repo::{Event, Recorded};
 use serde::Deserialize;

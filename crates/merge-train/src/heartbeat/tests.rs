@@ -2,7 +2,7 @@
 
 use merge_train_core::facts::{CiFacts, MergeFacts, MergeState, OwnFile, Talk, Verdict};
 use merge_train_core::ids::{BranchName, Sha};
-use merge_train_core::ratchet::Glimpse;
+use merge_train_core::repo::ratchet::Glimpse;
 use serde_json::json;
 
 use super::*;

@@ -223,7 +223,7 @@ pub fn timeline(transitions: &[Transition], ink: Ink) -> String {
 
 #[cfg(test)]
 mod tests {
-    use merge_train_core::ratchet::Status;
+    use merge_train_core::repo::ratchet::Status;
     use serde_json::json;
 
     use super::*;

@@ -14,7 +14,7 @@ use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::ratchet::{Column, OutcomeKind, Status};
+use merge_train_core::repo::ratchet::{Column, OutcomeKind, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::rows::{self, TransitionAction};

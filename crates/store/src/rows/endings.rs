@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use merge_train_core::ids::TenantId;
-use merge_train_core::ratchet::Reason;
+use merge_train_core::repo::ratchet::Reason;
 
 use super::RunStatus;
 use crate::db::{Conn, Query, Record, ask, micros, sql};

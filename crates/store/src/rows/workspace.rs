@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha, TenantId};
-use merge_train_core::ratchet::{Column, Glimpse};
+use merge_train_core::repo::ratchet::{Column, Glimpse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 use super::{ClosePrs, Command, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
-use crate::ratchet::texts;
 use crate::repo::draft::Draft;
 use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
 use crate::repo::outbox::Say;
+use crate::repo::ratchet::texts;
 use crate::repo::state::{CachedPr, Given, RepoState};
 use crate::repo::trains::TrainState;
 use crate::repo::trains::detail::is_live;

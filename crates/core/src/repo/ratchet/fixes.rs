@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::look::{Move, settle};
+use super::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
 use crate::ids::PrNumber;
-use crate::ratchet::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
 use crate::repo::draft::Draft;
 use crate::repo::event::Behest;
 use crate::repo::state::RepoState;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{DAY, fixes, talk};
-use crate::ids::PrNumber;
-use crate::ratchet::{
+use super::rounds::DAY;
+use super::{
     Action, Change, Ci, Deed, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status, UPDATING,
     Workspace, bar, determine_fixup_action, texts,
 };
+use super::{fixes, talk};
+use crate::ids::PrNumber;
 use crate::repo::draft::Draft;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::{Diagnosis, Effect, Input, reads};

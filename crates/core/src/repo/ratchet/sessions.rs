@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::{Event, SessionId};
 use crate::facts::HeadRepo;
 use crate::ids::PrNumber;
-use crate::ratchet::{Event, SessionId};
 use crate::repo::draft::Draft;
 
 /// The longest name of a session.
@@ -70,7 +70,7 @@ pub(super) fn expire(draft: &mut Draft<'_>) {
         .workspaces
         .iter()
         .flat_map(|(pr, workspace)| workspace.sessions.iter().map(|(id, session)| (*pr, id.clone(), session)))
-        .filter(|(_, _, session)| crate::ratchet::has_vanished(session, timeout, now))
+        .filter(|(_, _, session)| crate::repo::ratchet::has_vanished(session, timeout, now))
         .map(|(pr, id, session)| (pr, id, session.started_at))
         .collect();
     for (pr, session, started_at) in gone {

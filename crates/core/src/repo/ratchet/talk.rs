@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::Event;
 use crate::facts::{Delivery, Happening, Talk};
 use crate::ids::PrNumber;
-use crate::ratchet::Event;
 use crate::repo::draft::Draft;
 use crate::repo::event::{Event as RepoEvent, ReadKind};
 use crate::repo::state::{CachedPr, RepoState};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::Event;
 use crate::facts::{HeadRepo, PullFacts, PullState};
 use crate::ids::PrNumber;
-use crate::ratchet::Event;
 use crate::repo::draft::Draft;
 use crate::repo::event::Behest;
 use crate::repo::state::{CachedPr, RepoState};

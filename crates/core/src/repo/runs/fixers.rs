@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{FIXER, brought_about};
 use crate::ids::{PrNumber, RepoId};
-use crate::ratchet::{Approved, Event, Fix, FixExit, Phase, Settled};
 use crate::repo::event::{Behest, Event as RepoEvent};
+use crate::repo::ratchet::{Approved, Event, Fix, FixExit, Phase, Settled};
 use crate::workflow::{
     Approval, Cancellation, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus, TransitionContext, Trigger,
     TriggerSource,
@@ -168,7 +168,7 @@ pub(super) fn ended(run: &Run, event: &RepoEvent, now: Timestamp) -> Run {
     let settled = match event {
         RepoEvent::Ratchet(Event::FixSettled { settled, .. }) => settled.clone(),
         // The pull request is not known any more.
-        _ => Settled::by_itself(crate::ratchet::Reason::PrNotOpen, None),
+        _ => Settled::by_itself(crate::repo::ratchet::Reason::PrNotOpen, None),
     };
     let status = settled.as_run();
     let context = brought_about(&run.id, None, &settled.behest, now);

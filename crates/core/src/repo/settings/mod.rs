@@ -13,8 +13,8 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Sha;
-use crate::ratchet::Approve;
 use crate::repo::Settings;
+use crate::repo::ratchet::Approve;
 use crate::repo::trains::message::Wording;
 
 pub(super) use reading::{Own, apply, backoffs, due, forked, pushed, seen, settings_after, told};

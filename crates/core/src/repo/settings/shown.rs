@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::OwnSettings;
-use crate::ratchet::Approve;
 use crate::repo::Settings;
+use crate::repo::ratchet::Approve;
 
 /// A setting that is in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ratchet;
+use crate::repo::ratchet;
 
 fn operator() -> Settings {
     let approve = Approve::Paths(vec![".github/**".to_owned()]);

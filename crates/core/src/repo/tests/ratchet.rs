@@ -23,7 +23,7 @@ use super::*;
 use crate::facts::{Check, Glance, Point, Progress as CiProgress, ReviewDecision, Talk, TalkDetail, Verdict};
 use crate::ids::CheckSuiteId;
 use crate::inbox::Key;
-use crate::ratchet::{
+use crate::repo::ratchet::{
     self as workspace, Deed, Fix, FixEnd, FixExit, FixPush, Glimpse, Phase, Reason, Status, Workspace,
 };
 use crate::repo::trains::CascadePhase;

@@ -1,7 +1,7 @@
 //! What a repository says about itself: what is read when, what counts, and what is shown.
 
 use super::*;
-use crate::ratchet;
+use crate::repo::ratchet;
 use crate::repo::settings::{Behavior, File, OwnSettings, Problem, Proposal, Ratchet, Verdict};
 
 fn own(max_attempts: u32) -> OwnSettings {

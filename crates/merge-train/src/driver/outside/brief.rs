@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use github::{CheckRun, Class, Error, ReviewThread, Status, Wishes};
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
-use merge_train_core::ratchet::brief::{Annotation, Brief, Excerpt, FailedCheck, Issue, Said, Thread};
+use merge_train_core::repo::ratchet::brief::{Annotation, Brief, Excerpt, FailedCheck, Issue, Said, Thread};
 
 #[cfg(test)]
 mod tests;

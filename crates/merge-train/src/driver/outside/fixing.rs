@@ -9,8 +9,8 @@ use git::repository::{Repository, Wanted};
 use git::{Error, Oid};
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::ratchet::brief::{prompt, signature};
-use merge_train_core::ratchet::{FixEnd, FixExit, FixPush, Issue, fixer_run_id};
+use merge_train_core::repo::ratchet::brief::{prompt, signature};
+use merge_train_core::repo::ratchet::{FixEnd, FixExit, FixPush, Issue, fixer_run_id};
 use merge_train_core::repo::trains::work::{Probed, Pushed};
 use merge_train_core::repo::{Diagnosis, Failure, Forwarded, Input};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use merge_train_core::facts::{MergeFacts, OwnFile, Talk, TalkDetail};
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::ratchet::{self, Deed, Fix, Glimpse, Settled};
+use merge_train_core::repo::ratchet::{self, Deed, Fix, Glimpse, Settled};
 use merge_train_core::repo::{CachedPr, Event, RepoState, Settings};
 use merge_train_core::workflow::RunStatus;
 use store::Row;

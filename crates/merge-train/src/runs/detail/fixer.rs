@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use merge_train_core::ratchet::Reason;
 use merge_train_core::repo::FIXER;
+use merge_train_core::repo::ratchet::Reason;
 use merge_train_core::workflow::Run;
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! What happened to a fixer, in words.
 
-use merge_train_core::ratchet::{Event, Issue};
 use merge_train_core::repo::Event as RepoEvent;
+use merge_train_core::repo::ratchet::{Event, Issue};
 
 use crate::terminal::{line, moment};
 

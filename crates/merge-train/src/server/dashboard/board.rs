@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 use merge_train_core::ids::RepoId;
-use merge_train_core::ratchet::{Column, OutcomeKind, Status};
+use merge_train_core::repo::ratchet::{Column, OutcomeKind, Status};
 use merge_train_core::repo::trains::status::Party;
 use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::workflow::{Run, RunStatus};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use merge_train_core::ratchet::Reason;
+use merge_train_core::repo::ratchet::Reason;
 use merge_train_core::repo::trains::status::Party;
 use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::workflow::RunStatus;

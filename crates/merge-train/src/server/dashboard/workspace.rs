@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use merge_train_core::ids::{PrNumber, RepoId, RunId};
-use merge_train_core::ratchet::Status;
+use merge_train_core::repo::ratchet::Status;
 use store::rows::{self, SessionKind, SessionStatus};
 
 use super::address::Address;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use merge_train_core::facts::HeadRepo;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
-use merge_train_core::ratchet::{Column, OutcomeKind, Reason, Status};
+use merge_train_core::repo::ratchet::{Column, OutcomeKind, Reason, Status};
 use merge_train_core::repo::{CachedPr, RepoState};
 use serde::Serialize;
 use serde_json::Value;

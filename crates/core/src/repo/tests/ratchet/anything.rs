@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ratchet::Approve;
+use crate::repo::ratchet::Approve;
 use crate::repo::tests::runs::follow;
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Pushes that wait for a person.
 
 use super::*;
-use crate::ratchet::Approve;
+use crate::repo::ratchet::Approve;
 
 fn held(approve: Approve) -> Bench {
     let mut bench = Bench::with(&[0], |settings| settings.approve = approve);

@@ -1,7 +1,7 @@
 //! A daemon that dies, and the next one.
 
 use super::*;
-use crate::ratchet::Approve;
+use crate::repo::ratchet::Approve;
 
 fn names(plan: &Plan) -> Vec<&'static str> {
     let is_about_fixers = |name: &&str| ["diagnose", "fix", "forward", "probe_forward", "clear_fixer"].contains(name);

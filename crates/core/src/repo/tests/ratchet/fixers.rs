@@ -1,7 +1,7 @@
 //! Fixers from being sent to their end, and what is counted.
 
 use super::*;
-use crate::ratchet::{Issue, OutcomeKind};
+use crate::repo::ratchet::{Issue, OutcomeKind};
 
 /// A fixer that is at work comes to this end.
 fn ends(bench: &mut Bench, fixer: Fixer) {

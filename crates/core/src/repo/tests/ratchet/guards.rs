@@ -1,7 +1,7 @@
 //! Whom the ratchet leaves alone, what it waits for, and how that is shown.
 
 use super::*;
-use crate::ratchet::{OutcomeKind, brief};
+use crate::repo::ratchet::{OutcomeKind, brief};
 
 // ── People at work ──
 

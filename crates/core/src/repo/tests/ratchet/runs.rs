@@ -1,7 +1,7 @@
 //! Fixers as runs: whatever happens to a fixer happens to its run, by the table of transitions.
 
 use super::*;
-use crate::ratchet::{Approve, Issue};
+use crate::repo::ratchet::{Approve, Issue};
 use crate::repo::tests::runs::follow;
 use crate::workflow::{Initiator, Run, RunStatus, StepStatus};
 

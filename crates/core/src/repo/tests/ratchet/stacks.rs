@@ -1,7 +1,7 @@
 //! A branch has one owner at a time: a train, or a fixer.
 
 use super::*;
-use crate::ratchet::Approve;
+use crate::repo::ratchet::Approve;
 use crate::repo::trains::why;
 
 impl Bench {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::ratchet::{Event, Fix, Issue, OutcomeKind, Reason, Settled, Status, texts};
+use merge_train_core::repo::ratchet::{Event, Fix, Issue, OutcomeKind, Reason, Settled, Status, texts};
 use merge_train_core::repo::{RepoState, Settings};
 
 use super::super::workspaces::name;

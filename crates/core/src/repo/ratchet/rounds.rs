@@ -3,30 +3,22 @@
 //! A workspace is looked at when something about it may have changed. The look is a pure function of the state and the time:
 //! asked again it says the same, so whoever resumes asks it and does what it says.
 
-mod fixes;
-mod look;
-mod sessions;
-mod talk;
-mod toggle;
-
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::draft::Draft;
-use super::event::Event;
-use super::state::{CachedPr, RepoState};
-use super::{Input, Plan, Request, Settings, apply as applied};
+use super::{Phase, Reason, Workspace};
+use super::{fixes, look, sessions, talk, toggle};
 use crate::ids::{PrNumber, Sha};
-use crate::ratchet::{self, Phase, Reason, Workspace};
+use crate::repo::draft::Draft;
+use crate::repo::event::Event;
+use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::detail::{Intended, is_live};
 use crate::repo::trains::{CascadePhase, TrainRecord};
-
-pub use toggle::{LABEL_OFF, LABEL_ON};
-pub(super) use toggle::{labelled, toggle};
+use crate::repo::{Input, Plan, Request, Settings, apply as applied, ratchet};
 
 /// For how long a fixer counts against the budget of its repository.
-const DAY: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// Whether a pull request is one that a heartbeat looks at.
 pub fn candidate(state: &RepoState, pr: PrNumber, settings: &Settings) -> bool {
@@ -48,12 +40,15 @@ impl RepoState {
     }
 
     /// The first of these whose branch a fixer owns.
-    pub(super) fn owned_by_fixer(&self, prs: impl IntoIterator<Item = PrNumber>) -> Option<(PrNumber, &ratchet::Fix)> {
+    pub(in crate::repo) fn owned_by_fixer(
+        &self,
+        prs: impl IntoIterator<Item = PrNumber>,
+    ) -> Option<(PrNumber, &ratchet::Fix)> {
         prs.into_iter().find_map(|pr| Some((pr, self.workspaces.get(&pr)?.fix.as_ref()?)))
     }
 
     /// Whether a train is at work on the branch of a pull request: it lands it, or relates it to what landed.
-    fn owned_by_train(&self, pr: PrNumber) -> bool {
+    pub(super) fn owned_by_train(&self, pr: PrNumber) -> bool {
         let is_at_it = |train: &TrainRecord| {
             let is_named = train.current_pr == pr || train.cascade_phase.frozen_descendants().contains(&pr);
             is_live(train.state) && train.cascade_phase != CascadePhase::Idle && is_named
@@ -67,7 +62,7 @@ impl RepoState {
 }
 
 /// Folds an event about workspaces in.
-pub(super) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: Timestamp) {
+pub(in crate::repo) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: Timestamp) {
     match event {
         ratchet::Event::RatchetToggled { pr: None, on, .. } => {
             state.ratchet_default = Some(*on);
@@ -114,12 +109,12 @@ pub(super) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: Timestamp
         workspace.apply(event, ts);
     }
     if matches!(event, ratchet::Event::TalkObserved { .. }) && !talk::is_owed(state) {
-        state.talk_reads = super::state::Backoff::default();
+        state.talk_reads = crate::repo::state::Backoff::default();
     }
 }
 
 /// The head of a pull request is another. Who pushed it counts: what merge-train pushed itself is no person's hand in it.
-pub(super) fn head_moved(state: &mut RepoState, pr: PrNumber, head: &Sha, ts: Timestamp) {
+pub(in crate::repo) fn head_moved(state: &mut RepoState, pr: PrNumber, head: &Sha, ts: Timestamp) {
     let is_own = state.prs.get(&pr).is_some_and(|known| known.pushed.as_ref() == Some(head));
     let is_trains = state.details.values().any(|detail| match detail.intent.as_ref().map(|intent| &intent.what) {
         Some(Intended::Push(push)) => push.pull == pr && push.to == *head,
@@ -136,7 +131,7 @@ pub(super) fn head_moved(state: &mut RepoState, pr: PrNumber, head: &Sha, ts: Ti
 }
 
 /// Whether there is anything to do with workspaces in an input, after what it told about pull requests.
-pub(super) fn concern(state: &RepoState, input: &Input, settings: &Settings, plan: &Plan) -> bool {
+pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Settings, plan: &Plan) -> bool {
     let is_asked = |request: &Request| {
         matches!(
             request,
@@ -167,7 +162,7 @@ pub(super) fn concern(state: &RepoState, input: &Input, settings: &Settings, pla
 }
 
 /// What an input means for workspaces, beyond what it told about pull requests.
-pub(super) fn react(draft: &mut Draft<'_>, input: &Input) {
+pub(in crate::repo) fn react(draft: &mut Draft<'_>, input: &Input) {
     match input {
         Input::Resume => {
             talk::want_all(draft);
@@ -195,7 +190,7 @@ pub(super) fn react(draft: &mut Draft<'_>, input: &Input) {
 }
 
 /// Carries out what somebody asked for through the API; none where it is not about workspaces.
-pub(super) fn requested(draft: &mut Draft<'_>, request: &Request) -> Option<Result<(), String>> {
+pub(in crate::repo) fn requested(draft: &mut Draft<'_>, request: &Request) -> Option<Result<(), String>> {
     Some(match request {
         Request::Ratchet { pr, on, behest } => toggle(draft, *pr, *on, behest),
         Request::LookAt { prs } => {
@@ -213,7 +208,7 @@ pub(super) fn requested(draft: &mut Draft<'_>, request: &Request) -> Option<Resu
 }
 
 /// Looks at every workspace about which something may have changed.
-pub(super) fn run(draft: &mut Draft<'_>, input: &Input) {
+pub(in crate::repo) fn run(draft: &mut Draft<'_>, input: &Input) {
     open(draft, input);
     let everything = matches!(input, Input::Resume | Input::Tick);
     let mut looked_at: BTreeSet<PrNumber> = match everything {
@@ -290,7 +285,7 @@ fn touched(state: &RepoState, events: &[Event]) -> BTreeSet<PrNumber> {
 }
 
 /// When workspaces have to be looked at although nothing comes in.
-pub(super) fn wakes(state: &RepoState, settings: &Settings) -> Vec<Timestamp> {
+pub(in crate::repo) fn wakes(state: &RepoState, settings: &Settings) -> Vec<Timestamp> {
     let later = |at: Timestamp, wait: SignedDuration| at.checked_add(wait).ok();
     let mut wakes = Vec::new();
     let open = state.workspaces.values().filter(|workspace| workspace.archived_at.is_none());
@@ -316,7 +311,7 @@ pub(super) fn wakes(state: &RepoState, settings: &Settings) -> Vec<Timestamp> {
 }
 
 /// Whether somebody has to be there for them, even if nothing comes in.
-pub(super) fn need_a_worker(state: &RepoState) -> bool {
+pub(in crate::repo) fn need_a_worker(state: &RepoState) -> bool {
     let is_busy = |workspace: &Workspace| workspace.is_in_flight() || workspace.talk_wanted_since.is_some();
     state.workspaces.values().any(|workspace| workspace.archived_at.is_none() && is_busy(workspace))
 }
