@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::draft::Draft;
 use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
 use super::trains::{self, Stopping};
-use super::{Effect, Input, Plan, Request, Settings, commands, delivery, outbox, prune, ratchet, reads, settings};
+use super::transaction::Draft;
+use super::{Effect, Input, Plan, Request, Settings, commands, outbox, ratchet, settings};
 use crate::inbox::Key;
+use crate::repo::mirror::{deliveries, pruning, reads};
 use crate::repo::trains::texts::answer;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
@@ -97,7 +98,7 @@ fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -
     match input {
         Input::Resume => resume(state, settings, now),
         Input::Delivery { delivery, hash, received_at } => {
-            delivery::decide(state, delivery, hash, *received_at, settings, now)
+            deliveries::decide(state, delivery, hash, *received_at, settings, now)
         }
         Input::Unusable { id, event, received_at, reason } => Plan {
             events: vec![Event::DeliveryProcessed {
@@ -147,7 +148,7 @@ fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -
         | Input::BranchDeleted { .. } => Plan::default(),
         Input::Tick => tick(state, settings, now),
         Input::Housekeeping => {
-            Plan { events: prune::plan(state, settings, now).into_iter().collect(), ..Plan::default() }
+            Plan { events: pruning::plan(state, settings, now).into_iter().collect(), ..Plan::default() }
         }
     }
 }

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, PrStateName};
-use super::reads;
 use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Plan};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
+use crate::repo::mirror::reads;
 use crate::repo::trains::plan::Member;
 
 /// A note's number in its repository.

@@ -3,8 +3,8 @@
 use super::{ClosePrs, Command, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
-use crate::repo::draft::Draft;
 use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
+use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
 use crate::repo::ratchet::texts;
 use crate::repo::state::{CachedPr, Given, RepoState};
@@ -13,7 +13,8 @@ use crate::repo::trains::detail::is_live;
 use crate::repo::trains::texts::answer::{self, Allowed};
 use crate::repo::trains::texts::notice;
 use crate::repo::trains::{self, Stopping};
-use crate::repo::{Effect, Failure, FailureKind, Input, ratchet, reads};
+use crate::repo::transaction::Draft;
+use crate::repo::{Effect, Failure, FailureKind, Input, ratchet};
 
 /// By which right somebody gives a command.
 enum Right {
@@ -144,7 +145,7 @@ fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Ri
             Ok(())
         }
         Command::Plan => {
-            let plan = crate::repo::comments::planned(&draft.state, pr);
+            let plan = crate::repo::mirror::comments::planned(&draft.state, pr);
             draft.say(pr, plan);
             Ok(())
         }

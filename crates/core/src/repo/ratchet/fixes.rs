@@ -5,11 +5,12 @@ use jiff::Timestamp;
 use super::look::{Move, settle};
 use super::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
 use crate::ids::PrNumber;
-use crate::repo::draft::Draft;
 use crate::repo::event::Behest;
+use crate::repo::mirror::reads;
 use crate::repo::state::RepoState;
 use crate::repo::trains::work::{Probed, Pushed};
-use crate::repo::{Effect, Failure, FailureKind, Forwarded, Served, reads};
+use crate::repo::transaction::Draft;
+use crate::repo::{Effect, Failure, FailureKind, Forwarded, Served};
 use crate::workflow::Decision;
 
 /// How often a fixer's process is begun for one fix: it ends with the daemon, and that may end of it.

@@ -9,9 +9,10 @@ use super::{
 };
 use super::{fixes, talk};
 use crate::ids::PrNumber;
-use crate::repo::draft::Draft;
+use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Diagnosis, Effect, Input, reads};
+use crate::repo::transaction::Draft;
+use crate::repo::{Diagnosis, Effect, Input};
 
 /// What was decided on, and where.
 struct View {

@@ -10,11 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Phase, Reason, Workspace};
 use super::{fixes, look, sessions, talk, toggle};
 use crate::ids::{PrNumber, Sha};
-use crate::repo::draft::Draft;
 use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::detail::{Intended, is_live};
 use crate::repo::trains::{CascadePhase, TrainRecord};
+use crate::repo::transaction::Draft;
 use crate::repo::{Input, Plan, Request, Settings, apply as applied, ratchet};
 
 /// For how long a fixer counts against the budget of its repository.

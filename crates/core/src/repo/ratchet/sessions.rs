@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{Event, SessionId};
 use crate::facts::HeadRepo;
 use crate::ids::PrNumber;
-use crate::repo::draft::Draft;
+use crate::repo::transaction::Draft;
 
 /// The longest name of a session.
 const LONGEST_NAME: usize = 128;

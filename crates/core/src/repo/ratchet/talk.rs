@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use super::Event;
 use crate::facts::{Delivery, Happening, Talk};
 use crate::ids::PrNumber;
-use crate::repo::draft::Draft;
 use crate::repo::event::{Event as RepoEvent, ReadKind};
+use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Effect, Failure, Input, outbox, reads};
+use crate::repo::transaction::Draft;
+use crate::repo::{Effect, Failure, Input, outbox};
 
 /// How many are read at once; the rest when these are there.
 const AT_ONCE: usize = 100;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::Event;
 use crate::facts::{HeadRepo, PullFacts, PullState};
 use crate::ids::PrNumber;
-use crate::repo::draft::Draft;
 use crate::repo::event::Behest;
 use crate::repo::state::{CachedPr, RepoState};
+use crate::repo::transaction::Draft;
 
 /// Labels that turn the ratchet on and off for their pull request.
 pub const LABEL_ON: &str = "ratchet";

@@ -14,8 +14,9 @@ use super::{File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
 use crate::facts::{HeadRepo, OwnFile, PullFacts, PullState};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::event::{Event, PrStateName, ReadKind};
+use crate::repo::mirror::reads;
 use crate::repo::state::{Backoff, CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, Input, Plan, Settings, outbox, reads};
+use crate::repo::{Effect, Failure, FailureKind, Input, Plan, Settings, outbox};
 
 /// How often a check is tried to be shown before it is left.
 const MOST_TRIES: u32 = 20;

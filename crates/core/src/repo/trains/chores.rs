@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use super::Draft;
 use crate::ids::PrNumber;
 use crate::repo::event::{Event, ReadKind};
+use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, reads};
+use crate::repo::{Effect, Failure, FailureKind};
 
 /// Deletes the branches of what landed, unless something is based on them.
 pub(super) fn delete_branches(draft: &mut Draft<'_>) {

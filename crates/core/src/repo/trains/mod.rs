@@ -31,9 +31,9 @@ pub mod work;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::draft::{Change, Draft};
 use super::event::Event;
 use super::state::{Backoff, RepoState};
+use super::transaction::{Change, Draft};
 use super::{Effect, Failure, FailureKind, Input, Settings};
 use crate::ids::PrNumber;
 use detail::{Detail, Intended, is_live};

@@ -16,8 +16,9 @@ use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
 use crate::repo::commands::{self, Command, Said};
 use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
+use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, Served, reads};
+use crate::repo::{Effect, Failure, FailureKind, Served};
 
 /// Whoever resumes a train cannot know whether the state it has is the newest: a backup is older than what it was made of.
 pub(super) fn doubt_statuses(draft: &mut Draft<'_>) {

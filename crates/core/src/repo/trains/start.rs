@@ -11,9 +11,10 @@ use super::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
 use crate::repo::event::{Behest, CommentRef, Event, ReadKind};
+use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, reads};
+use crate::repo::{Effect, Failure, FailureKind};
 
 /// How often something is tried again before the start is refused for it.
 pub(super) const MOST_TRIES: u32 = 4;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::state::{CachedPr, PrState, RepoState};
 use crate::ids::PrNumber;
+use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::trains::plan::Member;
 use crate::repo::trains::work::Landed;
 

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::state::{CachedPr, PrState, RepoState};
 use crate::facts::HeadRepo;
 use crate::ids::{BranchName, CommentId, PrNumber};
 use crate::repo::commands::Command;
+use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::trains::texts::answer::{self, Allowed};
 use crate::repo::trains::texts::declare;
 
 /// Why a declaration does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(in crate::repo) enum Refusal {
     NotTheAuthor { predecessor: PrNumber },
     OfItself { pr: PrNumber },
     AlreadyDeclared { comment: CommentId, predecessor: PrNumber },
@@ -46,7 +46,7 @@ impl Refusal {
 
 /// What is to become of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::repo) enum Verdict {
     Accepted,
     Refused(Refusal),
     /// Nobody knows yet whether there is such a pull request.
@@ -54,7 +54,7 @@ pub(super) enum Verdict {
 }
 
 /// Judges the declaration that `number`, which is `pr`, stands on `predecessor`.
-pub(super) fn judge(state: &RepoState, number: PrNumber, pr: &CachedPr, predecessor: PrNumber) -> Verdict {
+pub(in crate::repo) fn judge(state: &RepoState, number: PrNumber, pr: &CachedPr, predecessor: PrNumber) -> Verdict {
     if number == predecessor {
         return Verdict::Refused(Refusal::OfItself { pr: number });
     }

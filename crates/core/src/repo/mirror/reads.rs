@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::delivery::{Heard, observe_pull};
-use super::event::{Event, ReadKind, SyncReason, WantReason};
-use super::pace::Act;
-use super::state::RepoState;
-use super::{Effect, Failure, FailureKind, Plan, Settings, apply, comments, outbox, pace, ratchet, settings, trains};
+use super::comments;
+use super::deliveries::{Heard, observe_pull};
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
+use crate::repo::event::{Event, ReadKind, SyncReason, WantReason};
+use crate::repo::pace::Act;
+use crate::repo::state::RepoState;
+use crate::repo::{Effect, Failure, FailureKind, Plan, Settings, apply, outbox, pace, ratchet, settings, trains};
 
 /// The first wait after a failure; it doubles with each, so that nothing is read more than five times within a minute.
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(2);
@@ -64,7 +65,7 @@ pub fn attention(state: &RepoState, operator: &Settings) -> Option<Timestamp> {
 }
 
 /// Everything that is owed and due.
-pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
     if state.sync.wanted.as_ref().is_some_and(|(_, backoff)| backoff.is_due(now)) {
         match &state.sync.unread {
@@ -79,7 +80,7 @@ pub(super) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
 }
 
 /// What of it is about pull requests.
-pub(super) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     let mut effects = Vec::new();
     let may_be_read = |pr: PrNumber| pace::may(state, Act::ReadPull, pr, now);
     let due = state.wanted.iter().filter(|(pr, wanted)| wanted.backoff.is_due(now) && may_be_read(**pr));
@@ -91,14 +92,14 @@ pub(super) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
     effects
 }
 
-pub(super) fn request_sync(state: &RepoState, reason: SyncReason, plan: &mut Plan) {
+pub(in crate::repo) fn request_sync(state: &RepoState, reason: SyncReason, plan: &mut Plan) {
     if state.sync.wanted.is_none() {
         plan.events.push(Event::SyncRequested { reason });
         plan.effects.push(Effect::Survey);
     }
 }
 
-pub(super) fn want_pull(pr: PrNumber, reason: WantReason, comment: Option<CommentFacts>, plan: &mut Plan) {
+pub(in crate::repo) fn want_pull(pr: PrNumber, reason: WantReason, comment: Option<CommentFacts>, plan: &mut Plan) {
     plan.events.push(Event::PrWanted { pr, reason, comment });
     plan.effects.push(Effect::FetchPull { pr });
 }
@@ -112,8 +113,8 @@ fn want_again(state: &RepoState, pr: PrNumber, now: Timestamp, plan: &mut Plan) 
 }
 
 /// Of those that are known and ours.
-pub(super) fn want_merge_states(state: &RepoState, prs: impl IntoIterator<Item = PrNumber>, plan: &mut Plan) {
-    let ours = |pr: &PrNumber| state.prs.get(pr).is_some_and(super::CachedPr::is_ours);
+pub(in crate::repo) fn want_merge_states(state: &RepoState, prs: impl IntoIterator<Item = PrNumber>, plan: &mut Plan) {
+    let ours = |pr: &PrNumber| state.prs.get(pr).is_some_and(crate::repo::CachedPr::is_ours);
     let prs: Vec<PrNumber> = prs.into_iter().filter(ours).collect();
     if prs.is_empty() {
         return;
@@ -124,12 +125,12 @@ pub(super) fn want_merge_states(state: &RepoState, prs: impl IntoIterator<Item =
 }
 
 /// Leaves one effect of each key: the last, which knows the most.
-pub(super) fn merge_duplicates(plan: &mut Plan) {
+pub(in crate::repo) fn merge_duplicates(plan: &mut Plan) {
     let by_key: BTreeMap<_, _> = plan.effects.drain(..).map(|effect| (effect.key(), effect)).collect();
     plan.effects = by_key.into_values().collect();
 }
 
-pub(super) fn surveyed(
+pub(in crate::repo) fn surveyed(
     state: &RepoState,
     requested_at: Timestamp,
     result: &Result<Listing, Failure>,
@@ -195,7 +196,7 @@ fn conversations_owed(unread: &BTreeSet<PrNumber>) -> impl Iterator<Item = Effec
     batches.into_iter().map(|prs| Effect::ReadConversations { prs })
 }
 
-pub(super) fn conversations_read(
+pub(in crate::repo) fn conversations_read(
     state: &RepoState,
     prs: &[PrNumber],
     requested_at: Timestamp,
@@ -245,7 +246,7 @@ fn further_down(state: &RepoState, plan: &mut Plan) {
 }
 
 /// The look is complete when everything is read that was listed. The first one also waits for what was found on the way.
-pub(super) fn conclude(state: &RepoState, plan: &mut Plan, now: Timestamp) {
+pub(in crate::repo) fn conclude(state: &RepoState, plan: &mut Plan, now: Timestamp) {
     let is_listed = |event: &Event| matches!(event, Event::RepositoryListed { .. } | Event::ConversationsHeard { .. });
     let may_be_read = state.sync.unread.as_ref().is_some_and(BTreeSet::is_empty) || plan.events.iter().any(is_listed);
     if state.sync.wanted.is_none() || !may_be_read {
@@ -264,7 +265,7 @@ fn after(state: &RepoState, plan: &Plan, now: Timestamp) -> RepoState {
     after
 }
 
-pub(super) fn fetched(
+pub(in crate::repo) fn fetched(
     state: &RepoState,
     pr: PrNumber,
     requested_at: Timestamp,
@@ -318,7 +319,7 @@ fn observed_again(state: &RepoState, pull: &PullFacts) -> Event {
     }
 }
 
-pub(super) fn merge_states(
+pub(in crate::repo) fn merge_states(
     state: &RepoState,
     prs: &[PrNumber],
     requested_at: Timestamp,
@@ -405,17 +406,17 @@ pub(super) fn merge_states(
 }
 
 /// Whether it was asked before the last reason to ask. A reason from later than now is from before the clock was set back.
-pub(super) fn is_outdated(requested_at: Timestamp, since: Timestamp, now: Timestamp) -> bool {
+pub(in crate::repo) fn is_outdated(requested_at: Timestamp, since: Timestamp, now: Timestamp) -> bool {
     requested_at < since && since <= now
 }
 
-pub(super) fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {
+pub(in crate::repo) fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {
     let retry_at = retry_at(failure, attempts, now);
     Event::ReadFailed { read, reason: failure.reason.clone(), retry_at }
 }
 
 /// When to try again after a failure, the `attempts`-th in a row.
-pub(super) fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
+pub(in crate::repo) fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
     let wait = match failure.kind {
         FailureKind::Transient => doubled(attempts),
         FailureKind::Permanent => HOPELESS_RETRY,

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::Settings;
-use super::event::Event;
-use super::state::{CachedPr, RepoState};
 use crate::ids::PrNumber;
 use crate::inbox::Window;
+use crate::repo::Settings;
+use crate::repo::event::Event;
+use crate::repo::state::{CachedPr, RepoState};
 
 /// So many keys of equal payloads may lie about before they are worth an event of their own.
 const BRIEF_KEYS_KEPT: usize = 1000;
@@ -17,7 +17,7 @@ const BRIEF_KEYS_KEPT: usize = 1000;
 const MOST_KEYS: usize = 50_000;
 
 /// What can be forgotten now, if anything.
-pub(super) fn plan(state: &RepoState, settings: &Settings, now: Timestamp) -> Option<Event> {
+pub(in crate::repo) fn plan(state: &RepoState, settings: &Settings, now: Timestamp) -> Option<Event> {
     let prs = forgettable(state, settings, now);
     let dedupe_keys_before =
         now.checked_sub(settings.dedupe_ttl).unwrap_or(Timestamp::MIN).max(beyond_the_limit(state));

@@ -8,9 +8,9 @@ use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::event::{Behest, Event};
-use super::state::{PrState, RepoState};
 use crate::ids::{PrNumber, RepoId, RunId};
+use crate::repo::event::{Behest, Event};
+use crate::repo::state::{PrState, RepoState};
 use crate::repo::trains::detail::{Detail, RunMark};
 use crate::repo::trains::{TrainRecord, TrainState};
 use crate::workflow::{

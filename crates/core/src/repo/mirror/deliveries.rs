@@ -2,17 +2,18 @@
 
 use jiff::Timestamp;
 
-use super::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
-use super::state::{PrState, RepoState};
-use super::{Effect, Plan, Settings, comments, reads, settings};
+use super::{comments, reads};
 use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::{DedupeKey, RequestHash, Window};
+use crate::repo::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
+use crate::repo::state::{PrState, RepoState};
+use crate::repo::{Effect, Plan, Settings, settings};
 
 /// So many unknown pull requests, and the cache has drifted too far to be mended one by one.
 const MISSES_BEFORE_RESYNC: u32 = 5;
 
-pub(super) fn decide(
+pub(in crate::repo) fn decide(
     state: &RepoState,
     delivery: &Delivery,
     hash: &RequestHash,
@@ -137,7 +138,7 @@ fn commit_judged(state: &RepoState, sha: &Sha, named: &[PrNumber], plan: &mut Pl
 }
 
 /// A pull request was named. If it is not known, it is fetched; if that happens too often, everything is.
-pub(super) fn miss(state: &RepoState, pr: PrNumber, plan: &mut Plan) {
+pub(in crate::repo) fn miss(state: &RepoState, pr: PrNumber, plan: &mut Plan) {
     // Before the first full look nothing can be missed.
     if state.prs.contains_key(&pr) || state.wanted.contains_key(&pr) || state.sync.last.is_none() {
         return;
@@ -150,7 +151,7 @@ pub(super) fn miss(state: &RepoState, pr: PrNumber, plan: &mut Plan) {
 
 /// When GitHub said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(in crate::repo) enum Heard {
     /// It told us of itself.
     Now,
     /// We asked; what was said between the asking and the answer is newer than the answer.
@@ -158,7 +159,13 @@ pub(super) enum Heard {
 }
 
 /// Records what is new about a pull request. What is older than what is known is not news: deliveries overtake each other.
-pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, now: Timestamp, plan: &mut Plan) {
+pub(in crate::repo) fn observe_pull(
+    state: &RepoState,
+    pull: &PullFacts,
+    heard: Heard,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
     let known = state.prs.get(&pull.number);
     if let Some(known) = known
         && let Some(known_at) = known.updated_at
@@ -178,7 +185,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         }
     }
     // A message that speaks of a head which merge-train's own push replaced was overtaken by it.
-    let is_replaced = |known: &&super::CachedPr| {
+    let is_replaced = |known: &&crate::repo::CachedPr| {
         let is_older = match heard {
             Heard::Now => true,
             Heard::Since(asked) => known.observed_at.is_some_and(|at| at > asked),
@@ -222,7 +229,7 @@ pub(super) fn observe_pull(state: &RepoState, pull: &PullFacts, heard: Heard, no
         plan.effects.push(Effect::ReadMergeStates { prs: vec![pull.number] });
     }
     plan.events.extend(in_native_stack(state, pull));
-    plan.events.extend(super::ratchet::labelled(state, pull).map(Event::from));
+    plan.events.extend(crate::repo::ratchet::labelled(state, pull).map(Event::from));
     comments::awaited(state, pull.number, now, plan);
 }
 
@@ -232,7 +239,7 @@ fn in_native_stack(state: &RepoState, pull: &PullFacts) -> Option<Event> {
     if is_declared || pull.state != PullState::Open || pull.stack_position? < 2 {
         return None;
     }
-    let is_below = |(number, other): &(&PrNumber, &super::CachedPr)| {
+    let is_below = |(number, other): &(&PrNumber, &crate::repo::CachedPr)| {
         **number != pull.number && other.is_ours() && other.head_ref.as_ref() == Some(&pull.base_ref)
     };
     let (predecessor, _) = state.prs.iter().find(is_below)?;

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use super::event::Event;
 use super::outbox::{self, Say};
 use super::state::RepoState;
-use super::{Effect, Plan, Settings, apply, reads};
+use super::{Effect, Plan, Settings, apply};
 use crate::ids::PrNumber;
+use crate::repo::mirror::reads;
 
 pub(super) struct Draft<'a> {
     pub state: RepoState,

@@ -5,23 +5,18 @@
 
 mod apply;
 pub mod commands;
-mod comments;
 mod decide;
-mod delivery;
-mod draft;
 mod event;
-mod membership;
+mod mirror;
 mod outbox;
 mod pace;
-mod prune;
 pub mod ratchet;
-mod reads;
-mod runs;
+mod run_view;
 pub mod settings;
 mod snapshot;
-mod stack;
 mod state;
 pub mod trains;
+mod transaction;
 
 use std::collections::BTreeMap;
 
@@ -44,10 +39,10 @@ pub use event::{
     Behest, CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome,
     Shown, SyncReason, Trace, WantReason,
 };
+pub use mirror::reads::{attention, next_wake};
 pub use outbox::{NoteId, Say, Tried, mark};
 pub use ratchet::{LABEL_OFF, LABEL_ON, candidate};
-pub use reads::{attention, next_wake};
-pub use runs::{FIXER, RunMove, TRAIN, landing, moves_runs, run_differs, runs_moved};
+pub use run_view::{FIXER, RunMove, TRAIN, landing, moves_runs, run_differs, runs_moved};
 pub use settings::{Reading, Showing, Standing};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};

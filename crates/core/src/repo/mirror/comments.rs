@@ -2,17 +2,18 @@
 
 use jiff::Timestamp;
 
-use super::event::{CommandOutcome, CommentRef, Event, WantReason};
 use super::membership::{self, Refusal, Verdict};
-use super::state::{CachedPr, RepoState};
-use super::{Plan, Say, apply, outbox, reads};
+use super::reads;
 use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
 use crate::ids::{DeliveryId, PrNumber};
 use crate::repo::commands::{self, Command, Said, Verb};
+use crate::repo::event::{CommandOutcome, CommentRef, Event, WantReason};
+use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::texts::{answer, declare};
+use crate::repo::{Plan, Say, apply, outbox};
 
 /// A comment was created, edited or deleted.
-pub(super) fn heard(
+pub(in crate::repo) fn heard(
     state: &RepoState,
     change: CommentChange,
     comment: &CommentFacts,
@@ -42,7 +43,7 @@ pub(super) fn heard(
             if waits {
                 reads::want_pull(comment.pr, WantReason::CacheMiss, Some(comment.clone()), plan);
             } else {
-                super::delivery::miss(state, comment.pr, plan);
+                super::deliveries::miss(state, comment.pr, plan);
             }
         }
     }
@@ -80,7 +81,7 @@ fn is_ours(state: &RepoState, comment: &CommentFacts) -> bool {
 }
 
 /// What landing the stack would do; or, where there is no stack, why not.
-pub(super) fn planned(state: &RepoState, pr: PrNumber) -> Say {
+pub(in crate::repo) fn planned(state: &RepoState, pr: PrNumber) -> Say {
     let root = state.path_from_root(pr).and_then(|path| path.first().copied());
     match (root, state.default_branch.clone()) {
         (Some(root), Some(default)) => Say::Plan { members: state.stack_above(root), default },
@@ -89,7 +90,7 @@ pub(super) fn planned(state: &RepoState, pr: PrNumber) -> Say {
 }
 
 /// A pull request has become known for which declarations were waiting: its own, or those of what stands on it.
-pub(super) fn awaited(state: &RepoState, pull: PrNumber, now: Timestamp, plan: &mut Plan) {
+pub(in crate::repo) fn awaited(state: &RepoState, pull: PrNumber, now: Timestamp, plan: &mut Plan) {
     let is_known = |event: &Event| matches!(event, Event::PrObserved { pr, .. } if *pr == pull);
     let Some(wanted) = state.wanted.get(&pull).filter(|_| plan.events.iter().any(is_known)) else { return };
     for comment in &wanted.comments {
@@ -108,7 +109,7 @@ pub(super) fn awaited(state: &RepoState, pull: PrNumber, now: Timestamp, plan: &
 }
 
 /// There is no pull request of that number, and others were declared to stand on it.
-pub(super) fn disappointed(state: &RepoState, predecessor: PrNumber, now: Timestamp, plan: &mut Plan) {
+pub(in crate::repo) fn disappointed(state: &RepoState, predecessor: PrNumber, now: Timestamp, plan: &mut Plan) {
     let waiting = state.wanted.get(&predecessor).into_iter().flat_map(|wanted| &wanted.comments);
     for comment in waiting.filter(|comment| comment.pr != predecessor) {
         refuse(state, comment, &Refusal::NoSuchPull { predecessor }, now, plan);
@@ -116,7 +117,11 @@ pub(super) fn disappointed(state: &RepoState, predecessor: PrNumber, now: Timest
 }
 
 /// The declaration in a conversation that was read from GitHub. Nobody is answered: they were, when they spoke.
-pub(super) fn surveyed(state: &RepoState, requested_at: Timestamp, conversation: &Conversation) -> Option<Event> {
+pub(in crate::repo) fn surveyed(
+    state: &RepoState,
+    requested_at: Timestamp,
+    conversation: &Conversation,
+) -> Option<Event> {
     let number = conversation.pr;
     let pr = state.prs.get(&number)?;
     if pr.declared_at.is_some_and(|at| at > requested_at) {
