@@ -27,7 +27,7 @@ soak: ## Tell 100,000 stories of people who act between and inside the steps of 
 SEEDS ?= 1000
 storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1000, or SEEDS=200..400.
 	@scripts/setup build
-	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --bin merge-train storm:: -- --nocapture
+	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --lib storm:: -- --nocapture
 	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --test storms -- --nocapture
 
 matrix: ## Kill the daemon at every failpoint of every story, once and twice, each time in a life of its own (an hour).

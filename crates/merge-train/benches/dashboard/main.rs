@@ -8,9 +8,6 @@
 mod daemon;
 mod population;
 mod story;
-#[path = "../../src/driver/session/workspaces.rs"]
-#[expect(dead_code, reason = "the daemon asks for more of it")]
-mod workspaces;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -17,7 +17,7 @@ use serde_json::{Map, json};
 use store::{Batch, Lease, LeaseRequest, NewEvent, Owner, Row, RunQuery, Store};
 
 use super::story::{Size, Story};
-use super::workspaces;
+use merge_train::workspaces;
 
 pub const RUNS: usize = 10_000;
 pub const TRAINS: usize = 1_000;

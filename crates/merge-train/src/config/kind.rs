@@ -11,7 +11,7 @@ use url::Url;
 
 use merge_train_core::secret::HIDDEN;
 
-use crate::schedules::timetable;
+use crate::daemon::schedules::timetable;
 use github::is_this_machine;
 
 /// The kinds of value. Each says in one place what it takes, from the file and from the environment alike.

@@ -17,8 +17,8 @@ use serde_json::{Map, Value};
 use merge_train_core::secret::Secret;
 
 use super::keys::Role;
-use crate::schedules::timetable::{self, Timetable};
-use crate::schedules::{self, Missed};
+use crate::daemon::schedules::timetable::{self, Timetable};
+use crate::daemon::schedules::{self, Missed};
 
 /// A span of time that is written in minutes, and may be a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -405,9 +405,9 @@ impl Workflow {
         });
         let mut problems = self.definition().problems();
         problems.extend(steps);
-        problems.extend(crate::workflow::schema_problems(&self.inputs));
+        problems.extend(crate::daemon::workflow::schema_problems(&self.inputs));
         if !self.on.is_empty() && problems.is_empty() {
-            let missing = crate::workflow::inputs(&self.definition(), Map::new()).err().unwrap_or_default();
+            let missing = crate::daemon::workflow::inputs(&self.definition(), Map::new()).err().unwrap_or_default();
             problems
                 .extend(missing.iter().map(|why| format!("what `on` starts is given no inputs: {why}; add a default")));
         }
@@ -490,7 +490,7 @@ impl Schedule {
         if let Some(repo) = self.repo.as_ref().filter(|repo| repo.tenant() != self.tenant) {
             problems.push(format!("the repository {repo} is not of its tenant {}", self.tenant));
         }
-        if let Err(unfit) = crate::workflow::inputs(workflow, self.inputs.clone()) {
+        if let Err(unfit) = crate::daemon::workflow::inputs(workflow, self.inputs.clone()) {
             let name = &workflow.name;
             problems.extend(unfit.iter().map(|why| format!("its inputs do not fit the workflow {name:?}: {why}")));
         }

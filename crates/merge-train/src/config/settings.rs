@@ -1,7 +1,7 @@
 //! Every setting there is: the one list that the file, the environment, the defaults and the documentation go by.
 
 use super::kind::{Kind, LARGEST};
-use crate::notify::KINDS;
+use crate::daemon::notify::KINDS;
 
 /// A table of the file.
 pub struct Section {

@@ -15,7 +15,7 @@ use git::Signing;
 use git::repository::Extent;
 
 use super::*;
-use crate::schedules::Missed;
+use crate::daemon::schedules::Missed;
 
 /// The configuration of a file with this text, or the problems it is refused for, a line each.
 fn parse(text: &str, environment: &Environment) -> Result<Config, String> {

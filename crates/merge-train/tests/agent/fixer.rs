@@ -7,9 +7,9 @@ use merge_train_core::workflow::Program;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::program::agent::errand::{Errand, Watched, watch_guarded_by};
-use crate::program::agent::{Limits, UnixSockets};
 use crate::world::{PATIENCE, until};
+use merge_train::agent::errand::{Errand, Watched, watch_guarded_by};
+use merge_train::agent::{Limits, UnixSockets};
 
 pub struct Fixer {
     /// `state` in it is the daemon's, and `state/fixers/7` in that is the fixer's.

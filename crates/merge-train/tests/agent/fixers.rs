@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::fixer::Fixer;
-use crate::program::agent::Exit;
 use crate::world::{PATIENCE, lives, until};
+use merge_train::agent::Exit;
 
 /// Goes away from its parent, its group and its session, and does not listen.
 const FORKS_AWAY: &str = "setsid sh -c '(setsid sh -c \"trap \\\"\\\" TERM HUP; echo \\$\\$ >sleeper; \

@@ -8,14 +8,6 @@ mod fixer;
 mod fixers;
 mod outcomes;
 mod output;
-#[allow(dead_code, reason = "the half that is the guard is called in the built program")]
-#[path = "../../src"]
-mod program {
-    pub mod agent;
-    pub mod telemetry {
-        pub mod redact;
-    }
-}
 #[cfg(target_os = "linux")]
 mod sealed;
 #[cfg(target_os = "linux")]

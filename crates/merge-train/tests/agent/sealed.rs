@@ -5,9 +5,9 @@ use std::path::Path;
 use rustix::mount::MountPropagationFlags;
 
 use crate::fixer::Fixer;
-use crate::program::agent::Exit;
 use crate::ways::{Way, has_mounts_of_its_own, ways};
 use crate::world::{World, until};
+use merge_train::agent::Exit;
 
 /// One that runs a script of the shell, with `$STATE` for the daemon's folder, `$ROOT` for the one around it, `$ELSEWHERE` for
 /// one that everybody may use and that has nothing of the daemon's in it, and `$DAEMON` for the daemon.

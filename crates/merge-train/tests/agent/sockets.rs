@@ -4,8 +4,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use crate::fixer::Fixer;
-use crate::program::agent::{Exit, UnixSockets};
 use crate::ways::ways;
+use merge_train::agent::{Exit, UnixSockets};
 
 /// Says of every way to a socket what it comes to. `$OUTSIDE` listens, and so does the socket that has `$NAME` and no place.
 const CONNECTS: &str = "

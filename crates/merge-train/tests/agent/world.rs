@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::program::agent::{Limits, Task, run_guarded_by};
+use merge_train::agent::{Limits, Task, run_guarded_by};
 
 /// Long enough for a machine under load.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -9,8 +9,8 @@ use store::Owner;
 
 use super::super::settings::{Rows, SECTIONS, section};
 use super::*;
-use crate::driver;
-use crate::serve::{driver_options, worktree_max_age};
+use crate::daemon::driver;
+use crate::daemon::{driver_options, worktree_max_age};
 
 /// A setting, a value that is not its default, and what then runs.
 struct Row {

@@ -1,0 +1,182 @@
+//! `merge-train demo`: a simulated GitHub with a stack of four pull requests, a daemon that lands them, and a story.
+
+mod api;
+mod daemon;
+mod journey;
+mod stack;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, ensure};
+use serde_json::json;
+use tokio::process::Command;
+use url::Url;
+
+use api::Api;
+use daemon::{Access, Daemon};
+use journey::Pace;
+use stack::Stack;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Play the story without a pause, tell how it goes, and exit: 0 when everything has landed, 1 when not.
+    #[arg(long)]
+    once: bool,
+    /// The address of the dashboard, on this machine; without it 127.0.0.1:8929, or another port if that one is taken.
+    #[arg(long, value_name = "ADDRESS", value_parser = of_this_machine)]
+    listen: Option<SocketAddr>,
+    /// The address of the simulated GitHub; without it 127.0.0.1:8930, or another port if that one is taken.
+    #[arg(long, value_name = "ADDRESS")]
+    github_listen: Option<SocketAddr>,
+}
+
+/// Where to look for it again tomorrow.
+const DASHBOARD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8929);
+const GITHUB: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8930);
+
+/// Nobody signs in to the demo, so that nobody else may reach it.
+fn of_this_machine(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|error| format!("{error}; such as 127.0.0.1:8929"))?;
+    let is_own = address.ip().is_loopback();
+    is_own
+        .then_some(address)
+        .ok_or_else(|| "whoever reaches the demo may do everything: it must be 127.0.0.1".to_owned())
+}
+
+/// Where to listen: where somebody wants it, at the usual address, or, if that is taken, at any port.
+fn place(wanted: Option<SocketAddr>, usual: SocketAddr) -> SocketAddr {
+    let is_taken = || TcpListener::bind(usual).is_err();
+    match wanted {
+        Some(wanted) => wanted,
+        None if is_taken() => SocketAddr::new(usual.ip(), 0),
+        None => usual,
+    }
+}
+
+const NAME: &str = "lighthouse";
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    // From the first moment on: whatever is stopped tidies up.
+    let stopped = tokio::spawn(crate::cli::sim::stop_signal());
+    let data = tempfile::tempdir().context("no room for the demo's data")?;
+    let (dashboard, listen) = (place(args.listen, DASHBOARD), place(args.github_listen, GITHUB));
+    let options = github_sim::Options { listen, ..github_sim::Options::new(data.path().join("github")) };
+    let sim = github_sim::start(options).await.with_context(|| {
+        format!("the simulator did not start; is {listen} taken? Another address: --github-listen 127.0.0.1:0")
+    })?;
+    let mut daemon = Daemon::start(data.path(), &sim.description(), dashboard)
+        .await
+        .with_context(|| format!("is {dashboard} taken? Another address: --listen 127.0.0.1:0"))?;
+    let stage = Stage::of(&sim, &daemon)?;
+    if args.listen.is_none() && dashboard.port() == 0 {
+        println!("{DASHBOARD} is taken, perhaps by another demo; the dashboard is elsewhere this time.");
+    }
+    let show = async {
+        let stack = stage.set().await.context("the demo's repository could not be made")?;
+        println!(
+            "A GitHub of your own is running, with a stack of {} pull requests in {}, and a daemon to land them.\n",
+            stack.pulls.len(),
+            stage.api.repo
+        );
+        if args.once {
+            return perform(&stage, &stack).await;
+        }
+        print!("{}", guide(&stage, &stack));
+        match journey::play(&stage.api, &stage.daemon, &stack, Pace::Human).await {
+            Ok(()) => println!(
+                "\nEverything has landed, and everything still runs: look around, and open pull requests of your own."
+            ),
+            // Whoever joins in may tell another story.
+            Err(error) => println!("\nThe story ends here: {error:#}. Everything still runs."),
+        }
+        std::future::pending().await
+    };
+    let outcome = tokio::select! {
+        _ = stopped => if args.once { Err(anyhow!("stopped before everything had landed")) } else { Ok(()) },
+        death = daemon.died() => Err(death),
+        outcome = Box::pin(show) => outcome,
+    };
+    daemon.stop().await;
+    sim.stop().await;
+    outcome
+}
+
+/// Who plays, and where.
+struct Stage {
+    api: Api,
+    daemon: Access,
+    config: PathBuf,
+    log: PathBuf,
+    program: PathBuf,
+    web: Url,
+}
+
+impl Stage {
+    fn of(sim: &github_sim::Running, daemon: &Daemon) -> anyhow::Result<Self> {
+        Ok(Self {
+            api: Api::new(&sim.description(), NAME)?,
+            daemon: daemon.access.clone(),
+            config: daemon.config.clone(),
+            log: daemon.log.clone(),
+            program: std::env::current_exe().unwrap_or_else(|_| "merge-train".into()),
+            web: sim.urls().web("").parse().context("the simulator's address")?,
+        })
+    }
+
+    /// A page of the repository, or the repository for git.
+    fn page(&self, rest: &str) -> String {
+        format!("{}{}{rest}", self.web, self.api.repo)
+    }
+
+    /// The stack, seen by the daemon as it comes into being.
+    async fn set(&self) -> anyhow::Result<Stack> {
+        let hook = json!({ "webhook_url": format!("{}/webhook", self.daemon.url) });
+        self.api.control("PATCH", "/app", hook).await?;
+        Stack::make(&self.api).await
+    }
+
+    /// `merge-train status`, as anybody would ask.
+    async fn print_status(&self) -> anyhow::Result<()> {
+        let mut status = Command::new(&self.program);
+        status.args(["status", &self.api.repo, "--server", &self.daemon.url]);
+        let ended = status.env("MERGE_TRAIN_API_KEY", &self.daemon.key).kill_on_drop(true).status().await?;
+        ensure!(ended.success(), "merge-train status: {ended}");
+        Ok(())
+    }
+}
+
+/// The story from its beginning to its end, and what is there then.
+async fn perform(stage: &Stage, stack: &Stack) -> anyhow::Result<()> {
+    let landed = journey::play(&stage.api, &stage.daemon, stack, Pace::Fast).await;
+    println!("\ngit log --oneline {}", stack.default_branch);
+    print!("{}", journey::log(&stage.api, stack).await?);
+    println!("\nmerge-train status {}", stage.api.repo);
+    stage.print_status().await?;
+    landed
+}
+
+/// What there is to see and to do.
+fn guide(stage: &Stage, stack: &Stack) -> String {
+    let Stage { api, daemon, config, log, program, .. } = stage;
+    let (repo, bottom, program) = (&api.repo, stack.bottom(), program.display());
+    let access = format!("--server {} --key {}", daemon.url, daemon.key);
+    let lines = [
+        format!("Watch it here: {}/", daemon.url),
+        String::new(),
+        "The stack is declared, planned and started in a moment. A check breaks, a fixer mends it; another fixer wants to change what it may not,".to_owned(),
+        "and waits for you to approve it, or for twenty seconds. Join in: comment on the pull requests, press what can be pressed.".to_owned(),
+        String::new(),
+        format!("  GitHub:   {}", stage.page(&format!("/pull/{bottom}"))),
+        format!("  Status:   {program} status {access}"),
+        format!("  Plan:     {program} plan --config {} '{repo}#{bottom}'", config.display()),
+        format!("  Ratchet:  {program} ratchet log '{repo}#{}' {access}", stack.pulls[1]),
+        format!("  Fixers:   {program} runs list {access}"),
+        format!("  REST:     curl -H 'Authorization: Bearer {}' {}", api.token, api.url("/pulls")),
+        format!("  Log:      {}", log.display()),
+        String::new(),
+        "Ctrl-C stops all of it and removes its data.".to_owned(),
+        String::new(),
+    ];
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,179 @@
+//! `merge-train plan`: what landing a stack would do, before anything is done.
+//!
+//! **Invariant:** GitHub and the remote are only read. What is computed is thrown away; a daemon may use the same clone.
+
+mod formation;
+pub mod target;
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use git::{Git, Signing};
+use github::{Class, RepoSettings};
+use jiff::{SignedDuration, Timestamp};
+use merge_train_core::facts::PullState;
+use merge_train_core::ids::{BranchName, PrNumber};
+use merge_train_core::repo::trains::check_merge_method_preflight;
+use merge_train_core::repo::trains::plan::{Member, Plan};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, Environment};
+use crate::daemon::account;
+use crate::daemon::clones::{self, Clones};
+use crate::terminal::patiently;
+use crate::{clock, telemetry};
+use formation::Formation;
+use target::Target;
+
+/// The exit code of a stack that would not land as it is.
+const WOULD_NOT_LAND: u8 = 2;
+/// How far back closed pull requests are looked at, to tell why a link is missing.
+const CLOSED_OF_LATE: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A pull request of the stack, such as octocat/hello#12.
+    #[arg(value_name = "OWNER/REPO#N")]
+    target: Target,
+    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What there is to say about a stack.
+#[derive(Serialize)]
+struct Outlook {
+    repository: String,
+    pull: PrNumber,
+    would_land: bool,
+    members: Vec<Member>,
+    plan: Plan,
+    /// Why a start would be refused.
+    refusals: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Exits with 0 if the stack would land, and with 2 if not.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    telemetry::init_plain();
+    let config = Config::load(args.config.as_deref(), &Environment::of_process()).context("the configuration")?;
+    let github = account::client(&config, &config.credentials()?)?;
+    let git = Git::find(clones::PROGRAM).await.context("a plan is computed by git")?;
+    let repo = github.repo(&args.target.repo);
+    let reading = || format!("reading the pull requests of {}", args.target.repo);
+    let (formation, settings) = patiently(reading, Box::pin(read_stack(&repo, &args.target))).await?;
+
+    // Nothing of a plan is kept, so that nothing of it is signed.
+    let clones = Clones::new(git, config.git.clones(Signing::Off), config.github.git_url.clone(), github);
+    let work = Box::pin(compute(&clones, &args.target, &formation, &settings.default_branch));
+    let plan = patiently(|| "fetching what is not here yet, and computing".to_owned(), work).await?;
+    let outlook = judge(&args.target, formation, &settings, plan, config.behavior.max_stack_size);
+    match args.json {
+        true => println!("{}", serde_json::to_string_pretty(&outlook)?),
+        false => print!("{}", outlook.told()),
+    }
+    Ok(if outlook.would_land { ExitCode::SUCCESS } else { ExitCode::from(WOULD_NOT_LAND) })
+}
+
+async fn read_stack(repo: &github::Repo, target: &Target) -> anyhow::Result<(Formation, RepoSettings)> {
+    let Target { repo: name, pull } = target;
+    let unseen = || {
+        format!("{name} cannot be read: check the name, and that the app is installed there or the token may see it")
+    };
+    let settings = repo.settings().await.with_context(unseen)?;
+    match repo.pull(*pull).await {
+        Ok(found) => match found.facts.state {
+            PullState::Open => {}
+            PullState::Merged { .. } => bail!("#{pull} is merged: there is nothing left of it to land"),
+            PullState::Closed { .. } => bail!("#{pull} is closed: reopen it if it is to land"),
+        },
+        Err(error) if error.class() == Class::NotFound => bail!("there is no pull request #{pull} in {name}"),
+        Err(error) => return Err(error).context(format!("#{pull} cannot be read")),
+    }
+    let since = clock::now().checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
+    let facts = repo.survey(since).await.context("the open pull requests cannot be read")?;
+    let formation = formation::form(&facts, *pull).with_context(|| format!("#{pull} is in no stack that can land"))?;
+    Ok((formation, settings))
+}
+
+/// Fetches what is needed and computes, until it is done or somebody interrupts it.
+async fn compute(
+    clones: &Clones,
+    target: &Target,
+    formation: &Formation,
+    default: &BranchName,
+) -> anyhow::Result<Plan> {
+    if io::stderr().is_terminal() {
+        let how = if clones.has(&target.repo) { "" } else { " for the first time" };
+        eprintln!("Fetching from {}{how} …", target.repo);
+    }
+    let cancel = CancellationToken::new();
+    let interrupted = tokio::spawn({
+        let cancel = cancel.clone();
+        async move {
+            if crate::cli::sim::stop_signal().await.is_ok() {
+                cancel.cancel();
+            }
+        }
+    });
+    let unusable = || format!("the clone of {} below git.clone_base_dir cannot be used", target.repo);
+    let view = clones.open(&target.repo).await.with_context(unusable)?.glance(cancel).await.with_context(unusable)?;
+    let planned = view.plan(&formation.members, default).await;
+    if let Err(error) = view.close().await {
+        tracing::warn!(%error, "something of the plan is left behind; the daemon's housekeeping removes it");
+    }
+    interrupted.abort();
+    planned.context("the plan could not be computed")
+}
+
+fn judge(target: &Target, formation: Formation, settings: &RepoSettings, plan: Plan, max_stack_size: usize) -> Outlook {
+    let Formation { members, mut refusals, mut notes } = formation;
+    match settings.merge_methods() {
+        Some(methods) => {
+            if let Err(refusal) = check_merge_method_preflight(&methods) {
+                let reason = refusal.reason();
+                refusals.push(format!("{} must allow squash merging and nothing else: {reason}", target.repo));
+            }
+        }
+        None => notes.push(
+            "Which ways of merging the repository allows is not known: GitHub does not show it to this app.".into(),
+        ),
+    }
+    if members.len() > max_stack_size {
+        let size = members.len();
+        refusals.push(format!("{size} pull requests are more than behavior.max_stack_size, which is {max_stack_size}"));
+    }
+    Outlook {
+        repository: target.repo.to_string(),
+        pull: target.pull,
+        would_land: refusals.is_empty() && plan.lands_everything(),
+        members,
+        plan,
+        refusals,
+        notes,
+    }
+}
+
+impl Outlook {
+    fn told(&self) -> String {
+        let place = |member: &Member| match member.predecessor {
+            None => format!("#{}", member.pull),
+            Some(predecessor) => format!("#{} on #{predecessor}", member.pull),
+        };
+        let stack: Vec<String> = self.members.iter().map(place).collect();
+        let mut text = format!("{}: {}\n\n{}\n", self.repository, stack.join(", "), self.plan);
+        for refusal in &self.refusals {
+            text += &format!("\nA start would be refused: {refusal}.\n");
+        }
+        for note in &self.notes {
+            text += &format!("\nNote: {note}\n");
+        }
+        text
+    }
+}

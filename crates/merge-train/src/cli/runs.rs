@@ -1,0 +1,159 @@
+//! `merge-train runs`: runs, and what people want of them.
+
+mod detail;
+mod list;
+mod logs;
+mod orders;
+mod show;
+mod start;
+mod table;
+mod watch;
+mod which;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::builder::NonEmptyStringValueParser;
+use merge_train_core::ids::RunId;
+use merge_train_core::workflow::Run;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::cli::remote::{self, Access};
+use crate::telemetry;
+use orders::Wish;
+
+/// The exit code where a run was named that is not there.
+const NO_SUCH_RUN: u8 = 3;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    access: Access,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List runs, the newest first.
+    List(list::Args),
+    /// Show a run: its state and why it is in it, its steps, what came of it, and how it can go on.
+    Show(Named),
+    /// Tell what happens to a run, as it happens, from its beginning until it ends.
+    ///
+    /// Exit code 0: it completed. 1: it failed, or an error. 2: it was cancelled. 3: there is no such run. 130: interrupted.
+    Watch(Named),
+    /// Print what the commands of a run, or its fixer, printed.
+    Logs(logs::Args),
+    /// Say yes at the gate that a run stands at.
+    Approve {
+        #[command(flatten)]
+        named: Named,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Say no at the gate that a run stands at, which ends it.
+    Reject {
+        #[command(flatten)]
+        named: Named,
+        /// Why; it is kept with the run.
+        #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+        reason: String,
+    },
+    /// End a run: what it does is stopped, and what it did is undone where its workflow says how.
+    Cancel {
+        #[command(flatten)]
+        named: Named,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Have a run go on at once: past a gate, without what it waits for, or before the pause after a failure is over.
+    Resume {
+        #[command(flatten)]
+        named: Named,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Begin a run of a workflow.
+    ///
+    /// Exit code 0: it was begun. 1: it was refused, or an error. With --watch: those of `runs watch`.
+    Start(start::Args),
+}
+
+#[derive(clap::Args)]
+struct Named {
+    /// The run, by its id, or by as much of its beginning as no other of the newest runs shares.
+    #[arg(value_name = "RUN")]
+    run: RunId,
+}
+
+#[derive(clap::Args)]
+struct Why {
+    /// Why; it is kept with the run.
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    reason: Option<String>,
+}
+
+/// For whom is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+}
+
+/// Exits with 3 where a run is named that is not there.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    telemetry::init_plain();
+    let daemon = args.access.daemon()?;
+    let form = if args.json { Form::Json } else { Form::Text };
+    let outcome = match args.command {
+        Command::List(which) => list::run(&daemon, &which, form).await,
+        Command::Show(Named { run }) => show::run(&daemon, &run, form).await,
+        Command::Watch(Named { run }) => watch::run(&daemon, &run, form).await,
+        Command::Logs(args) => logs::run(&daemon, &args, form).await,
+        Command::Approve { named, why } => orders::run(&daemon, &named.run, Wish::Approve, why.reason, form).await,
+        Command::Reject { named, reason } => orders::run(&daemon, &named.run, Wish::Reject, Some(reason), form).await,
+        Command::Cancel { named, why } => orders::run(&daemon, &named.run, Wish::Cancel, why.reason, form).await,
+        Command::Resume { named, why } => orders::run(&daemon, &named.run, Wish::Resume, why.reason, form).await,
+        Command::Start(wanted) => Box::pin(start::run(&daemon, wanted, form)).await,
+    };
+    match outcome {
+        Err(error) if is_no_such_run(&error) => {
+            eprintln!("error: {error}");
+            Ok(ExitCode::from(NO_SUCH_RUN))
+        }
+        outcome => outcome,
+    }
+}
+
+fn is_no_such_run(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(which::Error::Nothing { .. }))
+        || error.downcast_ref().is_some_and(remote::Error::is_no_such_run)
+}
+
+/// Reads what the API says of a run. For programs it is printed as it came.
+fn read(run: &Value) -> anyhow::Result<Run> {
+    Run::deserialize(run).context("the daemon is of another version than this command")
+}
+
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    say(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Prints it. Whoever reads it may have gone, which is no reason to panic.
+pub fn say(text: &str) -> anyhow::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes()).context("nobody reads what is told")
+}
+
+/// An id under which something is wanted once, however often it is sent.
+fn new_id() -> String {
+    format!("cli-{:032x}", fastrand::u128(..))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,71 @@
+//! `merge-train runs show`.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use merge_train_core::ids::RunId;
+use merge_train_core::repo::{FIXER, TRAIN};
+use merge_train_core::workflow::{Kind, Run, RunState, Step};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::detail::{self, Whole};
+use super::{Form, print_json, read, say, which};
+use crate::cli::remote::Daemon;
+use crate::clock;
+use crate::narration::Happened;
+use crate::terminal::Ink;
+
+#[derive(Deserialize)]
+struct Steps {
+    steps: Vec<Value>,
+}
+
+pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<ExitCode> {
+    let mut shown = which::find(daemon, meant).await?;
+    let run = read(&shown)?;
+    let story = story(daemon, &run).await?;
+    let Steps { steps } = daemon.get(&format!("/api/v1/runs/{}/steps", run.id)).await?;
+    if form == Form::Json {
+        if let Some(gate) = story.as_ref().and_then(gate) {
+            shown["gate"] = gate;
+        }
+        shown["steps"] = json!(steps);
+        print_json(&shown)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let steps: Result<Vec<Step>, _> = steps.into_iter().map(serde_json::from_value).collect();
+    let steps = steps.context("the daemon is of another version than this command")?;
+    say(&detail::text(&Whole { run, steps, story }, Ink::of(&io::stdout()), clock::now()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the run's events add up to. They know more than the run shows: who may decide, until when, and what is to come.
+async fn story(daemon: &Daemon, run: &Run) -> anyhow::Result<Option<RunState>> {
+    // The log of a train, or of a fixer, is that of its repository.
+    if [TRAIN, FIXER].contains(&run.kind.as_str()) {
+        return Ok(None);
+    }
+    let events: Vec<Value> = daemon.list(&format!("/api/v1/runs/{}/events", run.id), "events").await?;
+    let read: Option<Vec<Happened>> = events.into_iter().map(|event| serde_json::from_value(event).ok()).collect();
+    let story = RunState::replay(read.iter().flatten().map(|happened| (&happened.event, happened.ts)));
+    // It may have gone on meanwhile; then this is about something else.
+    Ok(story.filter(|story| story.status == run.status))
+}
+
+/// The gate that a run stands at, for programs.
+fn gate(story: &RunState) -> Option<Value> {
+    let Kind::Approval(gate) = &story.plan(story.position).filter(|_| story.status.can_resume())?.kind else {
+        return None;
+    };
+    let said = story.decisions.iter();
+    let said = said.map(|it| json!({ "by": it.by, "decision": it.decision, "reason": it.reason, "at": it.at }));
+    Some(json!({
+        "by": gate.by,
+        "need": gate.need,
+        "expiresAt": story.expires_at,
+        "onExpiry": gate.on_expiry,
+        "decisions": said.collect::<Vec<_>>(),
+    }))
+}

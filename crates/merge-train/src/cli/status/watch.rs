@@ -1,0 +1,58 @@
+//! `merge-train status --watch`: the same look, again and again.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::target::Scope;
+use super::{NO_SUCH_TRAIN, Sight, is_no_such_train};
+use crate::cli::remote::{Daemon, Error};
+use crate::cli::runs::say;
+use crate::terminal::{self, Live};
+
+const PAUSE: Duration = Duration::from_secs(2);
+/// What a shell says of a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+pub async fn run(daemon: &Daemon, scope: Option<&Scope>, as_json: bool) -> anyhow::Result<ExitCode> {
+    tokio::select! {
+        ended = look_on(daemon, scope, as_json) => ended,
+        _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
+    }
+}
+
+async fn look_on(daemon: &Daemon, scope: Option<&Scope>, as_json: bool) -> anyhow::Result<ExitCode> {
+    let mut live = Live::on_stdout().filter(|_| !as_json);
+    let mut last: Option<Value> = None;
+    loop {
+        match Sight::of(daemon, scope).await {
+            Ok(sight) => {
+                let is_news = last.as_ref() != Some(&sight.json);
+                if let Some(live) = &mut live {
+                    // The window may be another than it was.
+                    terminal::fit();
+                    say(&live.draw(&sight.text))?;
+                } else if is_news && as_json {
+                    say(&format!("{}\n", sight.json))?;
+                } else if is_news {
+                    let gap = if last.is_some() { "\n" } else { "" };
+                    say(&format!("{gap}{}", sight.text))?;
+                }
+                last = Some(sight.json);
+            }
+            Err(error) if is_no_such_train(&error) && last.is_some() => {
+                eprintln!("The train is over.");
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(error) if is_no_such_train(&error) => {
+                eprintln!("error: {error}");
+                return Ok(ExitCode::from(NO_SUCH_TRAIN));
+            }
+            // A daemon that was there a moment ago will be there again.
+            Err(error) if last.is_some() && error.downcast_ref().is_some_and(Error::may_pass) => {}
+            Err(error) => return Err(error),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,77 @@
+//! `merge-train train`: starting and stopping a train from outside GitHub.
+
+mod follow;
+
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::plan::target::Target;
+use crate::cli::remote::Access;
+use crate::cli::status::NO_SUCH_TRAIN;
+use crate::cli::status::table::{self, Train};
+use crate::terminal::Ink;
+use crate::{clock, telemetry};
+use follow::{Follower, Result};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    access: Access,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Start the train of the stack whose root this pull request is, as `@merge-train start` does.
+    ///
+    /// If it cannot start, the bot says why in a comment on the pull request.
+    Start {
+        #[arg(value_name = "OWNER/REPO#N")]
+        target: Target,
+    },
+    /// Stop the train that has this pull request on board, as `@merge-train stop` does.
+    Stop {
+        #[arg(value_name = "OWNER/REPO#N")]
+        target: Target,
+    },
+}
+
+/// Exits with 1 where a start is refused, and with 3 where there is no train to stop.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    telemetry::init_plain();
+    let daemon = args.access.daemon()?;
+    let (target, (result, train)) = match &args.command {
+        Command::Start { target } => (target, Follower::new(&daemon, target).await?.start().await?),
+        Command::Stop { target } => (target, Follower::new(&daemon, target).await?.stop().await?),
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&json!({ "result": result, "train": train }))?);
+    }
+    let Target { repo, pull } = target;
+    let follow = format!("To follow it: merge-train status '{repo}#{pull}'");
+    let told = match result {
+        Result::Refused => {
+            anyhow::bail!("{repo}#{pull} cannot be started; a comment on the pull request says why, and what to do")
+        }
+        Result::NoTrain => {
+            eprintln!("error: no train of {repo} that has pull request #{pull} on board is under way");
+            return Ok(ExitCode::from(NO_SUCH_TRAIN));
+        }
+        Result::Pending => format!("It was taken in, and takes a while.\n{follow}\n"),
+        Result::Landed => format!("{repo}#{pull} has landed.\n"),
+        Result::Started | Result::Ended => match &train {
+            Some(train) => table::detail(&Train::read(train)?, Ink::of(&io::stdout()), clock::now()),
+            None => format!("There is no train of {repo}#{pull} any more.\n"),
+        },
+    };
+    if !args.json {
+        print!("{told}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

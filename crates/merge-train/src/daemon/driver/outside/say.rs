@@ -1,0 +1,171 @@
+//! Saying what is owed, once.
+
+use github::{Class, Reaction};
+use merge_train_core::facts::PullState;
+use merge_train_core::ids::{CommentId, DeliveryId, PrNumber, RunId};
+use merge_train_core::inbox::{Key, RequestHash, Source};
+use merge_train_core::repo::commands::{self, Command};
+use merge_train_core::repo::trains::texts::answer;
+use merge_train_core::repo::{Failure, FailureKind, Say, TRAIN, Tried};
+use merge_train_core::workflow::{Decision, Request, Run, Trigger, TriggerSource};
+
+use super::Errand;
+use super::failure::of_github;
+use crate::daemon::orders::{Failed, Orders, Origin, Progress, Wanted};
+use crate::daemon::workflow;
+
+/// Where something is said, and how it is known again.
+pub(super) struct Saying {
+    pub pr: PrNumber,
+    pub mark: String,
+    pub tried: Tried,
+}
+
+/// A command about runs, and where it comes from.
+struct Given<'a> {
+    pr: PrNumber,
+    comment: CommentId,
+    command: &'a str,
+    login: &'a str,
+    delivery: Option<DeliveryId>,
+}
+
+impl Given<'_> {
+    /// As gates and runs name whoever gives it.
+    fn by(&self) -> String {
+        format!("github:{}", self.login)
+    }
+}
+
+impl Errand<'_> {
+    pub(super) async fn say(&self, saying: &Saying, say: Say) -> Result<(), Failure> {
+        match say {
+            Say::Acknowledge { comment } => self.repo.react(comment, Reaction::ThumbsUp).await.map_err(of_github),
+            Say::Close {} => self.close(saying.pr).await,
+            Say::Comment { body } => self.comment(saying, async || Ok(body)).await,
+            Say::Plan { members, default } => {
+                let told = async || match self.plan(&members, &default).await {
+                    Ok(plan) => Ok(answer::plan(&plan)),
+                    Err(failure) if failure.kind == FailureKind::Transient => Err(failure),
+                    // That it cannot be told is an answer too.
+                    Err(failure) => Ok(format!("The plan could not be computed: {}", failure.reason)),
+                };
+                self.comment(saying, told).await
+            }
+            Say::Order { comment, command, login, delivery } => {
+                let given = Given { pr: saying.pr, comment, command: &command, login: &login, delivery };
+                self.comment(saying, async || self.order(&given).await).await
+            }
+        }
+    }
+
+    /// Does what a comment says about runs. However often: the comment is the key.
+    async fn order(&self, given: &Given<'_>) -> Result<String, Failure> {
+        let command = given.command;
+        let Some(orders) = &self.github.orders else {
+            return Ok(answer::run_refused(command, "this daemon runs no workflows"));
+        };
+        let done = match commands::parse(&format!("@merge-train {command}")) {
+            Some(Command::Run { workflow, inputs }) => self.start_run(orders, given, workflow, inputs).await,
+            Some(Command::Decide { run, decision, reason }) => self.decide(orders, given, &run, decision, reason).await,
+            _ => return Ok(answer::run_refused(command, "this version does not know it")),
+        };
+        done.or_else(|failed| match failed {
+            Failed::Store(_) | Failed::TooSlow => {
+                Err(Failure { reason: failed.to_string(), kind: FailureKind::Transient, retry_at: None })
+            }
+            failed => Ok(answer::run_refused(command, &failed.to_string())),
+        })
+    }
+
+    /// One delivery can bring several commands, and one command can come with several deliveries.
+    fn origin(&self, given: &Given<'_>) -> Origin {
+        let Given { pr, comment, command, .. } = given;
+        let hash = RequestHash::of(format!("{}#{pr}\n{comment}\n{command}", self.name).as_bytes());
+        let id = DeliveryId::parse(format!("comment-{comment}-{}", &hash.as_str()[..12])).expect("letters and digits");
+        Origin { source: Source::GithubWebhook, key: Key::github(&id), hash }
+    }
+
+    async fn start_run(
+        &self,
+        orders: &Orders,
+        given: &Given<'_>,
+        workflow: String,
+        inputs: Vec<(String, String)>,
+    ) -> Result<String, Failed> {
+        let inputs = inputs.into_iter().map(|(name, value)| (name, workflow::value(value))).collect();
+        let trigger = Trigger {
+            source: TriggerSource::Webhook,
+            user_id: Some(given.by()),
+            webhook_event_id: given.delivery.as_ref().map(ToString::to_string),
+        };
+        let (tenant, repo, pr) = (self.name.tenant(), Some(self.name.clone()), Some(given.pr));
+        let wanted = Wanted { workflow: workflow.clone(), inputs, tenant, repo, pr, trigger };
+        let placed = orders.create(wanted, self.origin(given)).await?;
+        Ok(match orders.outcome(&placed).await? {
+            Progress::Done => answer::run_started(&workflow, &placed.run),
+            Progress::UnderWay => answer::run_starts_later(&workflow, &placed.run),
+        })
+    }
+
+    async fn decide(
+        &self,
+        orders: &Orders,
+        given: &Given<'_>,
+        id: &RunId,
+        decision: Decision,
+        reason: Option<String>,
+    ) -> Result<String, Failed> {
+        let (tenant, by) = (self.name.tenant(), given.by());
+        // Who maintains one repository decides nothing about another.
+        let is_here = |run: &Run| run.repo_id.eq_ignore_ascii_case(&self.name.to_string());
+        let known = orders.store.run(Some(&tenant), id).await?;
+        let run = known.filter(is_here).ok_or(Failed::NoSuchRun)?;
+        let request = Request::Decide { by: by.clone(), decision, reason, step: None };
+        let placed = orders.ask(&tenant, id, request, self.origin(given)).await?;
+        if orders.outcome(&placed).await? == Progress::UnderWay {
+            return Ok(answer::run_decides_later(id, decision));
+        }
+        let train = run.pr_id.parse().map(PrNumber::new).ok().filter(|_| run.kind == TRAIN);
+        match (train, decision) {
+            (Some(root), Decision::Approved) => Ok(answer::train_approved(id, root)),
+            (Some(root), Decision::Rejected) => Ok(answer::train_rejected(id, root)),
+            (None, _) => {
+                let missing = orders.missing(id, &by).await?;
+                Ok(if missing.is_empty() {
+                    answer::run_decided(id, decision)
+                } else {
+                    answer::run_needs_more(id, &missing)
+                })
+            }
+        }
+    }
+
+    /// Writes a comment, unless one with its mark is there already.
+    async fn comment(
+        &self,
+        saying: &Saying,
+        body: impl AsyncFnOnce() -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        let Saying { pr, mark, tried } = saying;
+        if *tried == Tried::Perhaps {
+            let comments = self.repo.comments(*pr).await.map_err(of_github)?;
+            if comments.iter().any(|found| found.body.contains(mark)) {
+                return Ok(());
+            }
+        }
+        let body = body().await?;
+        self.repo.create_comment(*pr, &format!("{body}\n\n{mark}")).await.map(drop).map_err(of_github)
+    }
+
+    async fn close(&self, pr: PrNumber) -> Result<(), Failure> {
+        let Err(refusal) = self.repo.close(pr).await else { return Ok(()) };
+        if refusal.class() == Class::Permanent
+            && let Ok(pull) = self.repo.pull(pr).await
+            && pull.facts.state != PullState::Open
+        {
+            return Ok(());
+        }
+        Err(of_github(refusal))
+    }
+}

@@ -1,0 +1,251 @@
+//! A world outside that does as it is told, and remembers what was asked of it.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use merge_train_core::facts::{
+    CiFacts, HeadRepo, Listing, MergeFacts, MergeState, OwnFile, Permission, PullFacts, PullState,
+};
+use merge_train_core::ids::{BranchName, CommentId, PrNumber, RepoId, Sha, UserId};
+use merge_train_core::repo::settings::{File, OwnSettings, Proposal};
+use merge_train_core::repo::trains::plan::Plan;
+use merge_train_core::repo::trains::work::{
+    self, Expected, Merged, Outcome, Probed, Proof, Pushed, Retargeted, Squashed, Work,
+};
+use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals};
+use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input, Showing};
+use merge_train_core::workflow::Output;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::super::{Agents, Outside, Task};
+
+const BOT: UserId = UserId::new(99);
+
+/// Answers at once, unless it was told otherwise for the repository and the kind of effect.
+#[derive(Default)]
+pub struct Scripted {
+    told: Mutex<HashMap<(RepoId, EffectKey), Told>>,
+}
+
+#[derive(Default)]
+struct Told {
+    /// Effects wait until this is cancelled.
+    gate: Option<CancellationToken>,
+    /// How the next ones end; the rest succeed.
+    mishaps: VecDeque<Mishap>,
+    seen: Seen,
+}
+
+/// How an effect ends that does not succeed.
+#[derive(Debug, Clone, Copy)]
+pub enum Mishap {
+    /// It fails in a way that may pass.
+    Fail,
+    Panic,
+    /// It never ends, and does not hear that it is cancelled.
+    Deaf,
+}
+
+/// What became of the effects of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub begun: usize,
+    pub under_way: usize,
+    pub most_at_once: usize,
+    pub cancelled: usize,
+}
+
+impl Scripted {
+    /// From now on such effects wait, until they are released or cancelled.
+    pub fn hold(&self, repo: &RepoId, key: EffectKey) {
+        self.with(repo, key, |told| told.gate = Some(CancellationToken::new()));
+    }
+
+    /// Those that wait go on, and others do not wait any more.
+    pub fn release(&self, repo: &RepoId, key: EffectKey) {
+        self.with(repo, key, |told| told.gate.take()).expect("it was held").cancel();
+    }
+
+    /// The next such effect ends like this.
+    pub fn next(&self, repo: &RepoId, key: EffectKey, mishap: Mishap) {
+        self.with(repo, key, |told| told.mishaps.push_back(mishap));
+    }
+
+    pub fn seen(&self, repo: &RepoId, key: EffectKey) -> Seen {
+        self.with(repo, key, |told| told.seen)
+    }
+
+    fn with<T>(&self, repo: &RepoId, key: EffectKey, what: impl FnOnce(&mut Told) -> T) -> T {
+        what(self.told.lock().entry((repo.clone(), key)).or_default())
+    }
+}
+
+/// Counts an effect as under way, however it ends.
+struct Counted<'a> {
+    outside: &'a Scripted,
+    repo: &'a RepoId,
+    key: EffectKey,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.outside.with(self.repo, self.key, |told| told.seen.under_way -= 1);
+    }
+}
+
+#[async_trait]
+impl Outside for Scripted {
+    async fn perform(
+        &self,
+        repo: &RepoId,
+        effect: Effect,
+        requested_at: Timestamp,
+        cancel: CancellationToken,
+        _: &crate::daemon::driver::Reports,
+    ) -> Input {
+        let key = effect.key();
+        let (gate, mishap) = self.with(repo, key, |told| {
+            told.seen.begun += 1;
+            told.seen.under_way += 1;
+            told.seen.most_at_once = told.seen.most_at_once.max(told.seen.under_way);
+            (told.gate.clone(), told.mishaps.pop_front())
+        });
+        let _counted = Counted { outside: self, repo, key };
+        let failure =
+            |reason: &str| Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None };
+        if let Some(gate) = gate {
+            tokio::select! {
+                () = gate.cancelled() => {}
+                () = cancel.cancelled() => {
+                    self.with(repo, key, |told| told.seen.cancelled += 1);
+                    return effect.failed(requested_at, failure("it was cancelled"));
+                }
+            }
+        }
+        match mishap {
+            Some(Mishap::Fail) => effect.failed(requested_at, failure("it was told to fail")),
+            Some(Mishap::Panic) => panic!("it was told to panic"),
+            Some(Mishap::Deaf) => std::future::pending().await,
+            None => answer(effect, requested_at),
+        }
+    }
+}
+
+fn answer(effect: Effect, requested_at: Timestamp) -> Input {
+    match effect {
+        Effect::Survey => {
+            let facts = Listing { default_branch: branch("main"), pulls: Vec::new(), bot: BOT };
+            Input::Surveyed { requested_at, result: Ok(facts) }
+        }
+        Effect::ReadConversations { prs } => Input::ConversationsRead { prs, requested_at, result: Ok(Vec::new()) },
+        Effect::ReadStatus { root, comment } => Input::StatusRead { root, comment, result: Ok(None) },
+        Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(pull(pr))) },
+        Effect::ReadMergeStates { prs } => {
+            let clean = |pr: &PrNumber| MergeFacts {
+                number: *pr,
+                is_open: true,
+                head_sha: head(*pr),
+                base_ref: branch("main"),
+                state: MergeState::Clean,
+                draft: false,
+                review: None,
+                ci: CiFacts::default(),
+                own_file: OwnFile::Absent,
+            };
+            let facts = prs.iter().map(clean).collect();
+            Input::MergeStates { prs, requested_at, result: Ok(facts) }
+        }
+        Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
+        Effect::WriteStatus { root, seq, .. } => {
+            Input::StatusWritten { root, seq, result: Ok(CommentId::new(root.get())) }
+        }
+        Effect::ReadPolicy { .. } => Input::PolicyRead { result: Ok(policy()) },
+        Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Write) },
+        Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
+        Effect::Train { root, work } => {
+            let result = done(&work);
+            Input::Worked { root, work, result: Ok(result) }
+        }
+        Effect::ReadSettings { .. } => {
+            let file = File { at: head(PrNumber::new(9_999)), blob: None, said: Ok(OwnSettings::default()) };
+            Input::SettingsRead { requested_at, result: Ok(file) }
+        }
+        Effect::ReadProposal { pr, head } => Input::ProposalRead { pr, head, result: Ok(Proposal::Untouched) },
+        Effect::ShowCheck { head, .. } => Input::CheckShown { head, result: Ok(Showing::Shown) },
+        Effect::ReadTalk { .. }
+        | Effect::Diagnose { .. }
+        | Effect::Fix { .. }
+        | Effect::Forward { .. }
+        | Effect::ClearFixer { .. } => unreachable!("nothing is under ratchet here"),
+    }
+}
+
+/// A train's work goes as smoothly as it can: branches have all they need, and GitHub squashes as it is told.
+fn done(work: &Work) -> Outcome {
+    match work {
+        Work::Plan { members, default } => Outcome::Planned(Plan {
+            root: members[0].pull,
+            default_branch: default.clone(),
+            steps: Vec::new(),
+            conflicts: Vec::new(),
+            differences: Vec::new(),
+            unreached: Vec::new(),
+        }),
+        Work::Merge { pull, .. } => Outcome::Merged(Merged::Unchanged { head: head(*pull) }),
+        Work::Push(_) => Outcome::Pushed(Pushed::Landed),
+        Work::Probe(push) => Outcome::Probed(Probed::Landed { head: push.to.clone() }),
+        Work::Expect { head, .. } => {
+            let standing = work::Standing { people_head: head.clone(), stands_on: head.clone() };
+            Outcome::Expected(Expected::Tree { default_head: head.clone(), tree: head.clone(), standing })
+        }
+        Work::Squash { head, .. } => Outcome::Squashed(Squashed::Merged { commit: head.clone() }),
+        Work::Look { pull } => Outcome::Seen(work::Seen::Open { head: head(*pull) }),
+        Work::Prove { .. } => Outcome::Proved(Proof::Proven),
+        Work::Retarget { .. } => Outcome::Retargeted(Retargeted::Done),
+        Work::Worktrees(_) => Outcome::Tidied,
+    }
+}
+
+/// Rules under which trains run.
+fn policy() -> Policy {
+    let methods = MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
+    Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks: Some(BTreeSet::new()) }
+}
+
+/// A pull request as all are here: open, with a head of its number, by user 7.
+pub fn pull(number: PrNumber) -> PullFacts {
+    PullFacts {
+        number,
+        head_ref: branch(&format!("feature-{number}")),
+        head_sha: head(number),
+        head_repo: HeadRepo::Same,
+        base_ref: branch("main"),
+        state: PullState::Open,
+        draft: false,
+        author: UserId::new(7),
+        updated_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+        stack_position: None,
+        title: String::new(),
+        labels: std::collections::BTreeSet::new(),
+    }
+}
+
+pub fn branch(name: &str) -> BranchName {
+    BranchName::parse(name).unwrap()
+}
+
+fn head(pr: PrNumber) -> Sha {
+    Sha::parse(format!("{:040x}", pr.get())).unwrap()
+}
+
+/// For drivers whose runs, if there are any, have no commands.
+pub struct NoCommands;
+
+#[async_trait]
+impl Agents for NoCommands {
+    async fn run(&self, task: Task, _: CancellationToken) -> Result<Output, String> {
+        Err(format!("no command runs here, least of all {:?}", task.program.command))
+    }
+}

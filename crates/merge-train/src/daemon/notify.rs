@@ -1,0 +1,304 @@
+//! Telling a Slack channel what people want to know: a train is blocked, something waits for approval, a train has landed.
+//!
+//! What is told is read from the runs, which are written with the events of whatever they are of; nothing waits for it. How far
+//! that was read is remembered only behind what is told, and what was told has a key in the inbox: whoever dies in between tells it, and
+//! nobody tells it twice but who dies between Slack's answer and the record of it.
+
+mod channel;
+mod notice;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use merge_train_core::ids::TenantId;
+use merge_train_core::inbox::{Key, RequestHash, Source};
+use merge_train_core::workflow::Run;
+use serde_json::json;
+use store::{Admission, Arrival, Claim, Outcome, Route, Store};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::daemon::driver::Link;
+use crate::daemon::failpoint;
+use channel::{Channels, Posted};
+pub use notice::KINDS;
+use notice::Notice;
+
+/// By which it is remembered how far the runs were read; no schedule and no owner has such a name.
+const CURSOR: (&str, &str) = ("merge-train", ":slack");
+/// How often is looked for what another instance did, and how often at most at all.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const NOT_MORE_OFTEN: Duration = Duration::from_secs(1);
+/// How many changes of each kind are asked for at once.
+const AT_ONCE: usize = 200;
+/// What another instance wrote may be seen later than what was written after it, and clocks differ.
+const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
+/// The first wait after a failure; it doubles with each.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// After so long nobody wants to hear it any more.
+const GIVE_UP: Duration = Duration::from_mins(12);
+/// The inbox gives a claim to somebody else after five minutes.
+const CLAIMED_FOR: Duration = Duration::from_mins(4);
+/// More than this wait only where Slack is out of reach: the oldest go.
+const MOST_OWED: usize = 1000;
+/// Of so many it is known without asking the store that they were told.
+const MOST_KNOWN: usize = 10_000;
+
+/// The work, to be done beside everything else.
+pub struct Notifier {
+    store: Arc<dyn Store>,
+    link: Link,
+    channels: Channels,
+    clock: Clock,
+    cursor: TenantId,
+}
+
+/// What is read, and what is to be told of it.
+struct Reading {
+    since: Timestamp,
+    stored: Timestamp,
+    owed: BTreeMap<Key, Owed>,
+    /// What was told, or is not to be.
+    settled: HashSet<Key>,
+}
+
+struct Owed {
+    run: Run,
+    notice: Notice,
+    claim: Option<(Claim, Instant)>,
+    due: Instant,
+    wait: Duration,
+    since: Instant,
+}
+
+/// What became of one that was due.
+enum Turn {
+    Settled,
+    /// It is not so any more; should it be so again, that is news.
+    Over,
+    Later(Duration),
+}
+
+impl Notifier {
+    /// None where nobody wants to be told.
+    pub fn new(config: &Config, store: Arc<dyn Store>, link: Link) -> anyhow::Result<Option<Self>> {
+        let Some(channels) = Channels::new(config)? else { return Ok(None) };
+        let cursor = CURSOR.0.parse()?;
+        Ok(Some(Self { store, link, channels, clock: Clock::default(), cursor }))
+    }
+
+    /// Goes on until `stopping`.
+    pub async fn run(self, stopping: CancellationToken) {
+        let mut reading = None;
+        loop {
+            let stirred = self.link.stirred();
+            let rung = stirred.notified();
+            // Not cut off: what Slack has taken is to be recorded.
+            let pause = self.look(&mut reading, &stopping).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "what is to be told in Slack cannot be read; it is tried again");
+                LOOK_AGAIN
+            });
+            tokio::select! {
+                () = stopping.cancelled() => break,
+                () = rung => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            tokio::select! {
+                () = stopping.cancelled() => break,
+                () = tokio::time::sleep(NOT_MORE_OFTEN) => {}
+            }
+        }
+        for owed in reading.into_iter().flat_map(|reading| reading.owed.into_values()) {
+            let _ = self.release(owed, "the daemon stopped").await;
+        }
+    }
+
+    /// Reads what is new, tells what is due, and says when to look again.
+    async fn look(&self, reading: &mut Option<Reading>, stopping: &CancellationToken) -> store::Result<Duration> {
+        let reading = match reading {
+            Some(reading) => reading,
+            None => reading.insert(self.begin().await?),
+        };
+        self.read(reading).await?;
+        let due: Vec<Key> =
+            reading.owed.iter().filter(|(_, owed)| owed.due <= Instant::now()).map(|(key, _)| key.clone()).collect();
+        for key in due {
+            if stopping.is_cancelled() {
+                break;
+            }
+            let Some(owed) = reading.owed.get_mut(&key) else { continue };
+            match self.tell(&key, owed).await? {
+                Turn::Settled => {
+                    reading.owed.remove(&key);
+                    reading.settle(key);
+                }
+                Turn::Over => {
+                    if let Some(owed) = reading.owed.remove(&key) {
+                        self.release(owed, "it is not so any more").await?;
+                    }
+                }
+                Turn::Later(wait) => owed.due = Instant::now() + wait,
+            }
+        }
+        self.remember(reading).await?;
+        let next = reading.owed.values().map(|owed| owed.due.saturating_duration_since(Instant::now())).min();
+        Ok(next.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN))
+    }
+
+    /// From where the last one left off; whoever is the first tells nothing of what was before.
+    async fn begin(&self) -> store::Result<Reading> {
+        let now = self.clock.now();
+        let since = match self.store.schedule(&self.cursor, CURSOR.1).await? {
+            Some(since) => since,
+            None => {
+                self.store.schedule_done(&self.cursor, CURSOR.1, now).await?;
+                now
+            }
+        };
+        Ok(Reading { since, stored: since, owed: BTreeMap::new(), settled: HashSet::new() })
+    }
+
+    async fn read(&self, reading: &mut Reading) -> store::Result<()> {
+        let begin = reading.since.checked_sub(OVERLAP).unwrap_or(reading.since);
+        let mut from = begin;
+        loop {
+            let page = self.store.runs_since(None, from, AT_ONCE).await?;
+            let last = page.iter().filter_map(|run| run.last_heartbeat_at).max();
+            // One that changed before has only given a sign of life.
+            for run in page.into_iter().filter(|run| run.updated_at >= begin) {
+                self.consider(reading, run);
+            }
+            match last.filter(|last| *last > from) {
+                Some(last) => from = last,
+                None => break,
+            }
+        }
+        reading.since = reading.since.max(from);
+        Ok(())
+    }
+
+    fn consider(&self, reading: &mut Reading, run: Run) {
+        let Some(notice) = Notice::of(&run) else { return };
+        let key = key(&run, &notice);
+        if reading.settled.contains(&key) || reading.owed.contains_key(&key) || !self.channels.want(&run, notice.kind) {
+            return;
+        }
+        let (since, due) = (Instant::now(), Instant::now() + notice.settles_in());
+        if reading.owed.len() >= MOST_OWED
+            && let Some((oldest, _)) = reading.owed.iter().min_by_key(|(_, owed)| owed.since)
+        {
+            let oldest = oldest.clone();
+            tracing::warn!(event = "slack_notice_lost", "more is to be told in Slack than Slack takes");
+            reading.owed.remove(&oldest);
+            reading.settle(oldest);
+        }
+        reading.owed.insert(key, Owed { run, notice, claim: None, due, wait: FIRST_WAIT, since });
+    }
+
+    /// Tells it, unless it was told or is not so any more.
+    async fn tell(&self, key: &Key, owed: &mut Owed) -> store::Result<Turn> {
+        let now = self.store.run(Some(&owed.run.tenant_id), &owed.run.id).await?;
+        let Some(run) = now.filter(|run| Notice::of(run).as_ref().is_some_and(|now| now.is(&owed.notice))) else {
+            return Ok(Turn::Over);
+        };
+        failpoint::reach("notify.before");
+        let is_claimed = owed.claim.as_ref().is_some_and(|(_, at)| at.elapsed() < CLAIMED_FOR);
+        if !is_claimed {
+            match self.store.admit(arrival(&run, key, self.clock.now())).await? {
+                Admission::Claimed(claim) => owed.claim = Some((claim, Instant::now())),
+                // Somebody else is at it, or was until it died.
+                Admission::InFlight { .. } => return Ok(Turn::Later(LONGEST_WAIT)),
+                Admission::Accepted | Admission::Replay { .. } => return Ok(Turn::Settled),
+                Admission::Exhausted { .. } | Admission::Conflict => return Ok(Turn::Settled),
+            }
+        }
+        let Some((claim, _)) = &owed.claim else { return Ok(Turn::Later(FIRST_WAIT)) };
+        let (outcome, kind, id) = (self.channels.post(&run, &owed.notice).await, owed.notice.kind, run.id.as_str());
+        let (why, wait) = match outcome {
+            Posted::Done => {
+                failpoint::reach("notify.sent");
+                tracing::info!(event = "slack_notice", kind = kind.name(), runId = id, "told in Slack");
+                self.finish(claim, Outcome::Completed { response: json!({}), run_id: None }).await?;
+                return Ok(Turn::Settled);
+            }
+            Posted::Refused(why) => (why, None),
+            Posted::Failed { why, after } => (why, Some(after.unwrap_or(owed.wait))),
+        };
+        match wait.filter(|wait| owed.since.elapsed() + *wait < GIVE_UP) {
+            Some(wait) => {
+                owed.wait = LONGEST_WAIT.min(owed.wait * 2);
+                tracing::info!(event = "slack_notice_retry", kind = kind.name(), runId = id, why, "it is told again");
+                Ok(Turn::Later(wait))
+            }
+            None => {
+                tracing::warn!(
+                    event = "slack_notice_failed",
+                    kind = kind.name(),
+                    runId = id,
+                    why,
+                    "it could not be told in Slack"
+                );
+                // Not to be tried again: as done as it gets.
+                self.finish(claim, Outcome::Completed { response: json!({ "failed": why }), run_id: None }).await?;
+                Ok(Turn::Settled)
+            }
+        }
+    }
+
+    /// Lets go of what is not told now, so that whoever tells it later need not wait for the claim to expire.
+    async fn release(&self, owed: Owed, why: &str) -> store::Result<()> {
+        let Some((claim, _)) = owed.claim else { return Ok(()) };
+        self.finish(&claim, Outcome::Failed { error: why.to_owned() }).await
+    }
+
+    async fn finish(&self, claim: &Claim, outcome: Outcome) -> store::Result<()> {
+        match self.store.finish(claim, outcome, self.clock.now()).await {
+            // Somebody took it for dead, and tells it, too.
+            Err(store::Error::LockLost { .. }) => Ok(()),
+            finished => finished,
+        }
+    }
+
+    /// Behind what is still to be told.
+    async fn remember(&self, reading: &mut Reading) -> store::Result<()> {
+        let owed = reading.owed.values().map(|owed| owed.run.updated_at).min();
+        let reached = owed.map_or(reading.since, |oldest| oldest.min(reading.since));
+        if reached > reading.stored {
+            self.store.schedule_done(&self.cursor, CURSOR.1, reached).await?;
+            reading.stored = reached;
+        }
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn settle(&mut self, key: Key) {
+        if self.settled.len() >= MOST_KNOWN {
+            self.settled.clear();
+        }
+        self.settled.insert(key);
+    }
+}
+
+/// The same for whoever tells the same of the same run.
+fn key(run: &Run, notice: &Notice) -> Key {
+    let what = format!("{}\n{}\n{}", run.id, notice.kind.name(), notice.about);
+    let hash = RequestHash::of(what.as_bytes());
+    Key::slack("notify", hash.as_str()).expect("hexadecimal digits")
+}
+
+fn arrival(run: &Run, key: &Key, now: Timestamp) -> Arrival {
+    Arrival {
+        tenant: run.tenant_id.clone(),
+        key: key.clone(),
+        source: Source::Slack,
+        hash: RequestHash::of(key.as_str().as_bytes()),
+        received_at: now,
+        route: Route::Caller,
+    }
+}

@@ -1,0 +1,47 @@
+//! What is wanted of the run that a fixer is, as what it means for the fixer.
+
+use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::repo::{self, Behest};
+use merge_train_core::workflow::{Decision, Request, Run, RunStatus};
+use store::Priority;
+
+use super::trains::{conflict, illegal};
+use crate::daemon::driver::Refused;
+
+/// Whom the order is for, and what it is there.
+pub fn meant(run: &Run, request: &Request) -> Result<(RepoId, repo::Request, Priority), Refused> {
+    let repo = run.repo_id.parse::<RepoId>().map_err(|_| conflict("the fixer's repository has no name"))?;
+    let nobody = |_| conflict("nobody knows any more what pull request the fixer is about");
+    let pr = run.pr_id.parse().map(PrNumber::new).map_err(nobody)?;
+    let at = run.created_at;
+    let decide = |by, reason, decision| {
+        let behest = Behest { by: Some(by), reason, decision: Some(decision), delivery: None };
+        repo::Request::DecideFix { pr, at, behest }
+    };
+    Ok(match request.clone() {
+        Request::Decide { by, reason, decision, .. } => (repo, decide(by, reason, decision), Priority::Normal),
+        Request::Resume { by, reason } if run.status == RunStatus::AwaitingApproval => {
+            (repo, decide(by, reason, Decision::Approved), Priority::Normal)
+        }
+        Request::Resume { .. } => return Err(conflict("a fixer goes on by itself; there is nothing to resume")),
+        Request::Cancel { by, reason, .. } => {
+            let behest = Behest { by, reason, decision: None, delivery: None };
+            (repo, repo::Request::StopFix { pr, at, behest }, Priority::Stop)
+        }
+        Request::Signal(_) => return Err(conflict("a fixer waits for no signals")),
+    })
+}
+
+/// What need not wait for the repository's worker to be refused.
+pub fn check(run: &Run, request: &Request) -> Result<(), Refused> {
+    let to = match request {
+        Request::Decide { decision: Decision::Rejected, .. } => RunStatus::Failed,
+        Request::Cancel { .. } => RunStatus::Cancelled,
+        Request::Decide { .. } | Request::Resume { .. } | Request::Signal(_) => RunStatus::Running,
+    };
+    let is_decision = matches!(request, Request::Decide { .. });
+    if is_decision && run.status != RunStatus::AwaitingApproval && !run.status.is_terminal() {
+        return Err(conflict(&format!("the run is {}, and waits for nobody's decision", run.status)));
+    }
+    run.status.check(to).map_err(illegal)
+}

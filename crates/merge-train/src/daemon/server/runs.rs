@@ -1,0 +1,385 @@
+//! `/api/v1/runs…`: runs, and what people want of them.
+
+pub mod asking;
+pub mod events;
+pub mod logs;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
+use merge_train_core::inbox::{RequestHash, Source};
+use merge_train_core::workflow::{Checkpoint, Run, Step, Trigger, TriggerSource};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+use store::{RunCursor, RunQuery, RunStatus};
+use utoipa::{IntoParams, ToSchema};
+
+use super::App;
+use super::access::{presented, require};
+use super::address::{LARGEST_NUMBER, Named, OneRun};
+use super::openapi::{Ordering, Reading, ReadingOne};
+use super::problem::Problem;
+use super::requests::{self, Identity};
+use crate::config::{ApiKey, Role, Tenants};
+use crate::daemon::driver::Refused;
+use crate::daemon::failpoint;
+use crate::daemon::orders::{self, Failed, Origin, Placed, Progress};
+
+const LENGTH: usize = 50;
+const MOST: usize = 200;
+/// How many digits of a cursor are a time; so many are always one.
+const MOST_DIGITS: usize = 16;
+
+/// A run that somebody wants.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = WantedRun)]
+pub struct Wanted {
+    /// The name of a workflow that is configured.
+    #[schema(example = "release")]
+    workflow: String,
+    /// What the workflow asks for.
+    #[serde(default)]
+    #[schema(example = json!({ "version": "1.2.0" }))]
+    inputs: Map<String, Value>,
+    /// The repository that it is about.
+    repo: Option<RepoId>,
+    /// The pull request that it is about.
+    #[serde(default, deserialize_with = "number")]
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 9_007_199_254_740_991_u64, example = 7)]
+    pr: Option<PrNumber>,
+    /// Whose run it is, where neither the key nor the repository says.
+    tenant: Option<TenantId>,
+}
+
+/// A number of JSON is whole if it has no fraction, also where it is written with a point.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PrNumber>, D::Error> {
+    match Option::<f64>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(number) if number.fract() == 0.0 && (1.0..=LARGEST_NUMBER as f64).contains(&number) => {
+            Ok(Some(PrNumber::new(number as u64)))
+        }
+        Some(number) => Err(serde::de::Error::custom(format!("{number} is no number of a pull request"))),
+    }
+}
+
+/// What is known of a run that begins in a while.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ComingRun)]
+pub struct Coming {
+    id: RunId,
+    status: RunStatus,
+}
+
+/// Starts a run of a workflow
+///
+/// The same `X-Idempotency-Key` starts the same run.
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs",
+    operation_id = "create_run",
+    tag = "runs",
+    params(
+        Identity,
+        (
+            "X-Merge-Train-Client" = Option<String>, Header, nullable = false, example = "cli",
+            description = "`cli` or `ui`, where a person typed it; all else is a program."
+        ),
+    ),
+    request_body = Wanted,
+    responses(
+        (
+            status = 201,
+            description = "It has begun.",
+            body = Run,
+            headers(
+                ("Location" = String, description = "Where to see what becomes of it."),
+                ("Idempotent-Replayed" = String, description = "`true` where it was begun before."),
+            )
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and begins in a while.",
+            body = Coming,
+            headers(
+                ("Location" = String, description = "Where to see what becomes of it."),
+                ("Idempotent-Replayed" = String, description = "`true` where it was taken in before."),
+            )
+        ),
+        Ordering,
+    )
+)]
+pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
+    let key_presented = presented(&app.api_keys, &headers)?;
+    let held = app.budget.read(&headers, body).await?;
+    let wanted: Wanted = requests::read(&held.bytes)?;
+    let tenant = tenant_of(key_presented, &wanted)?;
+    let client = require(&app.api_keys, &headers, Role::Operator, &tenant)?;
+    let key = requests::key(&headers, &client.name)?;
+    let user_id = Some(format!("api:{}", client.name));
+    let trigger = Trigger { source: source_of(&headers), user_id, webhook_event_id: None };
+    let Wanted { workflow, inputs, repo, pr, .. } = wanted;
+    let wanted = orders::Wanted { workflow, inputs, tenant: tenant.clone(), repo, pr, trigger };
+    let hash = RequestHash::of(&[b"create\n", &held.bytes[..]].concat());
+    let placed = app.orders.create(wanted, Origin { source: Source::Api, key, hash }).await.map_err(told(&app))?;
+    let progress = app.orders.outcome(&placed).await.map_err(told(&app))?;
+    let run = &placed.run;
+    let location = format!("/api/v1/runs/{run}");
+    let status = if progress == Progress::Done { StatusCode::CREATED } else { StatusCode::ACCEPTED };
+    let document = app.store.run(Some(&tenant), run).await?;
+    let coming = || Json(Coming { id: run.clone(), status: RunStatus::Pending }).into_response();
+    let body = document.map_or_else(coming, |run| Json(run).into_response());
+    let response = marked((status, [(header::LOCATION, location)], body).into_response(), &placed);
+    Ok(failpoint::answer("api", response))
+}
+
+/// Whoever sent it before is told so, however far it has come since.
+fn marked(mut response: Response, placed: &Placed) -> Response {
+    if placed.is_repeated {
+        response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// Whether a person typed it, or a program asked.
+fn source_of(headers: &HeaderMap) -> TriggerSource {
+    match headers.get("x-merge-train-client").map(HeaderValue::as_bytes) {
+        Some(b"cli") => TriggerSource::Cli,
+        Some(b"ui") => TriggerSource::Ui,
+        _ => TriggerSource::Api,
+    }
+}
+
+/// What a caller is told of an order that failed.
+pub(super) fn told(app: &App) -> impl Fn(Failed) -> Problem {
+    move |failed| {
+        let detail = failed.to_string();
+        match failed {
+            Failed::UnknownWorkflow { .. } => Problem::new(StatusCode::NOT_FOUND, "UNKNOWN_WORKFLOW", detail),
+            Failed::NoSuchRun => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_RUN", detail),
+            Failed::Inputs { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUTS", detail),
+            Failed::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT", detail),
+            Failed::Exhausted { .. } | Failed::Order(_) => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REQUEST_FAILED", detail)
+            }
+            Failed::Refused(refused) => refusal(&refused),
+            Failed::TooSlow => Problem::unavailable(detail),
+            Failed::Store(error) => {
+                if error.is_outage() {
+                    app.health.store_failed(&error);
+                }
+                error.into()
+            }
+        }
+    }
+}
+
+fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
+    // Each part of it may be right: it is together that they do not say whose run it is.
+    let unclear = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "TENANT_UNCLEAR", detail);
+    match (&wanted.repo, &wanted.tenant, &key.tenant) {
+        (Some(repo), Some(tenant), _) if repo.tenant() != *tenant => {
+            Err(unclear(format!("the repository {repo} is not {tenant}'s")))
+        }
+        (Some(repo), _, _) => Ok(repo.tenant()),
+        (None, Some(tenant), _) | (None, None, Tenants::One(tenant)) => Ok(tenant.clone()),
+        (None, None, Tenants::All) => {
+            Err(unclear("whose run is it? The API key is for all: name a repo or a tenant".to_owned()))
+        }
+    }
+}
+
+fn refusal(refused: &Refused) -> Problem {
+    let detail = refused.detail.clone();
+    match refused.code.as_str() {
+        "FORBIDDEN" => Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail),
+        "RUN_TERMINAL_STATE" => Problem::new(StatusCode::CONFLICT, "RUN_TERMINAL_STATE", detail),
+        "IDEMPOTENCY_EXPIRED" => Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_EXPIRED", detail),
+        "RUN_INVALID_TRANSITION" => Problem::new(StatusCode::CONFLICT, "RUN_INVALID_TRANSITION", detail),
+        _ => Problem::conflict(detail),
+    }
+}
+
+/// Which runs are asked for.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Which {
+    /// Only whose runs.
+    #[param(nullable = false)]
+    tenant: Option<TenantId>,
+    /// Only those in this state.
+    #[param(nullable = false)]
+    status: Option<RunStatus>,
+    /// Only those about this repository.
+    #[param(nullable = false)]
+    repo: Option<RepoId>,
+    /// Only those of this workflow; `train` for trains.
+    #[serde(rename = "type")]
+    #[param(nullable = false, pattern = r"^[^\x00-\x1f\x7f]*$", example = "release")]
+    kind: Option<String>,
+    /// The `next_cursor` of the page before.
+    #[param(nullable = false, pattern = "^[0-9]{1,16}_[A-Za-z0-9._-]{1,64}$")]
+    cursor: Option<String>,
+    /// How many at most: 50 unless asked for otherwise.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+}
+
+/// A page of runs.
+#[derive(Serialize, ToSchema)]
+pub struct Runs {
+    runs: Vec<Run>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+}
+
+/// Runs, the newest first
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs",
+    operation_id = "list_runs",
+    tag = "runs",
+    params(Which),
+    responses((status = 200, description = "A page of them.", body = Runs), Reading)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    query: Result<Query<Which>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Runs>, Problem> {
+    let client = presented(&app.api_keys, &headers)?;
+    let Query(which) = query.map_err(|error| {
+        let takes = format!("a list takes `tenant`, `status`, `repo`, `type`, `cursor`, and `limit` up to {MOST}");
+        Problem::bad_request(format!("{}; {takes}", error.body_text()))
+    })?;
+    let limit = which.limit.unwrap_or(LENGTH);
+    if limit == 0 || limit > MOST {
+        return Err(Problem::bad_request(format!("limit is {limit}; it must be a whole number, 1–{MOST}")));
+    }
+    if which.kind.iter().any(|kind| kind.bytes().any(|byte| byte.is_ascii_control())) {
+        return Err(Problem::bad_request("type has control characters in it, and no workflow's name has"));
+    }
+    let tenant = match (&client.tenant, which.tenant) {
+        (Tenants::All, tenant) => tenant,
+        (Tenants::One(own), None) => Some(own.clone()),
+        (Tenants::One(own), Some(tenant)) if *own == tenant => Some(tenant),
+        // Of others there is nothing to be seen.
+        (Tenants::One(_), Some(_)) => return Ok(Json(Runs { runs: Vec::new(), next_cursor: None })),
+    };
+    let after = which.cursor.as_deref().map(read_cursor).transpose()?;
+    let (status, repo, kind) = (which.status, which.repo, which.kind);
+    let query = RunQuery { tenant, status, repo, kind, except: None, after, limit: limit + 1 };
+    let mut runs = app.store.runs(&query).await?;
+    let has_more = runs.len() > limit;
+    runs.truncate(limit);
+    let next_cursor = runs.last().filter(|_| has_more).map(cursor);
+    Ok(Json(Runs { runs, next_cursor }))
+}
+
+pub(super) fn cursor(run: &Run) -> String {
+    format!("{}_{}", run.created_at.as_microsecond(), run.id)
+}
+
+pub(super) fn read_cursor(text: &str) -> Result<RunCursor, Problem> {
+    let read = || {
+        let (at, id) = text.split_once('_')?;
+        let is_time = at.len() <= MOST_DIGITS && at.bytes().all(|byte| byte.is_ascii_digit());
+        let at = at.parse().ok().filter(|_| is_time)?;
+        Some(RunCursor { created_at: Timestamp::from_microsecond(at).ok()?, id: RunId::parse(id).ok()? })
+    };
+    read().ok_or_else(|| {
+        Problem::bad_request("cursor is not one that was given out here; take next_cursor of the page before")
+    })
+}
+
+/// A run that the presented key may see, and the key. Another tenant's is not there.
+pub(super) async fn known<'a>(
+    app: &'a App,
+    headers: &HeaderMap,
+    id: &str,
+    role: Role,
+) -> Result<(Run, &'a ApiKey), Problem> {
+    let client = presented(&app.api_keys, headers)?;
+    let nowhere = || Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_RUN", "there is no such run");
+    let id = RunId::parse(id).map_err(|_| nowhere())?;
+    let tenant = match &client.tenant {
+        Tenants::All => None,
+        Tenants::One(tenant) => Some(tenant),
+    };
+    let run = app.store.run(tenant, &id).await?.ok_or_else(nowhere)?;
+    require(&app.api_keys, headers, role, &run.tenant_id)?;
+    Ok((run, client))
+}
+
+/// A run
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}",
+    operation_id = "show_run",
+    tag = "runs",
+    params(OneRun),
+    responses((status = 200, description = "The run.", body = Run), ReadingOne)
+)]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+) -> Result<Json<Run>, Problem> {
+    Ok(Json(known(&app, &headers, &one.id, Role::Viewer).await?.0))
+}
+
+/// The steps of a run.
+#[derive(Serialize, ToSchema)]
+pub struct Steps {
+    steps: Vec<Step>,
+}
+
+/// The steps of a run, in their order
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}/steps",
+    operation_id = "list_steps",
+    tag = "runs",
+    params(OneRun),
+    responses((status = 200, description = "All of them.", body = Steps), ReadingOne)
+)]
+pub async fn steps(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+) -> Result<Json<Steps>, Problem> {
+    let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
+    Ok(Json(Steps { steps: app.store.steps(&run.tenant_id, &run.id).await? }))
+}
+
+/// What the steps of a run left behind.
+#[derive(Serialize, ToSchema)]
+pub struct Checkpoints {
+    checkpoints: Vec<Checkpoint>,
+}
+
+/// What the steps of a run left behind
+#[utoipa::path(
+    get,
+    path = "/api/v1/runs/{id}/checkpoints",
+    operation_id = "list_checkpoints",
+    tag = "runs",
+    params(OneRun),
+    responses((status = 200, description = "All of it.", body = Checkpoints), ReadingOne)
+)]
+pub async fn checkpoints(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+) -> Result<Json<Checkpoints>, Problem> {
+    let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
+    Ok(Json(Checkpoints { checkpoints: app.store.checkpoints(&run.tenant_id, &run.id).await? }))
+}

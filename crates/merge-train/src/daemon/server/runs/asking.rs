@@ -1,0 +1,230 @@
+//! What people want of a run.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use merge_train_core::inbox::{RequestHash, Source};
+use merge_train_core::repo::TRAIN;
+use merge_train_core::workflow::{DEEPEST, Decision, Initiator, Request, Run, RunStatus, Signal, is_too_deep};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::{IntoResponses, ToSchema};
+
+use super::{known, marked, told};
+use crate::config::{ApiKey, Role};
+use crate::daemon::failpoint;
+use crate::daemon::orders::{Origin, Progress};
+use crate::daemon::server::App;
+use crate::daemon::server::address::{Named, OneRun};
+use crate::daemon::server::openapi::Ordering;
+use crate::daemon::server::problem::Problem;
+use crate::daemon::server::requests::{self, Identity};
+
+/// What somebody says to an order.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Reason)]
+pub struct Why {
+    #[schema(example = "looks fine")]
+    reason: Option<String>,
+}
+
+/// Why not.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Rejection)]
+pub struct WhyNot {
+    /// For those who wait for it; it is kept with the run.
+    #[schema(example = "the tests of the new importer are missing", min_length = 1)]
+    reason: String,
+}
+
+/// Something that happened outside.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = Signal)]
+pub struct Happened {
+    /// What it is, as the workflow calls it.
+    #[schema(example = "release.published")]
+    event: String,
+    /// Which one of them.
+    correlation: Option<String>,
+    /// Where it comes from; unless it is said, whoever sends it.
+    source: Option<String>,
+    /// What it is called there.
+    event_id: Option<String>,
+    /// What the steps after it are told.
+    #[serde(default)]
+    payload: Value,
+}
+
+/// What is told of an order that was taken.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is described here and made by `ask`")]
+pub enum Answered {
+    /// It was done: the run as it is now.
+    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    Done(Run),
+    /// It was taken in, and will be done: the run as it is now.
+    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    UnderWay(Run),
+}
+
+/// Approves what a run waits for
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{id}/approve",
+    operation_id = "approve_run",
+    tag = "runs",
+    params(OneRun, Identity),
+    request_body = Option<Why>,
+    responses(Answered, Ordering)
+)]
+pub async fn approve(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
+    let held = app.budget.read(&headers, body).await?;
+    let Why { reason } = requests::read(&held.bytes)?;
+    decide(&app, &headers, client, &run, Decision::Approved, reason).await
+}
+
+/// Rejects what a run waits for
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{id}/reject",
+    operation_id = "reject_run",
+    tag = "runs",
+    params(OneRun, Identity),
+    request_body = WhyNot,
+    responses(Answered, Ordering)
+)]
+pub async fn reject(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
+    let held = app.budget.read(&headers, body).await?;
+    let WhyNot { reason } = requests::read(&held.bytes)?;
+    if reason.is_empty() {
+        return Err(Problem::bad_request("reason is empty; say why, for those who wait for it"));
+    }
+    decide(&app, &headers, client, &run, Decision::Rejected, Some(reason)).await
+}
+
+async fn decide(
+    app: &App,
+    headers: &HeaderMap,
+    client: &ApiKey,
+    run: &Run,
+    decision: Decision,
+    reason: Option<String>,
+) -> Result<Response, Problem> {
+    let request = Request::Decide { by: format!("api:{}", client.name), decision, reason, step: None };
+    ask(app, headers, client, run, request).await
+}
+
+/// Cancels a run
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{id}/cancel",
+    operation_id = "cancel_run",
+    tag = "runs",
+    params(OneRun, Identity),
+    request_body = Option<Why>,
+    responses(Answered, Ordering)
+)]
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
+    let held = app.budget.read(&headers, body).await?;
+    let Why { reason } = requests::read(&held.bytes)?;
+    let by = Some(format!("api:{}", client.name));
+    let request = Request::Cancel { initiator: Initiator::User, by, reason };
+    ask(&app, &headers, client, &run, request).await
+}
+
+/// Tells a run of something that happened outside
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{id}/signal",
+    operation_id = "signal_run",
+    tag = "runs",
+    params(OneRun, Identity),
+    request_body = Happened,
+    responses(Answered, Ordering)
+)]
+pub async fn signal(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
+    let held = app.budget.read(&headers, body).await?;
+    let Happened { event, correlation, source, event_id, payload } = requests::read(&held.bytes)?;
+    if is_too_deep(&payload) {
+        return Err(Problem::bad_request(format!("payload is nested more than {DEEPEST} levels deep")));
+    }
+    let source = source.or_else(|| Some(format!("api:{}", client.name)));
+    let signal = Signal { event, correlation, source, event_id, payload };
+    ask(&app, &headers, client, &run, Request::Signal(signal)).await
+}
+
+/// Goes on with what waits, at once
+#[utoipa::path(
+    post,
+    path = "/api/v1/runs/{id}/resume",
+    operation_id = "resume_run",
+    tag = "runs",
+    params(OneRun, Identity),
+    request_body = Option<Why>,
+    responses(Answered, Ordering)
+)]
+pub async fn resume(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneRun>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
+    let held = app.budget.read(&headers, body).await?;
+    let Why { reason } = requests::read(&held.bytes)?;
+    ask(&app, &headers, client, &run, Request::Resume { by: format!("api:{}", client.name), reason }).await
+}
+
+async fn ask(
+    app: &App,
+    headers: &HeaderMap,
+    client: &ApiKey,
+    run: &Run,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = serde_json::to_vec(&request).expect("a request is JSON");
+    let key = requests::key(headers, &client.name)?;
+    let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
+    let origin = Origin { source: Source::Api, key, hash };
+    let placed = app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?;
+    let progress = app.orders.outcome(&placed).await.map_err(told(app))?;
+    let now = app.store.run(Some(&run.tenant_id), &run.id).await?;
+    let now = now.as_ref().unwrap_or(run);
+    // A train that a person lets go on reads the rules and computes its plan first.
+    let is_thinking = run.kind == TRAIN && now.status == RunStatus::AwaitingApproval;
+    let is_done = progress == Progress::Done && !is_thinking;
+    let status = if is_done { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let response = marked((status, Json(now)).into_response(), &placed);
+    Ok(failpoint::answer("api", response))
+}

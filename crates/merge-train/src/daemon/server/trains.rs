@@ -1,0 +1,110 @@
+//! `/api/v1/repos/{owner}/{repo}/trains…`: the trains of a repository, and the orders to start and stop one.
+
+pub mod orders;
+mod view;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use merge_train_core::ids::{PrNumber, RepoId, StreamId};
+use merge_train_core::repo::{Progress, RepoState};
+use serde::Serialize;
+use store::Since;
+use utoipa::ToSchema;
+
+use super::App;
+use super::access::require;
+use super::address::{Named, Number, PullRequest, Repository};
+use super::openapi::ReadingOne;
+use super::page::{self, Numbered, Wish};
+use super::problem::Problem;
+use crate::config::Role;
+use crate::daemon::driver;
+
+use view::Train;
+
+/// A page of trains.
+#[derive(Serialize, ToSchema)]
+pub struct Trains {
+    trains: Vec<Train>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+    sync: Progress,
+}
+
+/// All trains of a repository that are under way, or ended and wait for somebody, by number
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos/{owner}/{repo}/trains",
+    operation_id = "list_trains",
+    tag = "trains",
+    params(Repository, Numbered),
+    responses((status = 200, description = "A page of them.", body = Trains), ReadingOne)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Named(repository): Named<Repository>,
+    query: Result<Query<Wish>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Trains>, Problem> {
+    let repo = repository.id()?;
+    require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
+    let wish = page::wish(query)?;
+    let state = known(&app, &repo).await?;
+    let read = |text: &str| page::number(text).map(PrNumber::new);
+    let page = wish.page(state.active_trains().values(), read, |train| train.original_root_pr)?;
+    let trains = page.items.iter().map(|train| view::shown(&app.web_url, &repo, &state, train)).collect();
+    Ok(Json(Trains { trains, next_cursor: page.next_cursor, sync: state.progress() }))
+}
+
+/// The train that has a pull request on board
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos/{owner}/{repo}/trains/{pr}",
+    operation_id = "show_train",
+    tag = "trains",
+    params(Repository, Number),
+    responses((status = 200, description = "The train.", body = Train), ReadingOne)
+)]
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Named(PullRequest { repository, number }): Named<PullRequest>,
+    headers: HeaderMap,
+) -> Result<Json<Train>, Problem> {
+    let repo = repository.id()?;
+    require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
+    let pr = number.id()?;
+    let state = known(&app, &repo).await?;
+    let train = state.train_of(pr).and_then(|root| state.active_trains().get(&root));
+    let train = train.ok_or_else(|| no_train(&repo, pr))?;
+    Ok(Json(view::shown(&app.web_url, &repo, &state, train)))
+}
+
+fn no_train(repo: &RepoId, pr: PrNumber) -> Problem {
+    let detail = format!("no train of {repo} has pull request #{pr} on board; trains that have landed are gone");
+    Problem::new(axum::http::StatusCode::NOT_FOUND, "NO_SUCH_TRAIN", detail)
+}
+
+pub(super) fn no_such_pull(repo: &RepoId, pr: PrNumber) -> Problem {
+    let detail = format!(
+        "there is no pull request #{pr} in {repo}, as far as is known here; if it is new, POST \
+         /api/v1/repos/{repo}/sync has the daemon look again"
+    );
+    Problem::not_found(detail)
+}
+
+/// The durable state of a repository, if there is any.
+pub(super) async fn known(app: &App, repo: &RepoId) -> Result<RepoState, Problem> {
+    let stream = StreamId::Repo(repo.clone());
+    let loaded = app.store.load(&stream, Since::Newest).await?;
+    if loaded.next_seq == 1 && loaded.snapshot.is_none() {
+        let detail = format!(
+            "nothing was heard of {repo} yet: check the name, and that the app is installed there and its webhooks arrive"
+        );
+        return Err(Problem::not_found(detail));
+    }
+    Ok(driver::replay(&stream, loaded)?)
+}

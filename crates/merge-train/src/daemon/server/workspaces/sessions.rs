@@ -1,0 +1,455 @@
+//! People at work in a workspace: the ratchet keeps out of their way for as long as they give signs of life.
+
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use jiff::Timestamp;
+use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::inbox::Key;
+use merge_train_core::repo::Request;
+use serde::{Deserialize, Deserializer, Serialize};
+use store::rows::{self, SessionKind, SessionStatus};
+use utoipa::{IntoParams, ToSchema};
+
+use super::asking::{Asking, Denied};
+use super::{Newest, row};
+use crate::config::{ApiKey, Role};
+use crate::daemon::server::App;
+use crate::daemon::server::access::require;
+use crate::daemon::server::address::{Named, Number, PullRequest, Repository};
+use crate::daemon::server::openapi::{Ordering, ReadingOne};
+use crate::daemon::server::page::{self, Wish};
+use crate::daemon::server::problem::Problem;
+use crate::daemon::server::requests::{self, Identity};
+use crate::daemon::server::trains::{known, no_such_pull};
+
+/// The longest name of a session.
+const LONGEST_NAME: usize = 128;
+/// How many digits of a cursor are a time; so many are always one.
+const MOST_DIGITS: usize = 16;
+
+/// Which session of its workspace it is.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct Name {
+    /// The id of the session.
+    #[param(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$", example = "session-3f9c1e7a5b2d4c6e8f0a1b2c")]
+    session: String,
+}
+
+impl Name {
+    fn id(&self) -> Result<&str, Problem> {
+        checked(&self.session)
+    }
+}
+
+fn checked(name: &str) -> Result<&str, Problem> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('.') {
+        return Ok(name);
+    }
+    Err(Problem::bad_request(format!(
+        "the id of a session has 1 to {LONGEST_NAME} letters, digits, dashes, dots or underscores, and no dot first"
+    )))
+}
+
+/// A session of a pull request.
+#[derive(Deserialize)]
+pub struct OneSession {
+    #[serde(flatten)]
+    pull: PullRequest,
+    #[serde(flatten)]
+    name: Name,
+}
+
+/// A session to be opened.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSession {
+    /// What it is to be called; without it, it is given a name. One that is open already gives a sign of life.
+    #[schema(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$", example = "alice-laptop")]
+    id: Option<String>,
+    /// Whether it waits for its person from the beginning.
+    #[serde(default)]
+    idle: bool,
+}
+
+/// A session that was opened.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenedSession {
+    id: String,
+    /// The workspace that it is in.
+    workspace_id: String,
+    /// How often it has to give a sign of life; after three times that without one it is over.
+    #[schema(minimum = 1)]
+    heartbeat_secs: u64,
+}
+
+/// A sign of life.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SignOfLife {
+    #[serde(default)]
+    state: Doing,
+}
+
+/// Whether somebody is at work. The ratchet waits for whoever is, and not for whoever is idle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = SessionState)]
+enum Doing {
+    #[default]
+    Working,
+    Idle,
+}
+
+/// What is known of a session that gave a sign of life.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveSession {
+    id: String,
+    state: Doing,
+    #[schema(minimum = 1)]
+    heartbeat_secs: u64,
+}
+
+/// The end of a session.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionEnd {
+    /// What the program exited with that it was about.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(value_type = Option<i32>)]
+    exit_code: Option<i32>,
+}
+
+/// A number of JSON is whole if it has no fraction, also where it is written with a point.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
+    let Some(number) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+    let is_one = number.fract() == 0.0 && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
+    #[expect(clippy::cast_possible_truncation, reason = "it was looked at just before")]
+    let whole = number as i32;
+    is_one.then_some(Some(whole)).ok_or_else(|| serde::de::Error::custom("exitCode must be a whole number"))
+}
+
+/// What is told of a session that is over.
+#[derive(Serialize, ToSchema)]
+pub struct EndedSession {
+    id: String,
+}
+
+/// Opens a session in the workspace of a pull request
+///
+/// As long as it gives signs of life and is not idle, no fixer is sent there. What happens meanwhile is dealt with afterwards.
+#[utoipa::path(
+    post,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions",
+    operation_id = "open_session",
+    tag = "workspaces",
+    params(Repository, Number, Identity),
+    request_body = Option<NewSession>,
+    responses(
+        (
+            status = 201,
+            description = "It is open.",
+            body = OpenedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and will be open in a while.",
+            body = OpenedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
+)]
+pub async fn open(
+    State(app): State<Arc<App>>,
+    Named(PullRequest { repository, number }): Named<PullRequest>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let repo = repository.id()?;
+    let client = require(&app.api_keys, &headers, Role::Operator, &repo.tenant())?;
+    let pr = number.id()?;
+    let asking = Asking::new(&app, client, &headers, &repo)?;
+    let held = app.budget.read(&headers, body).await?;
+    let NewSession { id, idle } = requests::read(&held.bytes)?;
+    let session = match id {
+        Some(id) => checked(&id)?.to_owned(),
+        None => made_up(&repo, &asking.key),
+    };
+    asking.about(pr).await?;
+    let by = Some(format!("api:{}", client.name));
+    let request = Request::Session { pr, session: session.clone(), idle, by, again: false };
+    let answer = asking.ask(request, &held.bytes).await?;
+    let opened =
+        OpenedSession { id: session, workspace_id: format!("{repo}#{pr}"), heartbeat_secs: heartbeat_secs(&app) };
+    Ok(answer.tell(StatusCode::CREATED, opened))
+}
+
+/// The same request opens the same session.
+fn made_up(repo: &RepoId, key: &Key) -> String {
+    let digest = digest(&SHA256, format!("{}\n{key}", repo.tenant()).as_bytes());
+    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    format!("session-{hex}")
+}
+
+/// Of three in a row one has to arrive.
+fn heartbeat_secs(app: &App) -> u64 {
+    u64::try_from(app.settings.ratchet.session_timeout.as_secs() / 3).unwrap_or_default().max(1)
+}
+
+/// A sign of life of a session, and whether somebody is at work in it
+///
+/// Where the session is not known any more the answer is 404: open another.
+#[utoipa::path(
+    post,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}/heartbeat",
+    operation_id = "session_heartbeat",
+    tag = "workspaces",
+    params(Repository, Number, Name, Identity),
+    request_body = Option<SignOfLife>,
+    responses(
+        (
+            status = 200,
+            description = "It was heard.",
+            body = LiveSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in.",
+            body = LiveSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
+)]
+pub async fn heartbeat(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneSession>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (repo, pr, client) = meant(&app, &one, &headers)?;
+    let session = one.name.id()?.to_owned();
+    let asking = Asking::new(&app, client, &headers, &repo)?;
+    let held = app.budget.read(&headers, body).await?;
+    let SignOfLife { state } = requests::read(&held.bytes)?;
+    asking.about(pr).await?;
+    let idle = state == Doing::Idle;
+    let request = Request::Session { pr, session: session.clone(), idle, by: None, again: true };
+    let answer = asking.ask(request, &held.bytes).await.map_err(not_there)?;
+    let heard = LiveSession { id: session, state, heartbeat_secs: heartbeat_secs(&app) };
+    Ok(answer.tell(StatusCode::OK, heard))
+}
+
+/// Ends a session
+#[utoipa::path(
+    post,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}/end",
+    operation_id = "end_session",
+    tag = "workspaces",
+    params(Repository, Number, Name, Identity),
+    request_body = Option<SessionEnd>,
+    responses(
+        (
+            status = 200,
+            description = "It is over.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and will be over in a while.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
+)]
+pub async fn end(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneSession>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let (repo, pr, client) = meant(&app, &one, &headers)?;
+    let asking = Asking::new(&app, client, &headers, &repo)?;
+    let held = app.budget.read(&headers, body).await?;
+    let SessionEnd { exit_code } = requests::read(&held.bytes)?;
+    end_one(&asking, pr, one.name.id()?, exit_code, &held.bytes).await
+}
+
+/// Ends a session, as `end` does
+#[utoipa::path(
+    delete,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}",
+    operation_id = "delete_session",
+    tag = "workspaces",
+    params(Repository, Number, Name, Identity),
+    responses(
+        (
+            status = 200,
+            description = "It is over.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        (
+            status = 202,
+            description = "It was taken in, and will be over in a while.",
+            body = EndedSession,
+            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+        ),
+        Ordering,
+    )
+)]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    Named(one): Named<OneSession>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (repo, pr, client) = meant(&app, &one, &headers)?;
+    let asking = Asking::new(&app, client, &headers, &repo)?;
+    end_one(&asking, pr, one.name.id()?, None, &[]).await
+}
+
+async fn end_one(
+    asking: &Asking<'_>,
+    pr: PrNumber,
+    session: &str,
+    exit_code: Option<i32>,
+    body: &[u8],
+) -> Result<Response, Problem> {
+    asking.about(pr).await?;
+    let request = Request::EndSession { pr, session: session.to_owned(), exit_code };
+    let answer = asking.ask(request, body).await.map_err(not_there)?;
+    Ok(answer.tell(StatusCode::OK, EndedSession { id: session.to_owned() }))
+}
+
+fn meant<'a>(app: &'a App, one: &OneSession, headers: &HeaderMap) -> Result<(RepoId, PrNumber, &'a ApiKey), Problem> {
+    let repo = one.pull.repository.id()?;
+    let client = require(&app.api_keys, headers, Role::Operator, &repo.tenant())?;
+    Ok((repo, one.pull.number.id()?, client))
+}
+
+/// The one thing that is refused of a session that is said to be there.
+fn not_there(denied: Denied) -> Problem {
+    match denied {
+        Denied::Refused(detail) => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_SESSION", detail),
+        Denied::Problem(problem) => problem,
+    }
+}
+
+/// A page of sessions.
+#[derive(Serialize, ToSchema)]
+pub struct Sessions {
+    sessions: Vec<Session>,
+    /// Where the next page begins; none on the last.
+    next_cursor: Option<String>,
+}
+
+/// Somebody at work in a workspace: a person, or a fixer.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Session {
+    /// What it is called; the session of a fixer is called as its run.
+    id: String,
+    /// `user` for a person's, `ratchet` for a fixer's.
+    #[schema(value_type = String, pattern = "^(user|ratchet)$")]
+    kind: SessionKind,
+    #[schema(value_type = String, pattern = "^(RUNNING|COMPLETED|FAILED)$")]
+    status: SessionStatus,
+    /// Running, and neither idle nor waiting for a person.
+    working: bool,
+    exit_code: Option<i32>,
+    error: Option<String>,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+}
+
+/// Where the sessions of a workspace go on.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "it is described here and read as a `Wish`")]
+pub struct Timed {
+    /// The `next_cursor` of the page before.
+    #[param(nullable = false, pattern = "^[0-9]{1,16}_[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")]
+    cursor: Option<String>,
+    /// How many at most: 50 unless asked for otherwise.
+    #[param(nullable = false, minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+}
+
+/// The sessions in the workspace of a pull request, the newest first: those of people, and those of fixers
+#[utoipa::path(
+    get,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions",
+    operation_id = "list_sessions",
+    tag = "workspaces",
+    params(Repository, Number, Timed),
+    responses((status = 200, description = "A page of them.", body = Sessions), ReadingOne)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Named(PullRequest { repository, number }): Named<PullRequest>,
+    query: Result<Query<Wish>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Sessions>, Problem> {
+    let repo = repository.id()?;
+    require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
+    let (pr, wish) = (number.id()?, page::wish(query)?);
+    let Some(row) = row(&app, &repo, pr).await? else {
+        known(&app, &repo).await?.pr(pr).ok_or_else(|| no_such_pull(&repo, pr))?;
+        return Ok(Json(Sessions { sessions: Vec::new(), next_cursor: None }));
+    };
+    let all = app.store.sessions(&row.tenant_id, &row.id).await?;
+    let mut all: Vec<Session> = all.into_iter().map(|session| shown(session, &row.id)).collect();
+    all.sort_by_cached_key(place);
+    let page = wish.page(all, read_place, place)?;
+    Ok(Json(Sessions { sessions: page.items, next_cursor: page.next_cursor }))
+}
+
+/// The stored id of a person's session has that of its workspace before it.
+fn shown(session: rows::Session, workspace: &str) -> Session {
+    let own = session.id.strip_prefix(workspace).and_then(|rest| rest.strip_prefix(':'));
+    Session {
+        id: own.unwrap_or(&session.id).to_owned(),
+        kind: session.kind,
+        status: session.status,
+        working: session.working,
+        exit_code: session.exit_code,
+        error: session.error,
+        started_at: session.started_at,
+        ended_at: session.ended_at,
+    }
+}
+
+/// When a session began, and its id.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place(i64, String);
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}_{}", self.0, self.1)
+    }
+}
+
+fn place(session: &Session) -> Newest<Place> {
+    Newest(Place(session.started_at.as_microsecond(), session.id.clone()))
+}
+
+fn read_place(text: &str) -> Option<Newest<Place>> {
+    let (at, id) = text.split_once('_')?;
+    let is_time = at.len() <= MOST_DIGITS && at.bytes().all(|byte| byte.is_ascii_digit());
+    Some(Newest(Place(at.parse().ok().filter(|_| is_time && checked(id).is_ok())?, id.to_owned())))
+}

@@ -1,0 +1,199 @@
+//! Turning the ratchet on and off: for a pull request, or for all of a repository that say nothing else.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use merge_train_core::ids::{PrNumber, RepoId};
+use merge_train_core::repo::{Behest, Request};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoResponses, ToSchema};
+
+use super::asking::{Answer, Asking};
+use super::one;
+use super::view::Workspace;
+use crate::config::Role;
+use crate::daemon::server::App;
+use crate::daemon::server::access::require;
+use crate::daemon::server::address::{Named, Number, PullRequest, Repository};
+use crate::daemon::server::openapi::{Ordering, ReadingOne};
+use crate::daemon::server::problem::Problem;
+use crate::daemon::server::requests::{self, Identity};
+use crate::daemon::server::trains::known;
+
+/// Whether the ratchet is to be on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RatchetSwitch)]
+pub struct Switch {
+    enabled: bool,
+    /// Why; it is kept with what happened.
+    #[schema(example = "I look after it myself")]
+    note: Option<String>,
+}
+
+/// What is told of a switch that was turned.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is described here and made by `turn`")]
+pub enum Turned {
+    /// It was done: the pull request as the ratchet sees it now.
+    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    Done(Workspace),
+    /// It was taken in, and will be done: the pull request as it is now.
+    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    UnderWay(Workspace),
+}
+
+/// Turns the ratchet on or off for a pull request
+///
+/// As `@merge-train ratchet on` and `off` there do. Turned on, it begins anew: what fixers tried before is forgotten.
+#[utoipa::path(
+    put,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/ratchet",
+    operation_id = "set_ratchet",
+    tag = "workspaces",
+    params(Repository, Number, Identity),
+    request_body = Switch,
+    responses(Turned, Ordering)
+)]
+pub async fn set(
+    State(app): State<Arc<App>>,
+    Named(path): Named<PullRequest>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    turn_one(&app, &path, &headers, body).await
+}
+
+/// Turns the ratchet on or off for a pull request, as `PUT` does
+#[utoipa::path(
+    post,
+    path = "/api/v1/workspaces/{owner}/{repo}/{pr}/ratchet",
+    operation_id = "turn_ratchet",
+    tag = "workspaces",
+    params(Repository, Number, Identity),
+    request_body = Switch,
+    responses(Turned, Ordering)
+)]
+pub async fn turn(
+    State(app): State<Arc<App>>,
+    Named(path): Named<PullRequest>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    turn_one(&app, &path, &headers, body).await
+}
+
+async fn turn_one(
+    app: &App,
+    PullRequest { repository, number }: &PullRequest,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let repo = repository.id()?;
+    let client = require(&app.api_keys, headers, Role::Operator, &repo.tenant())?;
+    let pr = number.id()?;
+    let asking = Asking::new(app, client, headers, &repo)?;
+    let answer = switch(&asking, headers, body, Some(pr)).await?;
+    Ok(answer.tell(StatusCode::OK, one(app, &repo, pr).await?))
+}
+
+/// Whether the ratchet is on for those of a repository that say nothing else.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RatchetDefault)]
+pub struct Default {
+    repo: RepoId,
+    enabled: bool,
+    set_by: SetBy,
+}
+
+/// Who said so.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum SetBy {
+    /// `ratchet.enabled` in the configuration.
+    Config,
+    /// The repository itself, in `.github/merge-train.toml`.
+    File,
+    /// Somebody, for this repository.
+    Repository,
+}
+
+/// What is told of a repository's switch that was turned.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is described here and made by `set_default`")]
+pub enum TurnedForAll {
+    /// It was done.
+    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    Done(Default),
+    /// It was taken in, and will be done: what is so now.
+    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    UnderWay(Default),
+}
+
+/// Whether the ratchet is on for the pull requests of a repository, unless they say otherwise
+#[utoipa::path(
+    get,
+    path = "/api/v1/repos/{owner}/{repo}/ratchet",
+    operation_id = "show_repo_ratchet",
+    tag = "workspaces",
+    params(Repository),
+    responses((status = 200, description = "What is so.", body = Default), ReadingOne)
+)]
+pub async fn show_default(
+    State(app): State<Arc<App>>,
+    Named(repository): Named<Repository>,
+    headers: HeaderMap,
+) -> Result<Json<Default>, Problem> {
+    let repo = repository.id()?;
+    require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
+    Ok(Json(default(&app, &repo).await?))
+}
+
+/// Turns the ratchet on or off for the pull requests of a repository, unless they say otherwise
+#[utoipa::path(
+    put,
+    path = "/api/v1/repos/{owner}/{repo}/ratchet",
+    operation_id = "set_repo_ratchet",
+    tag = "workspaces",
+    params(Repository, Identity),
+    request_body = Switch,
+    responses(TurnedForAll, Ordering)
+)]
+pub async fn set_default(
+    State(app): State<Arc<App>>,
+    Named(repository): Named<Repository>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let repo = repository.id()?;
+    let client = require(&app.api_keys, &headers, Role::Operator, &repo.tenant())?;
+    let asking = Asking::new(&app, client, &headers, &repo)?;
+    let answer = switch(&asking, &headers, body, None).await?;
+    Ok(answer.tell(StatusCode::OK, default(&app, &repo).await?))
+}
+
+async fn default(app: &App, repo: &RepoId) -> Result<Default, Problem> {
+    let state = known(app, repo).await?;
+    let (enabled, set_by) = match (state.ratchet_default(), state.own_settings().ratchet.enabled) {
+        (Some(enabled), _) => (enabled, SetBy::Repository),
+        (None, Some(enabled)) => (enabled, SetBy::File),
+        (None, None) => (app.settings.ratchet.enabled, SetBy::Config),
+    };
+    Ok(Default { repo: repo.clone(), enabled, set_by })
+}
+
+async fn switch(asking: &Asking<'_>, headers: &HeaderMap, body: Body, pr: Option<PrNumber>) -> Result<Answer, Problem> {
+    let held = asking.app.budget.read(headers, body).await?;
+    let Switch { enabled, note } = requests::read(&held.bytes)?;
+    match pr {
+        Some(pr) => asking.about(pr).await?,
+        None => drop(known(asking.app, asking.repo).await?),
+    }
+    let behest = Behest { by: Some(format!("api:{}", asking.client.name)), reason: note, ..Behest::default() };
+    Ok(asking.ask(Request::Ratchet { pr, on: enabled, behest }, &held.bytes).await?)
+}
