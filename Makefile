@@ -22,17 +22,17 @@ test: setup ## Run every test, with a PostgreSQL that is started for it and gone
 STORIES ?= 100000
 soak: ## Tell 100,000 stories of people who act between and inside the steps of a train, and land 10,000 honest cascades (most of a day).
 	@scripts/setup build
-	MERGE_TRAIN_STORIES=$(STORIES) MERGE_TRAIN_HONEST=10000 scripts/with-scratch $(CARGO) test --package git --test stories -- --nocapture
+	MERGE_TRAIN_STORIES=$(STORIES) MERGE_TRAIN_HONEST=10000 scripts/with-scratch $(CARGO) test --package git --test it stories:: -- --nocapture
 
 SEEDS ?= 1000
 storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1000, or SEEDS=200..400.
 	@scripts/setup build
 	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --lib storm:: -- --nocapture
-	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --test storms -- --nocapture
+	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --test it storms:: -- --nocapture
 
 matrix: ## Kill the daemon at every failpoint of every story, once and twice, each time in a life of its own (an hour).
 	@scripts/setup build
-	MERGE_TRAIN_TEST_MATRIX=whole $(CARGO) test --package merge-train --test crashes -- --nocapture
+	MERGE_TRAIN_TEST_MATRIX=whole $(CARGO) test --package merge-train --test it crashes:: -- --nocapture
 
 lint: ## Check format and lints.
 	@scripts/setup build

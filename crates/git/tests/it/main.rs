@@ -12,6 +12,7 @@ mod properties;
 mod pushes;
 mod signing;
 mod stacks;
+mod stories;
 mod support;
 mod tokens;
 mod worktrees;

@@ -84,7 +84,7 @@ fn behaviour() -> Vec<Row> {
     ]
 }
 
-/// Those that say how runs of workflows are looked after. `tests/serve/runs` has the rest of them run into their limits.
+/// Those that say how runs of workflows are looked after. `tests/it/serve/runs` has the rest of them run into their limits.
 fn runs() -> Vec<Row> {
     vec![
         row("runs", "work_dir", "/runs", |config| show(&config.runs.work_dir), "/runs"),
