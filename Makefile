@@ -45,7 +45,7 @@ fmt: ## Format the code.
 
 demo: ## Start a GitHub with a stack of pull requests and a daemon to land it, and say what to do.
 	@scripts/setup build
-	$(CARGO) build --package merge-train
+	$(CARGO) build --package merge-train --package github-sim
 	$(CARGO) run --quiet --package merge-train -- demo
 
 bench: ## Measure.

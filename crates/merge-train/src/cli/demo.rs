@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::process::Command;
 use url::Url;
 
+use super::sim::{Simulator, stop_signal};
 use api::Api;
 use daemon::{Access, Daemon};
 use journey::Pace;
@@ -58,14 +59,13 @@ const NAME: &str = "lighthouse";
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     // From the first moment on: whatever is stopped tidies up.
-    let stopped = tokio::spawn(crate::cli::sim::stop_signal());
+    let stopped = tokio::spawn(stop_signal());
     let data = tempfile::tempdir().context("no room for the demo's data")?;
     let (dashboard, listen) = (place(args.listen, DASHBOARD), place(args.github_listen, GITHUB));
-    let options = github_sim::Options { listen, ..github_sim::Options::new(data.path().join("github")) };
-    let sim = github_sim::start(options).await.with_context(|| {
+    let sim = Simulator::start(&data.path().join("github"), listen).await.with_context(|| {
         format!("the simulator did not start; is {listen} taken? Another address: --github-listen 127.0.0.1:0")
     })?;
-    let mut daemon = Daemon::start(data.path(), &sim.description(), dashboard)
+    let mut daemon = Daemon::start(data.path(), &sim.description, dashboard)
         .await
         .with_context(|| format!("is {dashboard} taken? Another address: --listen 127.0.0.1:0"))?;
     let stage = Stage::of(&sim, &daemon)?;
@@ -98,7 +98,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         outcome = Box::pin(show) => outcome,
     };
     daemon.stop().await;
-    sim.stop().await;
+    sim.stop().await.context("the simulator did not stop")?;
     outcome
 }
 
@@ -113,14 +113,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn of(sim: &github_sim::Running, daemon: &Daemon) -> anyhow::Result<Self> {
+    fn of(sim: &Simulator, daemon: &Daemon) -> anyhow::Result<Self> {
         Ok(Self {
-            api: Api::new(&sim.description(), NAME)?,
+            api: Api::new(&sim.description, NAME)?,
             daemon: daemon.access.clone(),
             config: daemon.config.clone(),
             log: daemon.log.clone(),
             program: std::env::current_exe().unwrap_or_else(|_| "merge-train".into()),
-            web: sim.urls().web("").parse().context("the simulator's address")?,
+            web: sim.description["web_url"].as_str().unwrap_or_default().parse().context("the simulator's address")?,
         })
     }
 

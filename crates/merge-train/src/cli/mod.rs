@@ -87,9 +87,11 @@ enum Command {
     /// Opens a session with a running daemon and runs nothing if that fails. Exit code: that of the program; 1 if it was not run,
     /// 126 or 127 if it could not be, 128 and the number of the signal if one ended it. 2: wrong arguments.
     Session(session::Args),
-    /// Run a GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
+    /// Run a simulated GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
     ///
-    /// Exit code 0: stopped. 1: it did not start.
+    /// It is a program of its own, github-sim, beside merge-train or on the PATH. `merge-train sim --help` lists its options.
+    ///
+    /// Exit code 0: stopped. 1: it did not start, or it is not installed.
     Sim(sim::Args),
     /// Export, import, inspect or verify the state.
     ///
@@ -130,7 +132,7 @@ pub async fn run() -> ExitCode {
         Command::Runs(args) => Box::pin(runs::run(args)).await,
         Command::Serve(args) => serve::run(args).await.map(done),
         Command::Session(args) => Box::pin(session::run(args)).await,
-        Command::Sim(args) => sim::run(args).await.map(done),
+        Command::Sim(args) => sim::run(&args).map(done),
         Command::State(args) => state::run(args).await.map(done),
         Command::Status(args) => status::run(args).await,
         Command::Train(args) => train::run(args).await,

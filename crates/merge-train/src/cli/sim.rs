@@ -1,68 +1,96 @@
-//! `merge-train sim`: the simulator alone.
+//! `merge-train sim`: the simulator, which is a program of its own (docs/decisions/0021).
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::pin::pin;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use anyhow::Context;
-use futures_util::FutureExt as _;
+use anyhow::{Context, anyhow, bail};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdin};
 
-use crate::telemetry;
+const PROGRAM: &str = "github-sim";
 
 #[derive(clap::Args)]
+#[command(disable_help_flag = true)]
 pub struct Args {
-    /// The address to listen on; port 0 takes a free one.
-    #[arg(long, default_value = "127.0.0.1:8930")]
-    listen: SocketAddr,
-    /// Where everything is kept. Start again on the same directory and the state is the same.
-    #[arg(long, default_value = "sim-data")]
-    data: PathBuf,
-    /// What links in answers begin with, when it is not the address listened on.
-    #[arg(long)]
-    public_url: Option<String>,
-    /// Make tokens, ids and random faults repeatable (for a new data directory).
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Where the app's webhooks go.
-    #[arg(long)]
-    webhook_url: Option<String>,
-    /// An RSA private key (PEM) for the app, instead of a new one (for a new data directory).
-    #[arg(long)]
-    app_key: Option<PathBuf>,
-    /// Append every exchange to this file, a JSON object a line.
-    #[arg(long)]
-    record: Option<PathBuf>,
+    /// Arguments of `github-sim`: `merge-train sim --help` lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
-pub async fn run(args: Args) -> anyhow::Result<()> {
-    telemetry::init_plain();
-    let description = args.data.join("sim.json");
-    let running = github_sim::start(github_sim::Options {
-        listen: args.listen,
-        public_url: args.public_url,
-        seed: args.seed,
-        webhook_url: args.webhook_url,
-        app_key: args.app_key,
-        record: args.record,
-        ..github_sim::Options::new(args.data)
+/// Becomes the simulator. Returns only if that fails.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let program = program()?;
+    let error = command(&program).args(&args.arguments).exec();
+    Err(error).with_context(|| format!("{} did not start", program.display()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one door to the simulator")]
+fn command(program: &Path) -> std::process::Command {
+    std::process::Command::new(program)
+}
+
+/// The simulator that was built or installed with this program, else the first on the `PATH`.
+fn program() -> anyhow::Result<PathBuf> {
+    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = beside.into_iter().chain(std::env::split_paths(&path));
+    folders.map(|folder| folder.join(PROGRAM)).find(|program| program.is_file()).ok_or_else(|| {
+        anyhow!(
+            "there is no {PROGRAM} beside merge-train or on the PATH: the simulator is a program of its own. \
+             To install it: cargo install --locked --path crates/github-sim"
+        )
     })
-    .await
-    .context("the simulator did not start")?;
-    // Whoever reads where it is may ask it to stop at once.
-    let mut stopped = pin!(stop_signal());
-    let asked = stopped.as_mut().now_or_never();
-    println!("GitHub simulator at {}", running.urls().web(""));
-    println!("Addresses, tokens and the app's key: {}", description.display());
-    match asked {
-        Some(asked) => asked?,
-        None => stopped.await?,
+}
+
+/// A simulator that runs as a child of this process, and ends with it however it ends.
+pub struct Simulator {
+    child: Child,
+    /// Its end tells the simulator to stop.
+    stdin: ChildStdin,
+    /// What `sim.json` says.
+    pub description: Value,
+}
+
+impl Simulator {
+    pub async fn start(data: &Path, listen: std::net::SocketAddr) -> anyhow::Result<Self> {
+        let mut command = command(&program()?);
+        command.arg("--stop-with-stdin").arg("--listen").arg(listen.to_string()).arg("--data").arg(data);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = tokio::process::Command::from(command);
+        // Ctrl-C is for whoever started it: the simulator goes last.
+        let mut child = command.process_group(0).kill_on_drop(true).spawn().context("it did not start")?;
+        let stdin = child.stdin.take().context("its standard input is piped")?;
+        let (stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+        let mut lines = BufReader::new(stdout.context("its standard output is piped")?).lines();
+        if lines.next_line().await?.is_none() {
+            let mut said = String::new();
+            if let Some(stderr) = &mut stderr {
+                stderr.read_to_string(&mut said).await?;
+            }
+            bail!("{}", said.trim().trim_start_matches("error: "));
+        }
+        // If nobody read on, its next line would block it.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        if let Some(mut stderr) = stderr {
+            tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
+        }
+        let description = std::fs::read(data.join("sim.json")).context("it does not say where it is")?;
+        let description = serde_json::from_slice(&description).context("what it says of itself is not JSON")?;
+        Ok(Self { child, stdin, description })
     }
-    running.stop().await;
-    Ok(())
+
+    pub async fn stop(mut self) -> io::Result<()> {
+        drop(self.stdin);
+        self.child.wait().await.map(drop)
+    }
 }
 
 /// Resolves at Ctrl-C or SIGTERM.
-pub async fn stop_signal() -> std::io::Result<()> {
+pub async fn stop_signal() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::select! {

@@ -52,13 +52,13 @@ fn the_simulator_depends_on_no_other_crate_of_the_workspace() {
 }
 
 #[test]
-fn nothing_but_the_binary_is_built_on_the_simulator() {
+fn nothing_is_built_on_the_simulator() {
     let users: Vec<String> = packages()
         .into_iter()
         .filter(|package| package.dependencies.contains("github-sim"))
         .map(|package| package.name)
         .collect();
-    assert_eq!(users, ["merge-train"]);
+    assert_eq!(users, [""; 0]);
 }
 
 /// All that a crate is built from, however far down.
@@ -102,7 +102,7 @@ fn dependencies_between_our_crates_point_one_way() {
     let members: BTreeSet<String> = packages.iter().map(|package| package.name.clone()).collect();
     let allowed = |name: &str| -> &[&str] {
         match name {
-            "merge-train" => &["merge-train-core", "store", "git", "github", "github-sim"],
+            "merge-train" => &["merge-train-core", "store", "git", "github"],
             "store" | "git" | "github" => &["merge-train-core"],
             _ => &[],
         }

@@ -9,10 +9,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
+use crate::support::build_simulator;
+
 /// Long enough for a machine under load.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 fn program(words: &[&str]) -> Command {
+    build_simulator();
     let mut command = Command::new(env!("CARGO_BIN_EXE_merge-train"));
     command.args(words).stdin(Stdio::null()).kill_on_drop(true).env_remove("RUST_LOG");
     command
@@ -190,7 +193,7 @@ async fn what_the_guide_says_works() {
     let children = demo.children();
     assert!(
         !children.iter().any(|command| command.contains(" serve ")),
-        "simulator and daemon are one process: {children:?}"
+        "the daemon is not a process of its own: {children:?}"
     );
     let (data, health) = (demo.data(), format!("{server}/healthz"));
     assert!(http.get(&health).send().await.is_ok());

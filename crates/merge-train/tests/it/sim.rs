@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::support::build_simulator;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Process {
@@ -18,6 +20,7 @@ struct Process {
 }
 
 fn command(data: &Path) -> Command {
+    build_simulator();
     let mut command = Command::new(env!("CARGO_BIN_EXE_merge-train"));
     command.args(["sim", "--listen", "127.0.0.1:0", "--seed", "7", "--data"]).arg(data);
     command.env("RUST_LOG", "warn").stdin(Stdio::null()).kill_on_drop(true);

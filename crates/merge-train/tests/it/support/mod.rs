@@ -59,6 +59,19 @@ pub fn path_with_current_git(dir: &Path) -> OsString {
     std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).expect("a PATH")
 }
 
+/// Makes sure that the simulator is there as a program, beside this one. cargo builds it for the whole workspace, but not for one
+/// package.
+pub fn build_simulator() {
+    let beside = Path::new(env!("CARGO_BIN_EXE_merge-train")).with_file_name("github-sim");
+    if beside.exists() {
+        return;
+    }
+    #[expect(clippy::disallowed_methods, reason = "cargo is not a program that the product starts")]
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    let built = cargo.args(["build", "--package", "github-sim"]).current_dir(env!("CARGO_MANIFEST_DIR")).status();
+    assert!(built.expect("cargo starts").success() && beside.exists(), "{} is not there", beside.display());
+}
+
 /// A program of a client that `scripts/setup` has installed.
 pub fn client(program: &str) -> PathBuf {
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from);
