@@ -1,6 +1,8 @@
 //! What merge-train knows and decides. Pure: no clock, no randomness, no input or output; time and ids are arguments.
 
 pub mod facts;
+#[cfg(test)]
+mod fixtures;
 pub mod ids;
 pub mod inbox;
 pub mod markdown;

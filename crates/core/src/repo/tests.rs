@@ -14,6 +14,7 @@ mod reads;
 mod recovery;
 mod runs;
 mod settings;
+mod stored;
 mod trains;
 mod trains_people;
 mod trains_unruly;

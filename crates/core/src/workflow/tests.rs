@@ -4,6 +4,7 @@ mod execution;
 mod gates;
 mod properties;
 mod resume;
+mod stored;
 mod transitions;
 
 use jiff::Timestamp;
