@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::brief::Issue;
-use super::status::Reason;
+use super::status::{FixOutcome, Reason};
 use crate::ids::{BranchName, PrNumber, RunId, Sha};
 use crate::repo::Behest;
 use crate::workflow::RunStatus;
@@ -196,10 +196,10 @@ impl Settled {
 
     /// What its run came to. A fixer that looked and found nothing to do has done its work.
     pub fn as_run(&self) -> RunStatus {
-        match self.reason {
-            Reason::FixerPushed | Reason::FixerGaveUp => RunStatus::Completed,
-            Reason::FixerCancelled | Reason::PrNotOpen => RunStatus::Cancelled,
-            _ => RunStatus::Failed,
+        match self.reason.fix_outcome() {
+            FixOutcome::Pushed | FixOutcome::GaveUp => RunStatus::Completed,
+            FixOutcome::Cancelled | FixOutcome::PrClosed => RunStatus::Cancelled,
+            FixOutcome::TimedOut | FixOutcome::Outpaced | FixOutcome::Failed => RunStatus::Failed,
         }
     }
 

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Standing;
 use super::brief::Issue;
+use super::display::Column;
 use super::event::Event;
 use super::fix::{Approved, Fix, Phase, Settled};
 use super::markers::{Ci, Markers, Seen};
 use super::session::{Session, SessionId, is_working};
 use super::settings::Settings;
-use super::status::{Column, Reason, Status};
+use super::status::{FixOutcome, Reason, Status};
 use crate::facts::{CiFacts, MergeState, Point, ReviewDecision};
 use crate::ids::{PrNumber, Sha};
 
@@ -292,7 +293,7 @@ impl Workspace {
         // What nothing came of is a line in the log, and what is shown holds as before: unless it was about another head, or
         // about something that is over.
         let is_same_head = self.consumed.as_ref().map(|it| &it.seen.head) == consumed.map(|it| &it.seen.head);
-        let is_over = !is_same_head || has_restarted || keeps_out(self.reason);
+        let is_over = !is_same_head || has_restarted || self.reason.keeps_out();
         if action != Deed::Noop || status != self.status || is_over {
             self.show(shown, ts);
             self.green_since = match reason {
@@ -305,7 +306,7 @@ impl Workspace {
             self.begin_anew();
         }
         // It is looked at once more when that is over, also where nothing else is new then.
-        self.forced |= keeps_out(reason);
+        self.forced |= reason.keeps_out();
         if let Some(markers) = consumed {
             self.consumed = Some(markers.clone());
             self.forced = false;
@@ -380,8 +381,8 @@ impl Workspace {
 
     fn settled(&mut self, settled: &Settled, ts: Timestamp) {
         let Some(fix) = self.fix.take() else { return };
-        match settled.reason {
-            Reason::FixerPushed => {
+        match settled.reason.fix_outcome() {
+            FixOutcome::Pushed => {
                 self.attempts += 1;
                 self.last_push_at = Some(ts);
                 self.last_signature = fix.signature;
@@ -392,14 +393,14 @@ impl Workspace {
                 self.stale_since = Some(ts);
             }
             // It goes on with a fresh look; a fixer that hangs each time has its budget, too.
-            Reason::FixerTimedOut => {
+            FixOutcome::TimedOut => {
                 self.attempts += 1;
                 self.stale_since = None;
                 self.forced = true;
             }
             // There is another head to look at.
-            Reason::Outpaced | Reason::PrNotOpen => self.stale_since = None,
-            _ => {
+            FixOutcome::Outpaced | FixOutcome::PrClosed => self.stale_since = None,
+            FixOutcome::GaveUp | FixOutcome::Cancelled | FixOutcome::Failed => {
                 self.stale_since = None;
                 self.tried = Some(Tried { issue: fix.issue, head: fix.head, run: fix.run, points: fix.points });
             }
@@ -407,30 +408,7 @@ impl Workspace {
     }
 }
 
-/// Whether a workspace is left alone for something that is not about what there is to mend.
-fn keeps_out(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::UserWorking
-            | Reason::NoPr
-            | Reason::PrNotOpen
-            | Reason::Disabled
-            | Reason::CiInProgress
-            | Reason::TrainAtWork
-            | Reason::DailyBudget
-            | Reason::NoFixer
-    )
-}
-
 /// Whether CI need not be waited for any more that was expected to start again.
 fn ends_staleness(action: Deed, reason: Reason) -> bool {
-    match reason {
-        Reason::StaleCi
-        | Reason::StaleCiTimeout
-        | Reason::UserWorking
-        | Reason::TrainAtWork
-        | Reason::FixerPushed
-        | Reason::PushStatusUnknown => false,
-        _ => !matches!(action, Deed::FixCi | Deed::FixReview),
-    }
+    !reason.leaves_ci_expected() && !matches!(action, Deed::FixCi | Deed::FixReview)
 }
