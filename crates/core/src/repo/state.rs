@@ -1,4 +1,4 @@
-//! What is known of a repository.
+//! The state of a repository: pull requests, trains, workspaces, and what is still to be read or said.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What the words after the mention mean.
+//! From the words after the mention to a command, or to what is wrong with them.
 
 use super::{ClosePrs, Command, Misuse, Said, Switch, Typed, Verb};
 use crate::ids::{PrNumber, RunId};

@@ -1,4 +1,4 @@
-//! The names that programs read.
+//! The names of statuses and reasons, which programs read, and what follows from a status.
 
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Snapshots of every comment that the bot can post about trains, and of the same comments with hostile names in them.
+
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::*;
