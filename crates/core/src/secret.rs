@@ -1,4 +1,4 @@
-//! What must not be seen.
+//! A text that is never printed: tokens, keys, passwords.
 
 use std::fmt;
 

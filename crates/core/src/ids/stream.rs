@@ -1,4 +1,4 @@
-//! The names of the streams of events.
+//! The names of event streams: one for each repository, and one for each run of a workflow.
 
 use std::fmt;
 use std::str::FromStr;

@@ -61,7 +61,14 @@ fn logical(delivery: &Delivery, payload: &RequestHash) -> Option<String> {
             _ => format!("pull_request:{}:{action}:{}:{}", pull.number, pull.head_sha, pull.updated_at),
         }),
         Happening::CheckSuite(suite) => Some(format!("check_suite:{}:{action}:{}", suite.id, suite.updated_at)),
-        _ => None,
+        Happening::CheckRun { .. }
+        | Happening::Status { .. }
+        | Happening::Review { .. }
+        | Happening::ReviewTalk { .. }
+        | Happening::Push { .. }
+        | Happening::Installation
+        | Happening::Ping
+        | Happening::Other => None,
     }
 }
 

@@ -1,3 +1,5 @@
+//! The keys of the inbox, and the specification's table of what a repeated key gets.
+
 use super::*;
 
 fn at(text: &str) -> Timestamp {

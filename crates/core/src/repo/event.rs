@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::inbox::Key;
+use crate::repo::commands::StoredCommand;
 use crate::repo::ratchet;
 use crate::repo::settings::{OwnSettings, Problem, Verdict};
 use crate::repo::trains::status::Why;
@@ -350,14 +351,14 @@ pub enum Event {
         comment: CommentRef,
         user: UserId,
         login: String,
-        command: String,
+        command: StoredCommand,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delivery: Option<DeliveryId>,
     },
     CommandHandled {
         comment: CommentRef,
         user: UserId,
-        command: String,
+        command: StoredCommand,
         /// By which right: `author`, or what GitHub says.
         permission: String,
         #[serde(flatten)]

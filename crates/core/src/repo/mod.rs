@@ -42,7 +42,7 @@ pub use event::{
 pub use mirror::reads::{attention, next_wake};
 pub use outbox::{NoteId, Say, Tried, mark};
 pub use ratchet::{LABEL_OFF, LABEL_ON, candidate};
-pub use run_view::{FIXER, RunMove, TRAIN, landing, moves_runs, run_differs, runs_moved};
+pub use run_view::{FIXER, RunMove, TRAIN, WaitingFor, current_pull, landing, moves_runs, run_differs, runs_moved};
 pub use settings::{Reading, Showing, Standing};
 pub use snapshot::{Position, Snapshot};
 pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};

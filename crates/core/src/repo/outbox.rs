@@ -12,6 +12,7 @@ use super::event::{Event, PrStateName};
 use super::state::{Backoff, RepoState};
 use super::{Effect, Failure, FailureKind, Plan};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
+use crate::repo::commands::StoredCommand;
 use crate::repo::mirror::reads;
 use crate::repo::trains::plan::Member;
 
@@ -35,7 +36,7 @@ pub enum Say {
     /// A comment with what came of a command about runs, which is given when it is said.
     Order {
         comment: CommentId,
-        command: String,
+        command: StoredCommand,
         login: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delivery: Option<DeliveryId>,

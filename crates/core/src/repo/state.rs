@@ -1,4 +1,4 @@
-//! What is known of a repository.
+//! The state of a repository: pull requests, trains, workspaces, and what is still to be read or said.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,7 @@ use super::settings::Own;
 use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
+use crate::repo::commands::StoredCommand;
 use crate::repo::ratchet::Workspaces;
 use crate::repo::trains::detail::{Details, is_live};
 use crate::repo::trains::{Ended, Policy, TrainRecord, Trains};
@@ -170,8 +171,7 @@ pub(super) struct Given {
     pub comment: CommentRef,
     pub user: UserId,
     pub login: String,
-    /// As it was typed, without the mention.
-    pub command: String,
+    pub command: StoredCommand,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryId>,
     #[serde(default)]

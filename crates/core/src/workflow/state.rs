@@ -148,10 +148,24 @@ impl RunState {
         match event {
             Event::RunCreated(_) => {}
             Event::RunTransition { to, context, error, .. } => self.transition(*to, context, error.clone(), at),
-            Event::StepStarted { .. }
-            | Event::StepCompleted { .. }
-            | Event::StepFailed { .. }
-            | Event::StepReplayed { .. } => self.step(event, at),
+            Event::StepStarted { step, input, .. } => {
+                self.begin(*step, at);
+                let Some(step) = self.steps.get_mut(*step) else { return };
+                step.input = input.clone();
+                (step.retry_at, step.completed_at) = (None, None);
+            }
+            Event::StepCompleted { step, output, tokens_used } => self.completed(*step, output, *tokens_used, at),
+            Event::StepFailed { step, error, retry_at } => {
+                let Some(step) = self.steps.get_mut(*step) else { return };
+                step.error = Some(error.clone());
+                step.retry_at = *retry_at;
+                step.ended(StepStatus::Failed, at);
+            }
+            Event::StepReplayed { step: index } => {
+                let Some(step) = self.steps.get_mut(*index) else { return };
+                step.status = StepStatus::Pending;
+                self.position = *index;
+            }
             Event::RunResumed { from } => {
                 self.resumed_from = Some(from.clone());
                 self.resume_count += 1;
@@ -216,40 +230,18 @@ impl RunState {
         }
     }
 
-    fn step(&mut self, event: &Event, at: Timestamp) {
-        match event {
-            Event::StepStarted { step, input, .. } => {
-                self.begin(*step, at);
-                let Some(step) = self.steps.get_mut(*step) else { return };
-                step.input = input.clone();
-                (step.retry_at, step.completed_at) = (None, None);
-            }
-            Event::StepCompleted { step: index, output, tokens_used } => {
-                // What one step waited for is not there for the next.
-                if let Some(came) = self.matching().and_then(|came| self.signals.iter().position(|it| it == came)) {
-                    self.signals.remove(came);
-                }
-                self.correlation = None;
-                let Some(step) = self.steps.get_mut(*index) else { return };
-                step.output = Some(output.clone());
-                step.tokens_used = *tokens_used;
-                step.error = None;
-                step.ended(StepStatus::Completed, at);
-                self.position = index + 1;
-            }
-            Event::StepFailed { step, error, retry_at } => {
-                let Some(step) = self.steps.get_mut(*step) else { return };
-                step.error = Some(error.clone());
-                step.retry_at = *retry_at;
-                step.ended(StepStatus::Failed, at);
-            }
-            Event::StepReplayed { step: index } => {
-                let Some(step) = self.steps.get_mut(*index) else { return };
-                step.status = StepStatus::Pending;
-                self.position = *index;
-            }
-            _ => unreachable!("not an event about a step"),
+    fn completed(&mut self, index: usize, output: &Value, tokens_used: Option<TokensUsed>, at: Timestamp) {
+        // What one step waited for is not there for the next.
+        if let Some(came) = self.matching().and_then(|came| self.signals.iter().position(|it| it == came)) {
+            self.signals.remove(came);
         }
+        self.correlation = None;
+        let Some(step) = self.steps.get_mut(index) else { return };
+        step.output = Some(output.clone());
+        step.tokens_used = tokens_used;
+        step.error = None;
+        step.ended(StepStatus::Completed, at);
+        self.position = index + 1;
     }
 
     /// The run as it is stored and shown.
@@ -321,7 +313,15 @@ impl RunState {
                 (*step, "begun")
             }
             Event::StepCompleted { step, .. } | Event::StepFailed { step, .. } => (*step, "ended"),
-            _ => return None,
+            Event::RunCreated(_)
+            | Event::RunTransition { .. }
+            | Event::StepReplayed { .. }
+            | Event::RunResumed { .. }
+            | Event::ApprovalDecided { .. }
+            | Event::SignalReceived { .. }
+            | Event::CancelRequested { .. }
+            | Event::CompensationStarted { .. }
+            | Event::CompensationEnded { .. } => return None,
         };
         let (plan, step) = (self.plan(index)?, self.steps.get(index)?);
         Some(Checkpoint {

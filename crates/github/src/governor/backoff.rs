@@ -1,3 +1,5 @@
+//! Exponential backoff with full jitter.
+
 use std::time::Duration;
 
 /// Full jitter: anything up to `first` doubled `times` times, so that callers who failed together do not return together.

@@ -1,3 +1,5 @@
+//! An answer from GitHub that arrived in full.
+
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use serde::de::DeserializeOwned;

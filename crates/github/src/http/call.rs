@@ -1,3 +1,5 @@
+//! A request to GitHub that is about to be made.
+
 use bytes::Bytes;
 use reqwest::Method;
 use serde::Serialize;

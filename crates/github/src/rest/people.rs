@@ -1,3 +1,5 @@
+//! What a user may do in a repository.
+
 use merge_train_core::facts::Permission;
 use serde::Deserialize;
 

@@ -1,3 +1,5 @@
+//! Reactions to comments: giving and listing them.
+
 use merge_train_core::ids::{CommentId, UserId};
 use reqwest::Method;
 use serde::{Deserialize, Serialize};

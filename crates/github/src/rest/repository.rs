@@ -1,3 +1,5 @@
+//! The settings of a repository.
+
 use merge_train_core::ids::{BranchName, RepoId};
 use merge_train_core::repo::trains::MergeMethods;
 use serde::Deserialize;

@@ -1,3 +1,5 @@
+//! Errors of webhook payloads, with the path to the member that is wrong.
+
 use serde::de::DeserializeOwned;
 
 /// Why a payload is not what its event's name promises.

@@ -1,3 +1,5 @@
+//! GitHub's JSON of an account: a user, a bot or an organization.
+
 use merge_train_core::ids::UserId;
 use serde::Deserialize;
 

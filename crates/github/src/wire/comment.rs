@@ -1,3 +1,5 @@
+//! GitHub's JSON of an issue comment.
+
 use jiff::Timestamp;
 use merge_train_core::facts::CommentFacts;
 use merge_train_core::ids::{CommentId, PrNumber};

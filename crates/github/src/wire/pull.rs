@@ -1,3 +1,5 @@
+//! GitHub's JSON of a pull request, and of the shorter form in review events.
+
 use jiff::Timestamp;
 use merge_train_core::facts::{HeadRepo, PullFacts, PullState};
 use merge_train_core::ids::{BranchName, PrNumber, Sha};

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::daemon::driver::{Driver, Urgency};
+use crate::daemon::stored_request;
 
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
@@ -90,7 +91,7 @@ impl Discovery {
     async fn ask_for_a_look(&self, repo: &RepoId) -> anyhow::Result<()> {
         let key = key(&repo.to_string().to_ascii_lowercase());
         let stream = StreamId::Repo(repo.clone());
-        let label = serde_json::to_value(Request::Sync)?.as_str().unwrap_or_default().to_owned();
+        let label = stored_request::label(&Request::Sync);
         let route = Route::Stream { stream, priority: Priority::Normal, label, body: Vec::new() };
         let hash = RequestHash::of(key.as_str().as_bytes());
         let received_at = clock::now();

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::daemon::driver::{Driver, Urgency};
+use crate::daemon::stored_request;
 use crate::telemetry::metrics::{RATCHET_CANDIDATES, RATCHET_HEARTBEAT, RATCHET_NEWS};
 
 /// So many pull requests of an owner are looked into thoroughly in one heartbeat, thread by thread: that costs some fifty of
@@ -117,7 +118,7 @@ impl Heartbeat {
     async fn tell(&self, tenant: &TenantId, repo: &RepoId, prs: Vec<PrNumber>) -> anyhow::Result<()> {
         let now = clock::now();
         tracing::debug!(%repo, ?prs, "the heartbeat saw something new");
-        let label = serde_json::to_string(&Request::LookAt { prs })?;
+        let label = stored_request::label(&Request::LookAt { prs });
         let arrival = Arrival {
             tenant: tenant.clone(),
             key: Key::scheduler(&format!("ratchet-{}", repo.name()), now, SignedDuration::from_millis(1))?,

@@ -14,6 +14,7 @@ pub mod orders;
 pub mod schedules;
 pub mod server;
 pub mod storage;
+pub mod stored_request;
 mod upkeep;
 pub mod workflow;
 

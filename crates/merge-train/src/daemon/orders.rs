@@ -19,10 +19,8 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::daemon::driver::{Link, Order, Refused, Urgency, replay_run};
-use crate::daemon::workflow;
+use crate::daemon::{stored_request, workflow};
 use crate::telemetry::metrics::IDEMPOTENCY_HITS;
-
-pub use trains::TRAIN_ORDER;
 
 /// How long somebody waits for the outcome who asked for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -180,8 +178,8 @@ impl Orders {
         if !before.as_ref().is_some_and(is_remembered) {
             check().map_err(Failed::Refused)?;
         }
-        let body = serde_json::to_vec(&meant).expect("a request is JSON");
-        let letter = Letter { stream: StreamId::Repo(repo), priority, label: TRAIN_ORDER, body };
+        let body = stored_request::body(&meant);
+        let letter = Letter { stream: StreamId::Repo(repo), priority, label: stored_request::IN_BODY, body };
         self.admit(&run.tenant_id, run.id.clone(), letter, origin).await
     }
 

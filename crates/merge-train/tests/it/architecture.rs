@@ -1,6 +1,7 @@
-//! Which crate may depend on which.
+//! Which crate may depend on which, and that every source file says what it is for.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -112,4 +113,26 @@ fn dependencies_between_our_crates_point_one_way() {
         let wrong: Vec<&String> = ours.filter(|name| !allowed(&package.name).contains(&name.as_str())).collect();
         assert!(wrong.is_empty(), "{} must not depend on {wrong:?}", package.name);
     }
+}
+
+/// The Rust files of a folder, and of those below it.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let files = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    files.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
+}
+
+#[test]
+fn every_source_file_says_first_what_it_is_for() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates");
+    let each = std::fs::read_dir(crates).expect("crates").map(|entry| entry.expect("an entry").path().join("src"));
+    let all: Vec<PathBuf> = each.filter(|src| src.is_dir()).flat_map(|src| sources(&src)).collect();
+    assert!(all.iter().any(|path| path == &crates.join("core/src/lib.rs")), "the sources are found");
+    let says = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).expect("a source file");
+        text.strip_prefix("//! ").is_some_and(|line| line.starts_with(|first: char| !first.is_whitespace()))
+    };
+    let silent: Vec<&PathBuf> = all.iter().filter(|path| !says(path)).collect();
+    assert!(silent.is_empty(), "these do not begin with a line `//! …`: {silent:#?}");
 }

@@ -1,6 +1,6 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
-use super::{ClosePrs, Command, Switch};
+use super::{ClosePrs, Command, NoSuchCommand, StoredCommand, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
 use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
@@ -49,21 +49,23 @@ pub(in crate::repo) fn handle(draft: &mut Draft<'_>, input: &Input) {
 }
 
 fn judge(draft: &mut Draft<'_>, given: &Given) {
-    let Some(command) = super::parse(&format!("@merge-train {}", given.command)) else {
-        // Written by another version, which knew other commands.
-        return handled(draft, given, &Right::Unverified, Err("no such command".to_owned()));
+    let command = match &given.command {
+        StoredCommand::Known(command) => command,
+        StoredCommand::Unknown(_) => {
+            return handled(draft, given, &Right::Unverified, Err(NoSuchCommand.to_string()));
+        }
     };
     if draft.state.is_bootstrapping() {
         // The repository is not known yet, and no train of it moves: what is asked of it waits until it is.
         return;
     }
     let is_author = draft.state.pr(given.comment.pr).is_some_and(|pr| pr.author == Some(given.user));
-    match (allowed(&command), is_author) {
-        (None, _) => carry_out(draft, given, &command, &Right::Author),
+    match (allowed(command), is_author) {
+        (None, _) => carry_out(draft, given, command, &Right::Author),
         (Some(Allowed::Author | Allowed::AuthorOrMaintainer), true) => {
-            carry_out(draft, given, &command, &Right::Author);
+            carry_out(draft, given, command, &Right::Author);
         }
-        (Some(Allowed::Author), false) => refuse(draft, given, &command, Allowed::Author, &Right::Unverified),
+        (Some(Allowed::Author), false) => refuse(draft, given, command, Allowed::Author, &Right::Unverified),
         (Some(Allowed::AuthorOrMaintainer | Allowed::Maintainer | Allowed::Admin), _)
             if given.backoff.is_due(draft.now) =>
         {
@@ -87,20 +89,20 @@ fn allowed(command: &Command) -> Option<Allowed> {
 }
 
 fn permitted(draft: &mut Draft<'_>, given: &Given, result: &Result<Permission, Failure>) {
-    let Some(command) = super::parse(&format!("@merge-train {}", given.command)) else { return };
-    let Some(allowed) = allowed(&command) else { return };
+    let StoredCommand::Known(command) = &given.command else { return };
+    let Some(allowed) = allowed(command) else { return };
     match result {
         Ok(permission) => {
             let least = if allowed == Allowed::Admin { Permission::Admin } else { Permission::Maintain };
             let right = Right::Permission(*permission);
             if *permission >= least {
-                carry_out(draft, given, &command, &right);
+                carry_out(draft, given, command, &right);
             } else {
-                refuse(draft, given, &command, allowed, &right);
+                refuse(draft, given, command, allowed, &right);
             }
         }
         Err(failure) if failure.kind == FailureKind::Permanent => {
-            refuse(draft, given, &command, allowed, &Right::Unverified);
+            refuse(draft, given, command, allowed, &Right::Unverified);
         }
         Err(failure) => {
             let retry_at = reads::retry_at(failure, given.backoff.attempts, draft.now);

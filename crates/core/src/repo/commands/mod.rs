@@ -6,6 +6,7 @@
 mod handling;
 mod html;
 mod lines;
+mod stored;
 mod typed;
 mod verb;
 mod words;
@@ -19,6 +20,7 @@ use crate::ids::{PrNumber, RunId};
 use crate::workflow::Decision;
 
 pub(super) use handling::{handle, retry};
+pub use stored::{NoSuchCommand, StoredCommand};
 pub use typed::Typed;
 pub use verb::{Verb, help};
 
@@ -29,7 +31,7 @@ const MENTION: &str = "@merge-train";
 pub const MOST_HEARD: usize = 10;
 
 /// A command, as it was typed. Whether its author may give it is decided elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Command {
     Predecessor(PrNumber),
     Start,
@@ -57,7 +59,7 @@ pub enum Command {
 }
 
 /// What is wanted of the ratchet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Switch {
     On,
     Off,
@@ -65,7 +67,7 @@ pub enum Switch {
 }
 
 /// Whether a forced stop also closes the pull requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ClosePrs {
     Yes,
     No,
@@ -182,19 +184,11 @@ pub fn parse_all(body: &str) -> Vec<Said> {
     lines.iter().take(MOST_HEARD).map(|line| words::understand(line)).chain(too_many).collect()
 }
 
-/// The first command in a comment.
-pub fn parse(body: &str) -> Option<Command> {
-    parse_all(body).into_iter().find_map(|said| match said {
-        Said::Command(command) => Some(command),
-        Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
-    })
-}
-
 /// What a comment declares its pull request to stand on; the first such line counts.
 pub fn declared_predecessor(body: &str) -> Option<PrNumber> {
     parse_all(body).into_iter().find_map(|said| match said {
         Said::Command(Command::Predecessor(number)) => Some(number),
-        _ => None,
+        Said::Command(_) | Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
     })
 }
 

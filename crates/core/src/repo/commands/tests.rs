@@ -31,6 +31,14 @@ fn decide(decision: Decision, run: &str, reason: Option<&str>) -> Command {
     Command::Decide { run: RunId::parse(run).unwrap(), decision, reason: reason.map(str::to_owned) }
 }
 
+/// The first command in a comment.
+fn first(body: &str) -> Option<Command> {
+    parse_all(body).into_iter().find_map(|said| match said {
+        Said::Command(command) => Some(command),
+        Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
+    })
+}
+
 #[test]
 fn each_command_is_understood_as_it_is_typed() {
     let forced = |close_prs| Command::StopForce { close_prs };
@@ -113,6 +121,7 @@ fn words_that_a_command_does_not_take_are_answered_with_what_to_type() {
         ("@merge-train help me", unexpected(Verb::Help, "me")),
         ("@merge-train retry `now`", unexpected(Verb::Retry, "`now`")),
         ("@merge-train run", Said::Misused { verb: Verb::Run, why: Misuse::WorkflowMissing }),
+        ("@merge-train run .", Said::Misused { verb: Verb::Run, why: Misuse::WorkflowMissing }),
         (
             "@merge-train run a b",
             Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["b"]) } },
@@ -133,7 +142,7 @@ fn words_that_a_command_does_not_take_are_answered_with_what_to_type() {
         ("@merge-train stop --force it", unexpected(Verb::Stop, "--force it")),
     ] {
         assert_eq!(parse_all(line), [expected], "{line:?}");
-        assert_eq!(parse(line), None, "{line:?}");
+        assert_eq!(first(line), None, "{line:?}");
     }
 }
 
@@ -187,7 +196,7 @@ fn what_is_repeated_of_a_line_is_code() {
 fn a_command_prints_as_it_is_typed() {
     let lines = ["predecessor #5", "start", "stop", "stop --force", "stop --force --close-prs", "plan", "retry"];
     for words in lines.into_iter().chain(["status", "help"]) {
-        let command = parse(&format!("@merge-train {words}")).expect("a command");
+        let command = first(&format!("@merge-train {words}")).expect("a command");
         assert_eq!(command.to_string(), words);
     }
 }
@@ -197,8 +206,8 @@ fn a_comment_may_hold_several_commands_one_for_each_line() {
     let body = "@merge-train predecessor #3\r\n@merge-train[bot] strat\r\n\r\nand then\r\n@merge-train stop\r\n";
     let expected = [Said::Command(predecessor(3)), unknown("strat", Verb::Start), Said::Command(Command::Stop)];
     assert_eq!(parse_all(body), expected);
-    assert_eq!(parse(body), Some(predecessor(3)));
-    assert_eq!(parse("@merge-train dance\n@merge-train plan"), Some(Command::Plan));
+    assert_eq!(first(body), Some(predecessor(3)));
+    assert_eq!(first("@merge-train dance\n@merge-train plan"), Some(Command::Plan));
 }
 
 #[test]
@@ -241,4 +250,21 @@ fn an_answer_can_say_what_is_wrong_and_what_to_type() {
         })
         .collect();
     insta::assert_snapshot!(answers.join("\n"));
+}
+
+#[test]
+fn a_command_is_stored_as_its_words() {
+    for words in
+        ["start", "predecessor #5", "stop --force --close-prs", "run release note=*b* v=<i>", "reject run-7 ~~no~~"]
+    {
+        let stored: StoredCommand = serde_json::from_value(words.into()).unwrap();
+        assert!(matches!(stored, StoredCommand::Known(_)), "{words}");
+        assert_eq!(serde_json::to_value(stored).unwrap(), words);
+    }
+    // Of another version, or of nobody.
+    for words in ["", "dance", "start now", "START", "predecessor 5", "run "] {
+        let stored: StoredCommand = serde_json::from_value(words.into()).unwrap();
+        assert_eq!(stored, StoredCommand::Unknown(words.to_owned()));
+        assert_eq!(serde_json::to_value(stored).unwrap(), words);
+    }
 }

@@ -1,4 +1,4 @@
-//! What the words after the mention mean.
+//! From the words after the mention to a command, or to what is wrong with them.
 
 use super::{ClosePrs, Command, Misuse, Said, Switch, Typed, Verb};
 use crate::ids::{PrNumber, RunId};
@@ -60,6 +60,9 @@ fn pull_request(word: &str) -> Option<PrNumber> {
 fn run(arguments: &[&str]) -> Result<Command, Misuse> {
     let Some((workflow, inputs)) = arguments.split_first() else { return Err(Misuse::WorkflowMissing) };
     let workflow = if inputs.is_empty() { without_punctuation(workflow) } else { workflow };
+    if workflow.is_empty() {
+        return Err(Misuse::WorkflowMissing);
+    }
     let input = |word: &&str| match word.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err(Misuse::NotAnInput { text: Typed::of(&[word]) }),

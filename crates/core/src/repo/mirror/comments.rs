@@ -6,7 +6,7 @@ use super::membership::{self, Refusal, Verdict};
 use super::reads;
 use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
 use crate::ids::{DeliveryId, PrNumber};
-use crate::repo::commands::{self, Command, Said, Verb};
+use crate::repo::commands::{self, Command, Said, StoredCommand, Verb};
 use crate::repo::event::{CommandOutcome, CommentRef, Event, WantReason};
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::texts::{answer, declare};
@@ -60,7 +60,7 @@ fn asked(state: &RepoState, comment: &CommentFacts, delivery: Option<&DeliveryId
                     comment: CommentRef { pr: comment.pr, id: comment.id },
                     user: comment.author,
                     login: comment.login.clone(),
-                    command: command.to_string(),
+                    command: command.into(),
                     delivery: delivery.cloned(),
                 });
                 continue;
@@ -218,11 +218,11 @@ fn refuse(state: &RepoState, comment: &CommentFacts, refusal: &Refusal, now: Tim
 
 /// Who declared what, and what came of it.
 fn audited(comment: &CommentFacts, outcome: CommandOutcome, permission: &str) -> Event {
-    let command = predecessor(comment).map(|predecessor| Command::Predecessor(predecessor).to_string());
+    let command = predecessor(comment).map(|predecessor| Command::Predecessor(predecessor).into());
     Event::CommandHandled {
         comment: CommentRef { pr: comment.pr, id: comment.id },
         user: comment.author,
-        command: command.unwrap_or_default(),
+        command: command.unwrap_or_else(|| StoredCommand::Unknown(String::new())),
         permission: permission.to_owned(),
         outcome,
     }

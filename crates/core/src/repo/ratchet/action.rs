@@ -80,11 +80,13 @@ fn blocked(seen: &Seen) -> Option<Action> {
         return None;
     }
     let wants_review = matches!(seen.review, Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested));
+    if wants_review || seen.unresolved > 0 {
+        return Some(Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview));
+    }
     Some(match seen.ci {
-        _ if wants_review || seen.unresolved > 0 => Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview),
         // Nobody has reported: what is missing may be a check.
         Ci::None => Action::Wait(Reason::CiExpected),
-        _ => Action::Wait(Reason::MergeBlocked),
+        Ci::InProgress | Ci::Failed | Ci::Passed => Action::Wait(Reason::MergeBlocked),
     })
 }
 

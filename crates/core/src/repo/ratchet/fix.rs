@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::brief::Issue;
-use super::status::Reason;
+use super::status::{FixOutcome, Reason};
 use crate::ids::{BranchName, PrNumber, RunId, Sha};
 use crate::repo::Behest;
 use crate::workflow::RunStatus;
@@ -196,10 +196,10 @@ impl Settled {
 
     /// What its run came to. A fixer that looked and found nothing to do has done its work.
     pub fn as_run(&self) -> RunStatus {
-        match self.reason {
-            Reason::FixerPushed | Reason::FixerGaveUp => RunStatus::Completed,
-            Reason::FixerCancelled | Reason::PrNotOpen => RunStatus::Cancelled,
-            _ => RunStatus::Failed,
+        match self.reason.fix_outcome() {
+            FixOutcome::Pushed | FixOutcome::GaveUp => RunStatus::Completed,
+            FixOutcome::Cancelled | FixOutcome::PrClosed => RunStatus::Cancelled,
+            FixOutcome::TimedOut | FixOutcome::Outpaced | FixOutcome::Failed => RunStatus::Failed,
         }
     }
 
@@ -254,5 +254,41 @@ impl Fix {
     /// Whether it may be gone on with.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.retry_at.is_none_or(|at| at <= now)
+    }
+
+    pub(super) fn started(&mut self, ts: Timestamp) {
+        self.phase = Phase::Running;
+        self.starts += 1;
+        self.started_at = self.started_at.or(Some(ts));
+        (self.failures, self.retry_at) = (0, None);
+    }
+
+    pub(super) fn delayed(&mut self, retry_at: Timestamp) {
+        self.failures += 1;
+        self.retry_at = Some(retry_at);
+    }
+
+    pub(super) fn push_intended(&mut self, exit: &FixExit, push: &FixPush, behest: &Behest, ts: Timestamp) {
+        self.exit = Some(exit.clone());
+        self.exited_at = self.exited_at.or(Some(ts));
+        if self.is_held() {
+            self.approved = Some(Approved { at: ts, behest: behest.clone() });
+        }
+        (self.failures, self.retry_at) = (0, None);
+        self.phase = Phase::Pushing { push: push.clone(), doubted: false, hopeless: None };
+    }
+
+    /// The push may have arrived.
+    pub(super) fn push_doubted(&mut self, why_hopeless: Option<String>) {
+        if let Phase::Pushing { doubted, hopeless, .. } = &mut self.phase {
+            (*doubted, *hopeless) = (true, why_hopeless);
+        }
+    }
+
+    /// The push is known not to have arrived.
+    pub(super) fn push_missed(&mut self) {
+        if let Phase::Pushing { doubted, hopeless, .. } = &mut self.phase {
+            (*doubted, *hopeless) = (false, None);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::look::{Move, settle};
+use super::status::FixOutcome;
 use super::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
 use crate::ids::PrNumber;
 use crate::repo::event::Behest;
@@ -258,13 +259,12 @@ fn finish(draft: &mut Draft<'_>, pr: PrNumber, settled: Settled) {
     let (reason, told) = (settled.reason, settled.told.clone());
     draft.effect(Effect::ClearFixer { pr, at: fix.at, head: fix.head.clone() });
     draft.record(Event::FixSettled { pr, fix: Box::new(fix), settled }.into());
-    let status = match reason {
-        Reason::FixerPushed => Status::WaitingForCi,
-        Reason::FixerTimedOut | Reason::Outpaced => Status::WaitingForCi,
-        Reason::PrNotOpen => return,
-        _ => Status::PausedAttentionNoPush,
+    let status = match reason.fix_outcome() {
+        FixOutcome::Pushed | FixOutcome::TimedOut | FixOutcome::Outpaced => Status::WaitingForCi,
+        FixOutcome::PrClosed => return,
+        FixOutcome::GaveUp | FixOutcome::Cancelled | FixOutcome::Failed => Status::PausedAttentionNoPush,
     };
-    let deed = if status.is_pause() { Deed::Pause } else { Deed::Wait };
+    let deed = if status.is_paused() { Deed::Pause } else { Deed::Wait };
     let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
     let text = texts::attention(workspace, status, reason, told.as_deref());
     let moved = Event::RatchetMoved {

@@ -12,7 +12,7 @@ use crate::ids::PrNumber;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::transaction::Draft;
-use crate::repo::{Diagnosis, Effect, Input};
+use crate::repo::{Diagnosis, Effect, Failure, Input};
 
 /// What was decided on, and where.
 struct View {
@@ -112,9 +112,21 @@ impl View {
             | Status::PausedAttentionDailyBudget
             | Status::PausedAttentionNoFixer
             | Status::WaitingForTrain => Status::WaitingForCi,
-            // What was said of another head does not hold for this one.
-            _ if self.changes.contains(&Change::Head) => Status::WaitingForCi,
-            status => status,
+            Status::New
+            | Status::FixingCi
+            | Status::FixingReview
+            | Status::WaitingForCi
+            | Status::PausedWaitConflictOnly
+            | Status::PausedWaitHumanReview
+            | Status::PausedDone
+            | Status::PausedAttentionTerminalFailed
+            | Status::PausedAttentionStaleCiTimeout
+            | Status::PausedAttentionNoPush
+            | Status::PausedAttentionPushApproval => {
+                // What was said of another head does not hold for this one.
+                let holds = !self.changes.contains(&Change::Head);
+                if holds { status } else { Status::WaitingForCi }
+            }
         };
         self.consume(draft, Deed::Noop, status, reason);
     }
@@ -146,23 +158,23 @@ impl View {
         if draft.state.owned_by_train(self.pr) {
             return self.wait(draft, Status::WaitingForTrain, Reason::TrainAtWork);
         }
-        match input {
-            Input::Diagnosed { pr, head, issue: about, result }
-                if *pr == self.pr && *head == self.markers.seen.head && *about == issue =>
-            {
-                match result {
-                    Ok(diagnosis) => self.dispatch(draft, issue, reason, diagnosis),
-                    Err(failure) => {
-                        let retry_at = reads::retry_at(failure, workspace.failures, draft.now);
-                        let reason = failure.reason.clone();
-                        draft.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at }.into());
-                        self.wait(draft, Status::WaitingForCi, Reason::GithubUnavailable);
-                    }
-                }
+        match (self.diagnosed(issue, input), workspace.retry_at) {
+            (Some(Ok(diagnosis)), _) => self.dispatch(draft, issue, reason, diagnosis),
+            (Some(Err(failure)), _) => {
+                let retry_at = reads::retry_at(failure, workspace.failures, draft.now);
+                let reason = failure.reason.clone();
+                draft.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at }.into());
+                self.wait(draft, Status::WaitingForCi, Reason::GithubUnavailable);
             }
-            _ if workspace.retry_at.is_some_and(|at| at > draft.now) => {}
-            _ => self.diagnose(draft, issue),
+            (None, Some(retry_at)) if retry_at > draft.now => {}
+            (None, _) => self.diagnose(draft, issue),
         }
+    }
+
+    /// What GitHub told about exactly this, if that is what came in.
+    fn diagnosed<'i>(&self, wanted: Issue, input: &'i Input) -> Option<&'i Result<Diagnosis, Failure>> {
+        let Input::Diagnosed { pr, head, issue, result } = input else { return None };
+        (*pr == self.pr && *head == self.markers.seen.head && *issue == wanted).then_some(result)
     }
 
     fn diagnose(&self, draft: &mut Draft<'_>, issue: Issue) {

@@ -5,6 +5,7 @@
 
 mod action;
 pub mod brief;
+mod display;
 mod eligibility;
 mod event;
 mod fix;
@@ -23,6 +24,7 @@ mod workspace;
 
 pub use action::{Action, Standing, determine_fixup_action};
 pub use brief::Issue;
+pub use display::{Column, UPDATING};
 pub use eligibility::{Bar, Eligibility, bar};
 pub use event::Event;
 pub use fix::{Approved, DidPush, Fix, FixEnd, FixExit, FixPush, Phase, Settled, run_id as fixer_run_id};
@@ -31,7 +33,7 @@ pub use rounds::candidate;
 pub(super) use rounds::{apply, concern, head_moved, need_a_worker, react, requested, run, wakes};
 pub use session::{Session, SessionId, has_vanished, is_working};
 pub use settings::{Approve, Settings};
-pub use status::{Column, OutcomeKind, Reason, Status, UPDATING};
+pub use status::{OutcomeKind, Reason, Status};
 pub use toggle::{LABEL_OFF, LABEL_ON};
 pub(super) use toggle::{labelled, toggle};
 pub use workspace::{Deed, Facts, Heard, Tried, Workspace, Workspaces};

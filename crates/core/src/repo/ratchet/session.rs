@@ -1,4 +1,4 @@
-//! Somebody at work in a workspace.
+//! A session: a person at work in a workspace, for as long as there are signs of life.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Where a workspace stands, in the names that people and programs see. For display: nothing is decided by it.
+//! The statuses of a workspace and the reasons for them, and what the ratchet concludes from each. How they are shown is in
+//! `display.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,16 +43,6 @@ pub enum OutcomeKind {
     Attention,
 }
 
-/// Where a board of all workspaces shows it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Column {
-    Working,
-    #[default]
-    Waiting,
-    Done,
-}
-
 impl Status {
     pub const ALL: [Self; 18] = [
         Self::New,
@@ -74,29 +65,6 @@ impl Status {
         Self::PausedAttentionNoFixer,
     ];
 
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "NEW",
-            Self::FixingCi => "FIXING_CI",
-            Self::FixingReview => "FIXING_REVIEW",
-            Self::WaitingForCi => "WAITING_FOR_CI",
-            Self::WaitingForTrain => "WAITING_FOR_TRAIN",
-            Self::PausedUserWorking => "PAUSED_USER_WORKING",
-            Self::PausedNoPr => "PAUSED_NO_PR",
-            Self::PausedPrNotOpen => "PAUSED_PR_NOT_OPEN",
-            Self::PausedDisabled => "PAUSED_DISABLED",
-            Self::PausedWaitConflictOnly => "PAUSED_WAIT_CONFLICT_ONLY",
-            Self::PausedWaitHumanReview => "PAUSED_WAIT_HUMAN_REVIEW",
-            Self::PausedDone => "PAUSED_DONE",
-            Self::PausedAttentionTerminalFailed => "PAUSED_ATTENTION_TERMINAL_FAILED",
-            Self::PausedAttentionStaleCiTimeout => "PAUSED_ATTENTION_STALE_CI_TIMEOUT",
-            Self::PausedAttentionNoPush => "PAUSED_ATTENTION_NO_PUSH",
-            Self::PausedAttentionPushApproval => "PAUSED_ATTENTION_PUSH_APPROVAL",
-            Self::PausedAttentionDailyBudget => "PAUSED_ATTENTION_DAILY_BUDGET",
-            Self::PausedAttentionNoFixer => "PAUSED_ATTENTION_NO_FIXER",
-        }
-    }
-
     pub fn of(issue: Issue) -> Self {
         match issue {
             Issue::FixCi => Self::FixingCi,
@@ -113,16 +81,42 @@ impl Status {
             | Self::PausedAttentionPushApproval
             | Self::PausedAttentionDailyBudget
             | Self::PausedAttentionNoFixer => Some(OutcomeKind::Attention),
-            _ => None,
+            Self::New
+            | Self::FixingCi
+            | Self::FixingReview
+            | Self::WaitingForCi
+            | Self::WaitingForTrain
+            | Self::PausedUserWorking
+            | Self::PausedNoPr
+            | Self::PausedPrNotOpen
+            | Self::PausedDisabled
+            | Self::PausedWaitConflictOnly
+            | Self::PausedWaitHumanReview => None,
         }
     }
 
-    pub fn is_pause(self) -> bool {
-        self.as_str().starts_with("PAUSED_")
+    /// Whether the ratchet does nothing until somebody else did something.
+    pub fn is_paused(self) -> bool {
+        match self {
+            Self::PausedUserWorking
+            | Self::PausedNoPr
+            | Self::PausedPrNotOpen
+            | Self::PausedDisabled
+            | Self::PausedWaitConflictOnly
+            | Self::PausedWaitHumanReview
+            | Self::PausedDone
+            | Self::PausedAttentionTerminalFailed
+            | Self::PausedAttentionStaleCiTimeout
+            | Self::PausedAttentionNoPush
+            | Self::PausedAttentionPushApproval
+            | Self::PausedAttentionDailyBudget
+            | Self::PausedAttentionNoFixer => true,
+            Self::New | Self::FixingCi | Self::FixingReview | Self::WaitingForCi | Self::WaitingForTrain => false,
+        }
     }
 }
 
-/// Why a workspace stands where it does: a code for badges, and a sentence for people.
+/// Why a workspace has its status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Reason {
@@ -166,130 +160,91 @@ pub enum Reason {
     GithubUnavailable,
 }
 
-impl Reason {
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::New => "NEW",
-            Self::UserWorking => "USER_WORKING",
-            Self::NoPr => "NO_PR",
-            Self::PrNotOpen => "PR_NOT_OPEN",
-            Self::Disabled => "DISABLED",
-            Self::TooManyAttempts => "TOO_MANY_ATTEMPTS",
-            Self::CiInProgress => "CI_IN_PROGRESS",
-            Self::StaleCi => "STALE_CI",
-            Self::StaleCiTimeout => "STALE_CI_TIMEOUT",
-            Self::ConflictOnly => "CONFLICT_ONLY",
-            Self::CiFailed => "CI_FAILED",
-            Self::ReviewComments => "REVIEW_COMMENTS",
-            Self::HumanReview => "HUMAN_REVIEW",
-            Self::Grace => "GRACE",
-            Self::AllGreen => "ALL_GREEN",
-            Self::CiExpected => "CI_EXPECTED",
-            Self::CiUnseen => "CI_UNSEEN",
-            Self::MergeBlocked => "MERGE_BLOCKED",
-            Self::NothingActionable => "NOTHING_ACTIONABLE",
-            Self::AlreadyTried => "ALREADY_TRIED",
-            Self::ExternalChange => "EXTERNAL_CHANGE",
-            Self::SameFailure => "SAME_FAILURE",
-            Self::DailyBudget => "DAILY_BUDGET",
-            Self::NoFixer => "NO_FIXER",
-            Self::TrainAtWork => "TRAIN_AT_WORK",
-            Self::FixerPushed => "FIXER_PUSHED",
-            Self::FixerGaveUp => "FIXER_GAVE_UP",
-            Self::FixerFailed => "FIXER_FAILED",
-            Self::FixerDied => "FIXER_DIED",
-            Self::FixerTimedOut => "FIXER_TIMED_OUT",
-            Self::FixerCancelled => "FIXER_CANCELLED",
-            Self::PushRefused => "PUSH_REFUSED",
-            Self::PushRejected => "PUSH_REJECTED",
-            Self::PushStatusUnknown => "PUSH_STATUS_UNKNOWN",
-            Self::PushApproval => "PUSH_APPROVAL",
-            Self::Outpaced => "OUTPACED",
-            Self::GithubUnavailable => "GITHUB_UNAVAILABLE",
-        }
-    }
-
-    /// What it means, for somebody who wonders.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Self::New => "Nobody has looked at it yet",
-            Self::UserWorking => {
-                "Somebody is at work in this workspace; what happened meanwhile is dealt with afterwards"
-            }
-            Self::NoPr => "There is no such pull request",
-            Self::PrNotOpen => "The pull request is not open",
-            Self::Disabled => "The ratchet is off for this pull request",
-            Self::TooManyAttempts => {
-                "Fixers have tried as often as they may and it is still not in order; a push of yours, or turning the \
-                 ratchet on again, lets them try again"
-            }
-            Self::CiInProgress => "CI has not finished",
-            Self::StaleCi => "CI has not started again since a fixer was sent",
-            Self::StaleCiTimeout => {
-                "CI did not start again after a fixer's push; look why, and run it by hand or push something"
-            }
-            Self::ConflictOnly => {
-                "It conflicts with its base and nothing else is wrong; conflicts alone are not a reason to send a fixer"
-            }
-            Self::CiFailed => "CI failed",
-            Self::ReviewComments => "Reviewers want something changed",
-            Self::HumanReview => "Everything is green, and the rules ask for a person's review",
-            Self::Grace => "Everything is green; late comments are waited for a moment",
-            Self::AllGreen => "CI is green, nothing conflicts, and no reviewer waits for an answer",
-            Self::CiExpected => "The rules ask for checks that have not reported yet",
-            Self::CiUnseen => {
-                "GitHub says that not everything has passed and does not show what; the app may lack the right to read checks"
-            }
-            Self::MergeBlocked => {
-                "All that reported is green and no review is missing, and the rules still say no; a check that they ask for \
-                 may not have reported yet"
-            }
-            Self::NothingActionable => "Nothing of what changed asks for a fixer",
-            Self::AlreadyTried => "A fixer was here for exactly this and changed nothing",
-            Self::ExternalChange => "Only something outside of the pull request changed",
-            Self::SameFailure => {
-                "It fails with the same error as before the last fixer's push; a push of yours, or turning the ratchet on \
-                 again, lets a fixer try again"
-            }
-            Self::DailyBudget => {
-                "The repository has had as many fixers as it gets in a day; it goes on by itself later"
-            }
-            Self::NoFixer => "The configuration names no fixer; set command in [ratchet.fixer]",
-            Self::TrainAtWork => "A train is at work on this branch; the fixer comes after it",
-            Self::FixerPushed => "The fixer pushed",
-            Self::FixerGaveUp => "The fixer exited without push; its log may say why",
-            Self::FixerFailed => "The fixer exited without push and reported failure; its log may say why",
-            Self::FixerDied => "The fixer died before it could push",
-            Self::FixerTimedOut => "The fixer did not end in time and was ended",
-            Self::FixerCancelled => "The fixer was cancelled",
-            Self::PushRefused => "What the fixer pushed was refused",
-            Self::PushRejected => "Somebody rejected what the fixer wanted to push",
-            Self::PushStatusUnknown => "Whether the push arrived could not be found out; it is looked at again",
-            Self::PushApproval => "The fixer's push waits for approval",
-            Self::Outpaced => "Somebody else pushed to the branch meanwhile; what the fixer did is dropped",
-            Self::GithubUnavailable => "GitHub could not be asked what is wrong; it is asked again",
-        }
-    }
-
-    /// What a person sees who looks at the workspace now: what is going on, or what is waited for.
-    pub fn activity(self, status: Status) -> Option<&'static str> {
-        match (status, self) {
-            (Status::FixingCi, _) => Some("Fixing build failures"),
-            (Status::FixingReview, _) => Some("Addressing PR review comments"),
-            (Status::WaitingForCi, Self::StaleCi) => Some("Waiting for CI to restart"),
-            (Status::WaitingForCi, Self::Grace) => Some("Waiting a moment for late review comments"),
-            (Status::WaitingForCi, Self::PushStatusUnknown) => Some("Finding out whether the fixer's push arrived"),
-            (Status::WaitingForCi, Self::MergeBlocked) => Some("Waiting for what the branch's rules ask for"),
-            (Status::WaitingForCi, _) => Some("Waiting for CI to finish"),
-            (Status::WaitingForTrain, _) => Some("Waiting for the merge train to finish with this branch"),
-            (Status::PausedUserWorking, _) => Some("Waiting for active workspace session to finish"),
-            (Status::PausedWaitHumanReview, _) => Some("Waiting for human review approval"),
-            (Status::PausedWaitConflictOnly, _) => Some("Waiting for non-conflict trigger to update branch"),
-            (Status::PausedAttentionPushApproval, _) => Some("Waiting for approval of a fixer's push"),
-            _ => None,
-        }
-    }
+/// What became of a fixer that has ended, as far as it matters for what is done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FixOutcome {
+    Pushed,
+    /// It looked, and found nothing to do.
+    GaveUp,
+    TimedOut,
+    /// Somebody else pushed meanwhile.
+    Outpaced,
+    Cancelled,
+    /// The pull request is not open any more.
+    PrClosed,
+    /// Nothing arrived, for whatever reason.
+    Failed,
 }
 
-/// What is shown while a fixer that has to bring the branch up to date is about to begin.
-pub const UPDATING: &str = "Updating branch from main";
+impl Reason {
+    /// What became of a fixer that ended for this reason.
+    pub(super) fn fix_outcome(self) -> FixOutcome {
+        match self {
+            Self::FixerPushed => FixOutcome::Pushed,
+            Self::FixerGaveUp => FixOutcome::GaveUp,
+            Self::FixerTimedOut => FixOutcome::TimedOut,
+            Self::Outpaced => FixOutcome::Outpaced,
+            Self::FixerCancelled => FixOutcome::Cancelled,
+            Self::PrNotOpen => FixOutcome::PrClosed,
+            Self::New
+            | Self::UserWorking
+            | Self::NoPr
+            | Self::Disabled
+            | Self::TooManyAttempts
+            | Self::CiInProgress
+            | Self::StaleCi
+            | Self::StaleCiTimeout
+            | Self::ConflictOnly
+            | Self::CiFailed
+            | Self::ReviewComments
+            | Self::HumanReview
+            | Self::Grace
+            | Self::AllGreen
+            | Self::CiExpected
+            | Self::CiUnseen
+            | Self::MergeBlocked
+            | Self::NothingActionable
+            | Self::AlreadyTried
+            | Self::ExternalChange
+            | Self::SameFailure
+            | Self::DailyBudget
+            | Self::NoFixer
+            | Self::TrainAtWork
+            | Self::FixerFailed
+            | Self::FixerDied
+            | Self::PushRefused
+            | Self::PushRejected
+            | Self::PushStatusUnknown
+            | Self::PushApproval
+            | Self::GithubUnavailable => FixOutcome::Failed,
+        }
+    }
+
+    /// Whether a workspace is left alone for something that is not about what there is to fix.
+    pub(super) fn keeps_out(self) -> bool {
+        matches!(
+            self,
+            Self::UserWorking
+                | Self::NoPr
+                | Self::PrNotOpen
+                | Self::Disabled
+                | Self::CiInProgress
+                | Self::TrainAtWork
+                | Self::DailyBudget
+                | Self::NoFixer
+        )
+    }
+
+    /// Whether CI that was expected to start again is still expected to.
+    pub(super) fn leaves_ci_expected(self) -> bool {
+        matches!(
+            self,
+            Self::StaleCi
+                | Self::StaleCiTimeout
+                | Self::UserWorking
+                | Self::TrainAtWork
+                | Self::FixerPushed
+                | Self::PushStatusUnknown
+        )
+    }
+}

@@ -24,7 +24,14 @@ pub(super) fn spoken_of(state: &RepoState, input: &Input) -> Option<PrNumber> {
         Happening::Comment(_, comment) => comment.pr,
         Happening::Review { pull, .. } => pull.number,
         Happening::ReviewTalk { pr } => *pr,
-        _ => return None,
+        Happening::Pull(_)
+        | Happening::CheckSuite(_)
+        | Happening::CheckRun { .. }
+        | Happening::Status { .. }
+        | Happening::Push { .. }
+        | Happening::Installation
+        | Happening::Ping
+        | Happening::Other => return None,
     };
     state.workspaces.get(&pr).filter(|workspace| workspace.archived_at.is_none()).map(|_| pr)
 }

@@ -1,7 +1,7 @@
 //! What the bot says about fixers. Markdown.
 
 use super::fix::FixPush;
-use super::status::{OutcomeKind, Reason, Status};
+use super::status::{FixOutcome, OutcomeKind, Reason, Status};
 use super::workspace::Workspace;
 use crate::ids::RunId;
 use crate::markdown::{code_span, introduced};
@@ -91,9 +91,9 @@ pub fn status(workspace: Option<&Workspace>, is_on: bool) -> String {
 
 /// What is waited for after a fix.
 pub fn after_fix(reason: Reason) -> Option<&'static str> {
-    match reason {
-        Reason::FixerPushed => Some("Waiting for CI to restart"),
-        Reason::FixerTimedOut | Reason::Outpaced => Some("Looking at it afresh"),
-        _ => None,
+    match reason.fix_outcome() {
+        FixOutcome::Pushed => Some("Waiting for CI to restart"),
+        FixOutcome::TimedOut | FixOutcome::Outpaced => Some("Looking at it afresh"),
+        FixOutcome::GaveUp | FixOutcome::Cancelled | FixOutcome::PrClosed | FixOutcome::Failed => None,
     }
 }

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Standing;
 use super::brief::Issue;
+use super::display::Column;
 use super::event::Event;
-use super::fix::{Approved, Fix, Phase, Settled};
+use super::fix::{Fix, Phase, Settled};
 use super::markers::{Ci, Markers, Seen};
 use super::session::{Session, SessionId, is_working};
 use super::settings::Settings;
-use super::status::{Column, Reason, Status};
+use super::status::{FixOutcome, Reason, Status};
 use crate::facts::{CiFacts, MergeState, Point, ReviewDecision};
 use crate::ids::{PrNumber, Sha};
 
@@ -224,24 +225,8 @@ impl Workspace {
 
     pub fn apply(&mut self, event: &Event, ts: Timestamp) {
         match event {
-            Event::RatchetToggled { on, .. } => {
-                // Whoever says so again wants another try, as they are told to when fixers get nowhere.
-                if *on {
-                    self.begin_anew();
-                    self.forced = true;
-                }
-                self.toggle = Some(*on);
-            }
-            Event::RatchetLabelled { on, .. } => {
-                // The label is the later word.
-                self.toggle = None;
-                let is_let_go = self.label == Some(false) && on.is_none();
-                if is_let_go || (*on == Some(true) && self.label != Some(true)) {
-                    self.begin_anew();
-                    self.forced = true;
-                }
-                self.label = *on;
-            }
+            Event::RatchetToggled { on, .. } => self.toggled(*on),
+            Event::RatchetLabelled { on, .. } => self.labelled(*on),
             Event::WorkspaceOpened { .. } => {
                 self.archived_at = None;
                 self.forced = true;
@@ -279,7 +264,56 @@ impl Workspace {
                 self.forced |= self.sessions.remove(session).is_some();
             }
             Event::TalkOutdated { .. } => {}
-            _ => self.fix_moved(event, ts),
+            Event::FixDispatched { fix, .. } => {
+                self.last_ci_run = fix.run.clone();
+                self.stale_since = Some(ts);
+                self.fix = Some(fix.as_ref().clone());
+            }
+            Event::FixStarted { .. } => self.change_fix(|fix| fix.started(ts)),
+            Event::FixInterrupted { .. } => self.change_fix(|fix| fix.phase = Phase::Queued),
+            Event::FixDelayed { retry_at, .. } => self.change_fix(|fix| fix.delayed(*retry_at)),
+            Event::FixHeld { exit, push, path, diff, .. } => self.change_fix(|fix| {
+                (fix.exit, fix.exited_at) = (Some(exit.clone()), Some(ts));
+                fix.phase = Phase::Held { push: push.clone(), path: path.clone(), diff: diff.clone() };
+            }),
+            Event::FixPushIntended { exit, push, behest, .. } => {
+                self.change_fix(|fix| fix.push_intended(exit, push, behest, ts));
+            }
+            Event::FixPushDoubted { hopeless, .. } => self.change_fix(|fix| fix.push_doubted(hopeless.clone())),
+            Event::FixPushMissed { .. } => self.change_fix(Fix::push_missed),
+            Event::FixSettled { fix, settled, .. } => {
+                self.left.insert(fix.at, fix.head.clone());
+                self.settled(settled, ts);
+            }
+            Event::FixCleared { at, .. } => {
+                self.left.remove(at);
+            }
+        }
+    }
+
+    fn toggled(&mut self, on: bool) {
+        // Whoever says so again wants another try, as they are told to when fixers get nowhere.
+        if on {
+            self.begin_anew();
+            self.forced = true;
+        }
+        self.toggle = Some(on);
+    }
+
+    fn labelled(&mut self, on: Option<bool>) {
+        // The label is the later word.
+        self.toggle = None;
+        let is_let_go = self.label == Some(false) && on.is_none();
+        if is_let_go || (on == Some(true) && self.label != Some(true)) {
+            self.begin_anew();
+            self.forced = true;
+        }
+        self.label = on;
+    }
+
+    fn change_fix(&mut self, how: impl FnOnce(&mut Fix)) {
+        if let Some(fix) = &mut self.fix {
+            how(fix);
         }
     }
 
@@ -292,20 +326,20 @@ impl Workspace {
         // What nothing came of is a line in the log, and what is shown holds as before: unless it was about another head, or
         // about something that is over.
         let is_same_head = self.consumed.as_ref().map(|it| &it.seen.head) == consumed.map(|it| &it.seen.head);
-        let is_over = !is_same_head || has_restarted || keeps_out(self.reason);
+        let is_over = !is_same_head || has_restarted || self.reason.keeps_out();
         if action != Deed::Noop || status != self.status || is_over {
             self.show(shown, ts);
-            self.green_since = match reason {
-                Reason::Grace => self.green_since.or(Some(ts)),
-                Reason::AllGreen => self.green_since,
-                _ => None,
+            self.green_since = if reason == Reason::Grace {
+                self.green_since.or(Some(ts))
+            } else {
+                self.green_since.filter(|_| reason == Reason::AllGreen)
             };
         }
         if status == Status::PausedDone || reason == Reason::Disabled {
             self.begin_anew();
         }
         // It is looked at once more when that is over, also where nothing else is new then.
-        self.forced |= keeps_out(reason);
+        self.forced |= reason.keeps_out();
         if let Some(markers) = consumed {
             self.consumed = Some(markers.clone());
             self.forced = false;
@@ -321,67 +355,10 @@ impl Workspace {
         (self.status, self.reason, self.told, self.activity) = (status, reason, told, activity);
     }
 
-    fn fix_moved(&mut self, event: &Event, ts: Timestamp) {
-        match event {
-            Event::FixDispatched { fix, .. } => {
-                self.last_ci_run = fix.run.clone();
-                self.stale_since = Some(ts);
-                self.fix = Some(fix.as_ref().clone());
-            }
-            Event::FixSettled { fix, settled, .. } => {
-                self.left.insert(fix.at, fix.head.clone());
-                self.settled(settled, ts);
-            }
-            Event::FixCleared { at, .. } => {
-                self.left.remove(at);
-            }
-            _ => {
-                let Some(fix) = &mut self.fix else { return };
-                match event {
-                    Event::FixStarted { .. } => {
-                        fix.phase = Phase::Running;
-                        fix.starts += 1;
-                        fix.started_at = fix.started_at.or(Some(ts));
-                        (fix.failures, fix.retry_at) = (0, None);
-                    }
-                    Event::FixInterrupted { .. } => fix.phase = Phase::Queued,
-                    Event::FixDelayed { retry_at, .. } => {
-                        fix.failures += 1;
-                        fix.retry_at = Some(*retry_at);
-                    }
-                    Event::FixHeld { exit, push, path, diff, .. } => {
-                        (fix.exit, fix.exited_at) = (Some(exit.clone()), Some(ts));
-                        fix.phase = Phase::Held { push: push.clone(), path: path.clone(), diff: diff.clone() };
-                    }
-                    Event::FixPushIntended { exit, push, behest, .. } => {
-                        fix.exit = Some(exit.clone());
-                        fix.exited_at = fix.exited_at.or(Some(ts));
-                        if matches!(fix.phase, Phase::Held { .. }) {
-                            fix.approved = Some(Approved { at: ts, behest: behest.clone() });
-                        }
-                        (fix.failures, fix.retry_at) = (0, None);
-                        fix.phase = Phase::Pushing { push: push.clone(), doubted: false, hopeless: None };
-                    }
-                    Event::FixPushDoubted { hopeless: why, .. } => {
-                        if let Phase::Pushing { doubted, hopeless, .. } = &mut fix.phase {
-                            (*doubted, *hopeless) = (true, why.clone());
-                        }
-                    }
-                    Event::FixPushMissed { .. } => {
-                        if let Phase::Pushing { doubted, hopeless, .. } = &mut fix.phase {
-                            (*doubted, *hopeless) = (false, None);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-
     fn settled(&mut self, settled: &Settled, ts: Timestamp) {
         let Some(fix) = self.fix.take() else { return };
-        match settled.reason {
-            Reason::FixerPushed => {
+        match settled.reason.fix_outcome() {
+            FixOutcome::Pushed => {
                 self.attempts += 1;
                 self.last_push_at = Some(ts);
                 self.last_signature = fix.signature;
@@ -392,14 +369,14 @@ impl Workspace {
                 self.stale_since = Some(ts);
             }
             // It goes on with a fresh look; a fixer that hangs each time has its budget, too.
-            Reason::FixerTimedOut => {
+            FixOutcome::TimedOut => {
                 self.attempts += 1;
                 self.stale_since = None;
                 self.forced = true;
             }
             // There is another head to look at.
-            Reason::Outpaced | Reason::PrNotOpen => self.stale_since = None,
-            _ => {
+            FixOutcome::Outpaced | FixOutcome::PrClosed => self.stale_since = None,
+            FixOutcome::GaveUp | FixOutcome::Cancelled | FixOutcome::Failed => {
                 self.stale_since = None;
                 self.tried = Some(Tried { issue: fix.issue, head: fix.head, run: fix.run, points: fix.points });
             }
@@ -407,30 +384,7 @@ impl Workspace {
     }
 }
 
-/// Whether a workspace is left alone for something that is not about what there is to mend.
-fn keeps_out(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::UserWorking
-            | Reason::NoPr
-            | Reason::PrNotOpen
-            | Reason::Disabled
-            | Reason::CiInProgress
-            | Reason::TrainAtWork
-            | Reason::DailyBudget
-            | Reason::NoFixer
-    )
-}
-
 /// Whether CI need not be waited for any more that was expected to start again.
 fn ends_staleness(action: Deed, reason: Reason) -> bool {
-    match reason {
-        Reason::StaleCi
-        | Reason::StaleCiTimeout
-        | Reason::UserWorking
-        | Reason::TrainAtWork
-        | Reason::FixerPushed
-        | Reason::PushStatusUnknown => false,
-        _ => !matches!(action, Deed::FixCi | Deed::FixReview),
-    }
+    !reason.leaves_ci_expected() && !matches!(action, Deed::FixCi | Deed::FixReview)
 }

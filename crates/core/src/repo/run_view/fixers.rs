@@ -1,4 +1,4 @@
-//! Fixers as runs.
+//! Fixers as runs: their status, steps and result.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

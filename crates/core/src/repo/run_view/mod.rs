@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use crate::ids::{PrNumber, RepoId, RunId};
 use crate::repo::event::{Behest, Event};
 use crate::repo::state::{PrState, RepoState};
 use crate::repo::trains::detail::{Detail, RunMark};
+use crate::repo::trains::status::Party;
 use crate::repo::trains::{TrainRecord, TrainState};
 use crate::workflow::{
     Approval, Cancellation, Decision, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
@@ -176,12 +178,15 @@ impl RepoState {
         }
         let landed = run.result.as_ref().and_then(|result| result.get("landed")?.as_array());
         let landed: Vec<PrNumber> = landed.into_iter().flatten().filter_map(Value::as_u64).map(PrNumber::new).collect();
-        let current = run.current_step.as_deref().and_then(|step| step.strip_prefix(STEP_PREFIX)?.parse().ok());
-        let current = current.map(PrNumber::new).filter(|current| !landed.contains(current));
+        let current = current_pull(run).filter(|current| !landed.contains(current));
         let at_it = match run.status {
             RunStatus::Failed => StepStatus::Failed,
             RunStatus::Cancelled => StepStatus::Skipped,
-            _ => StepStatus::Running,
+            RunStatus::Pending
+            | RunStatus::Running
+            | RunStatus::AwaitingApproval
+            | RunStatus::WaitingExternal
+            | RunStatus::Completed => StepStatus::Running,
         };
         let all = landed.iter().map(|pr| (*pr, StepStatus::Completed)).chain(current.map(|pr| (pr, at_it)));
         // Each is begun when the one before it has landed.
@@ -189,7 +194,7 @@ impl RepoState {
         let step = |(position, (pr, status)): (usize, (PrNumber, StepStatus))| {
             let (sha, at) = match self.prs.get(&pr).map(|pr| &pr.state) {
                 Some(PrState::Merged { merge_commit_sha, closed_at }) => (merge_commit_sha.clone(), *closed_at),
-                _ => (None, run.completed_at),
+                Some(PrState::Open | PrState::Closed { .. }) | None => (None, run.completed_at),
             };
             let started_at = std::mem::replace(&mut begun, at);
             let step = Step {
@@ -219,8 +224,17 @@ const STEP_PREFIX: &str = "pr-";
 pub fn landing(step: &Step) -> Option<(PrNumber, Timestamp)> {
     let is_trains = step.run_id.as_str().strip_prefix(TRAIN).is_some_and(|rest| rest.starts_with('-'));
     let has_landed = is_trains && step.status == StepStatus::Completed;
-    let pr = step.step_id.strip_prefix(STEP_PREFIX).filter(|_| has_landed)?.parse().ok()?;
-    Some((PrNumber::new(pr), step.completed_at?))
+    let pr = pull_of(&step.step_id).filter(|_| has_landed)?;
+    Some((pr, step.completed_at?))
+}
+
+/// The pull request that the run of a train is at.
+pub fn current_pull(run: &Run) -> Option<PrNumber> {
+    run.current_step.as_deref().and_then(pull_of)
+}
+
+fn pull_of(step: &str) -> Option<PrNumber> {
+    step.strip_prefix(STEP_PREFIX)?.parse().ok().map(PrNumber::new)
 }
 
 fn step_id(pr: PrNumber) -> String {
@@ -261,6 +275,27 @@ fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &Run
             TransitionContext { initiator: Some(Initiator::Policy), approval: Some(approval), ..base }
         }
         TrainState::Running | TrainState::Stopped | TrainState::Aborted => base,
+    }
+}
+
+/// What a train waits for, as its run tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingFor {
+    pub blocker: String,
+    pub who: String,
+    pub party: Party,
+}
+
+impl WaitingFor {
+    /// None where the run does not say.
+    pub fn of(run: &Run) -> Option<Self> {
+        let told = run.last_transition.as_ref()?.metadata.as_ref()?;
+        let text = |key: &str| told.get(key)?.as_str();
+        let (blocker, who) = (text("blocker")?.to_owned(), text("who")?.to_owned());
+        // Rows of older versions have no party.
+        let party = told.get("party").and_then(|party| Party::deserialize(party).ok());
+        let party = party.unwrap_or_else(|| Party::of_older_text(&who));
+        Some(Self { blocker, who, party })
     }
 }
 

@@ -1,3 +1,5 @@
+//! A repository's own settings within the operator's: which of the two counts.
+
 use super::*;
 use crate::repo::ratchet;
 

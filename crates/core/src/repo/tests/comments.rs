@@ -1,3 +1,5 @@
+//! Comments that declare a predecessor or give a command: which of them count.
+
 use super::*;
 
 fn declares(number: u64) -> String {

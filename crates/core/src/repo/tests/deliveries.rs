@@ -1,3 +1,5 @@
+//! What each webhook changes in the mirror, and which deliveries change nothing: late ones, repetitions, forks.
+
 use super::*;
 use crate::facts::{CheckSuiteFacts, ReviewState, ReviewedPull, StatusState};
 use crate::ids::CheckSuiteId;

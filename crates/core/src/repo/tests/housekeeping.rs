@@ -1,3 +1,5 @@
+//! Which pull requests and dedupe keys are forgotten, and which are kept.
+
 use super::*;
 use crate::repo::trains::CascadePhase;
 

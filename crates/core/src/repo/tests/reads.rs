@@ -1,3 +1,5 @@
+//! Reads from GitHub: when they are due, when they are tried again, and which answers come too late to count.
+
 use super::*;
 
 fn transient(reason: &str) -> Failure {

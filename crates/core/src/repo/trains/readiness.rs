@@ -134,8 +134,10 @@ impl Standpoint<'_> {
         match pr.review {
             Some(ReviewDecision::ReviewRequired) => Readiness::Wait(why::review_required(current)),
             Some(ReviewDecision::ChangesRequested) => Readiness::Wait(why::changes_requested(current)),
-            _ if pr.merge_state == MergeState::Unknown => Readiness::Doubtful(why::unknown(current)),
-            _ => Readiness::Doubtful(why::unexplained(current)),
+            Some(ReviewDecision::Approved) | None if pr.merge_state == MergeState::Unknown => {
+                Readiness::Doubtful(why::unknown(current))
+            }
+            Some(ReviewDecision::Approved) | None => Readiness::Doubtful(why::unexplained(current)),
         }
     }
 

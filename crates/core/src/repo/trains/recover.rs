@@ -130,7 +130,7 @@ fn order(comment: &CommentFacts) -> Option<(Order, Timestamp)> {
     let mut orders = commands::parse_all(&comment.body).into_iter().filter_map(|said| match said {
         Said::Command(Command::Start) => Some(Order::Start),
         Said::Command(command) if command.is_stop() => Some(Order::Stop),
-        _ => None,
+        Said::Command(_) | Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
     });
     Some((orders.next_back()?, comment.created_at))
 }

@@ -40,11 +40,6 @@ fn reason(party: Party, blocker: String, who: String, next: String) -> Reason {
     Reason { blocker, who, next, party }
 }
 
-/// Whether whoever can change it is a person who does not know it yet. Of a fixer's push that waits, its own run tells.
-pub fn is_up_to_a_person(who: &str) -> bool {
-    ["The author of ", "A reviewer of "].iter().any(|person| who.starts_with(person))
-}
-
 fn lands(pr: PrNumber, once: &str) -> String {
     format!("PR #{pr} is squash-merged as soon as {once}; nobody needs to start the train again.")
 }

@@ -1,4 +1,4 @@
-//! Steps, one after the other.
+//! Steps of a workflow run one after the other: retries, outputs, inputs from earlier steps.
 
 use super::*;
 

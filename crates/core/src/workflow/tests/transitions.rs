@@ -1,4 +1,4 @@
-//! Sections 1 and 2, and the appendix.
+//! Sections 1 and 2 of the run specification, and its appendix: the states of a run, and every transition between them.
 
 use super::*;
 

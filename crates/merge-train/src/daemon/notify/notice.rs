@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use merge_train_core::repo::trains::why;
-use merge_train_core::repo::{FIXER, TRAIN};
+use merge_train_core::repo::{FIXER, TRAIN, WaitingFor};
 use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 
@@ -88,11 +87,9 @@ impl Notice {
                 )
             }
             (TRAIN, RunStatus::WaitingExternal) => {
-                let said = |key: &str| told.metadata.as_ref()?.get(key)?.as_str();
-                let (blocker, who) = (said("blocker")?, said("who")?);
-                let text = format!(":hourglass: A train waits. {} It is up to: {}", reason(blocker), reason(who));
-                let notice = Self { kind: Kind::Blocked, about: blocker.to_owned(), text, is_hasty: true };
-                why::is_up_to_a_person(who).then_some(notice)
+                let WaitingFor { blocker, who, party } = WaitingFor::of(run)?;
+                let text = format!(":hourglass: A train waits. {} It is up to: {}", reason(&blocker), reason(&who));
+                party.is_to_be_told().then_some(Self { kind: Kind::Blocked, about: blocker, text, is_hasty: true })
             }
             (FIXER, RunStatus::AwaitingApproval) => {
                 let why = told.approval.as_ref()?.reason.as_deref().unwrap_or("its push waits for approval");
@@ -164,6 +161,7 @@ fn plural(word: &str, numbers: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use merge_train_core::repo::trains::status::Party;
     use serde_json::json;
 
     use super::*;
@@ -179,9 +177,9 @@ mod tests {
         serde_json::from_value(run).unwrap()
     }
 
-    fn waits(blocker: &str, who: &str) -> Run {
-        let told = json!({ "lastTransition": { "metadata": { "blocker": blocker, "who": who } } });
-        run("train", "waiting_external", told)
+    fn waits(blocker: &str, who: &str, party: Party) -> Run {
+        let told = json!({ "blocker": blocker, "who": who, "party": party });
+        run("train", "waiting_external", json!({ "lastTransition": { "metadata": told } }))
     }
 
     #[test]
@@ -192,7 +190,7 @@ mod tests {
             run("train", "completed", json!({ "result": { "landed": [12], "newTrains": [13, 14] } })),
             run("train", "failed", json!({ "error": "merge conflict in <!channel> & a<b>c" })),
             run("train", "awaiting_approval", json!({ "error": "what landed is not what should have" })),
-            waits("PR #12 lacks an approving review.", "A reviewer of PR #12, by approving it."),
+            waits("PR #12 lacks an approving review.", "A reviewer of PR #12, by approving it.", Party::Reviewer),
             run(
                 "fixer",
                 "awaiting_approval",
@@ -219,8 +217,12 @@ mod tests {
             run("train", "running", json!({})),
             run("train", "cancelled", json!({})),
             run("train", "completed", json!({ "result": { "landed": [] } })),
-            waits("CI has not finished on PR #12.", "CI: nobody needs to do anything."),
-            waits("What a fixer wants to push waits.", "A maintainer, by approving or rejecting it."),
+            waits("CI has not finished on PR #12.", "CI: nobody needs to do anything.", Party::Ci),
+            waits(
+                "What a fixer wants to push waits.",
+                "A maintainer, by approving or rejecting it.",
+                Party::Maintainer,
+            ),
             run("fixer", "running", json!({})),
             run("deploy", "completed", json!({})),
             run("deploy", "failed", json!({})),
@@ -239,7 +241,19 @@ mod tests {
     fn the_same_reason_is_the_same_news_and_another_is_not() {
         let of = |run: &Run| Notice::of(run).unwrap();
         let who = "A reviewer of PR #12, by approving it.";
-        assert!(of(&waits("one", who)).is(&of(&waits("one", who))));
-        assert!(!of(&waits("one", who)).is(&of(&waits("another", who))));
+        let waits = |blocker: &str| of(&waits(blocker, who, Party::Reviewer));
+        assert!(waits("one").is(&waits("one")));
+        assert!(!waits("one").is(&waits("another")));
+    }
+
+    #[test]
+    fn a_run_of_a_version_that_stored_no_party_tells_it_by_whom_it_names() {
+        let waits = |who: &str| {
+            let told = json!({ "blocker": "PR #12 lacks something.", "who": who });
+            Notice::of(&run("train", "waiting_external", json!({ "lastTransition": { "metadata": told } })))
+        };
+        assert!(waits("The author of PR #12, by pushing a fix.").is_some());
+        assert!(waits("A reviewer of PR #12, by approving it.").is_some());
+        assert_eq!(waits("A maintainer, by approving or rejecting it."), None);
     }
 }

@@ -7,9 +7,6 @@ use store::Priority;
 
 use crate::daemon::driver::Refused;
 
-/// What the inbox of a repository calls such an order; what it is about is in its body.
-pub const TRAIN_ORDER: &str = "train_order";
-
 /// What it means for the train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {

@@ -15,7 +15,7 @@ use super::App;
 use super::idempotency;
 use super::problem::Problem;
 use crate::clock;
-use crate::daemon::failpoint;
+use crate::daemon::{failpoint, stored_request};
 
 /// What somebody wants, and who it is.
 pub struct Asked<'a> {
@@ -39,20 +39,12 @@ pub async fn admit(app: &App, key: Key, asked: Asked<'_>, body: &[u8]) -> Result
 pub async fn take_in(app: &App, key: &Key, asked: &Asked<'_>, body: &[u8]) -> Result<Admission, Problem> {
     let Asked { client, tenant, stream, request, priority, .. } = asked;
     tracing::info!(event = "api_request", client, %stream, ?request, key = key.as_str(), "somebody asked for something");
-    let label = label(request);
+    let label = stored_request::label(request);
     // The same key for another thing is as wrong as for another body.
     let hash = RequestHash::of(&[format!("{stream}\n{label}\n").as_bytes(), body].concat());
     let route = Route::Stream { stream: stream.clone(), priority: *priority, label, body: body.to_vec() };
     let (tenant, source, received_at) = (tenant.clone(), Source::Api, clock::now());
     idempotency::admit(app, Arrival { tenant, key: key.clone(), source, hash, received_at, route }).await
-}
-
-/// What the inbox calls it: its name, and where it has parameters, all of it as JSON.
-fn label(request: &Request) -> String {
-    match serde_json::to_value(request).expect("a request is JSON") {
-        Value::String(name) => name,
-        with_parameters => with_parameters.to_string(),
-    }
 }
 
 /// How a caller names a request, to be able to send it again: the same name is the same request.

@@ -8,7 +8,7 @@ use super::*;
 fn any_markup() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => proptest::sample::select(vec![
-            "@merge-train", "@merge-train stop", " ", "  ", "    ", "\t", "\n", "\n\n", "\r\n", "\r", "`", "```", "~~",
+            "@merge-train", "@merge-train stop", "@merge-train run ", "@merge-train reject run-7 ", " ", "  ", "    ", "\t", "\n", "\n\n", "\r\n", "\r", "`", "```", "~~",
             "~~~", ">", "> ", "- ", "1. ", "# ", "*", "**", "_", "[", "]", "(", ")", "![", "](", "]: ", "<", ">", "</",
             "/>", "<!--", "-->", "<!-->", "<code>", "</code>", "<details>", "</details>", "<pre>", "\"", "'", "=", "|",
             "---", "\\", "&#64;", "&amp;", "<a href=\"", "<?", "<![CDATA[", "]]>", "\u{a0}", "\u{0}", "\u{b}",
@@ -118,6 +118,21 @@ proptest! {
             prop_assert!(!shown.contains(char::is_control), "{text:?}");
             prop_assert_eq!(parse_all(&shown), []);
         }
+    }
+
+    #[test]
+    fn the_words_of_a_command_are_the_command(body in any_markup()) {
+        for said in parse_all(&body) {
+            if let Said::Command(command) = said {
+                prop_assert_eq!(command.to_string().parse(), Ok(command));
+            }
+        }
+    }
+
+    #[test]
+    fn a_stored_command_keeps_its_words(body in any_markup()) {
+        let words = body.replace('\n', " ");
+        prop_assert_eq!(StoredCommand::from(words.clone()).to_string(), words);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How much a fixer is told.
+//! The size limit of a fixer's brief, and what is cut first where there is too much.
 
 use super::{Brief, Excerpt, untrusted};
 

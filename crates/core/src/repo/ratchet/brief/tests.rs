@@ -1,3 +1,5 @@
+//! A fixer's prompt: its words, its size, and text of strangers in it.
+
 mod fit;
 mod hostile;
 mod same;

@@ -1,4 +1,4 @@
-//! The names that programs read.
+//! The names of statuses and reasons, which programs read, and what follows from a status.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn a_status_is_called_the_same_wherever_it_is_written() {
         let attention = status.as_str().starts_with("PAUSED_ATTENTION_").then_some(OutcomeKind::Attention);
         let success = (status == Status::PausedDone).then_some(OutcomeKind::Success);
         assert_eq!(status.outcome_kind(), attention.or(success), "{status:?}");
-        assert_eq!(status.is_pause(), status.as_str().starts_with("PAUSED"), "{status:?}");
+        assert_eq!(status.is_paused(), status.as_str().starts_with("PAUSED"), "{status:?}");
     }
 }
 

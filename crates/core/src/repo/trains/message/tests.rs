@@ -1,3 +1,5 @@
+//! Templates of squash commit messages: what is filled in, left out, refused, and never read as a template.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! What came of merges and pushes.
+//! The results of merges and pushes, and what a train or a late addition does next.
 
 use super::super::{Change, Standpoint};
 use crate::ids::{PrNumber, Sha};

@@ -1,4 +1,4 @@
-//! What came of squashes, and of looks at them.
+//! The results of squashes and of the checks around them, and what the train does next.
 
 use super::super::{Change, Standpoint, retry_at};
 use super::no_news;

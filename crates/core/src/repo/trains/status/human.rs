@@ -1,4 +1,4 @@
-//! What a status comment tells people.
+//! The part of the status comment that people read: headline, table of the stack, error, and why the train waits.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,7 @@ pub enum Standing {
 
 /// What a train waits for. Each text is one sentence of Markdown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(from = "StoredWhy")]
 pub struct Why {
     /// What keeps it from going on: "The required check `build` failed on PR #124."
     pub blocker: String,
@@ -55,6 +56,23 @@ pub struct Why {
     /// Whose turn it is, in a word.
     #[serde(default)]
     pub party: Party,
+}
+
+/// As it is stored: older versions kept no party.
+#[derive(Deserialize)]
+struct StoredWhy {
+    blocker: String,
+    who: String,
+    since: Timestamp,
+    next: String,
+    party: Option<Party>,
+}
+
+impl From<StoredWhy> for Why {
+    fn from(StoredWhy { blocker, who, since, next, party }: StoredWhy) -> Self {
+        let party = party.unwrap_or_else(|| Party::of_older_text(&who));
+        Self { blocker, who, since, next, party }
+    }
 }
 
 /// Who is waited for, as far as sums and boards tell them apart.
@@ -75,6 +93,20 @@ impl Party {
     /// Whether it is a person, who may want to know.
     pub fn is_person(self) -> bool {
         matches!(self, Self::Author | Self::Reviewer | Self::Maintainer)
+    }
+
+    /// Whether it is a person who may not know it yet. Of a fixer's push that waits for a maintainer, its own run tells.
+    pub fn is_to_be_told(self) -> bool {
+        match self {
+            Self::Author | Self::Reviewer => true,
+            Self::Maintainer | Self::Ci | Self::Fixer | Self::Github => false,
+        }
+    }
+
+    /// Who was meant where only the text was stored. Of the others, older versions did not say more than that text.
+    pub(in crate::repo) fn of_older_text(who: &str) -> Self {
+        let people = [("The author of ", Self::Author), ("A reviewer of ", Self::Reviewer)];
+        people.into_iter().find(|(name, _)| who.starts_with(name)).map_or(Self::default(), |(_, party)| party)
     }
 }
 
@@ -184,8 +216,17 @@ fn standing(record: &TrainRecord, view: &View, row: &Row) -> String {
     if phase.frozen_descendants().contains(&row.pr) {
         let not_yet = match phase {
             CascadePhase::SquashPending { .. } => "",
-            _ if phase.completed().contains(&row.pr) => "",
-            _ => "not yet ",
+            CascadePhase::Idle
+            | CascadePhase::Preparing { .. }
+            | CascadePhase::Reconciling { .. }
+            | CascadePhase::CatchingUp { .. }
+            | CascadePhase::Retargeting { .. } => {
+                if phase.completed().contains(&row.pr) {
+                    ""
+                } else {
+                    "not yet "
+                }
+            }
         };
         return format!("{draft}{not_yet}{}", done_to_it(phase, &view.default_branch));
     }

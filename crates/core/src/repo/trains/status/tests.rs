@@ -1,3 +1,5 @@
+//! The status comment: its JSON, what is read back from it, and what is cut where it would be too large.
+
 mod human;
 
 use proptest::collection::vec;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use merge_train_core::repo::{FIXER, TRAIN};
+use merge_train_core::repo::{FIXER, TRAIN, current_pull};
 use merge_train_core::workflow::{Run, RunState, RunStatus};
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ fn ways_of_fixer(run: &Run) -> Vec<(String, &'static str)> {
 fn anew(run: &Run, story: Option<&RunState>) -> String {
     if run.kind == TRAIN {
         // What has landed is not the root any more.
-        let current = run.current_step.as_deref().and_then(|step| step.strip_prefix("pr-"));
+        let current = current_pull(run);
         let pull = current.map_or_else(|| subject(run), |current| format!("{}#{current}", run.repo_id));
         return format!("merge-train train start {}", quoted(&line(&pull)));
     }

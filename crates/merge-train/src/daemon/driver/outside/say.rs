@@ -4,7 +4,7 @@ use github::{Class, Reaction};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{CommentId, DeliveryId, PrNumber, RunId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
-use merge_train_core::repo::commands::{self, Command};
+use merge_train_core::repo::commands::{Command, StoredCommand};
 use merge_train_core::repo::trains::texts::answer;
 use merge_train_core::repo::{Failure, FailureKind, Say, TRAIN, Tried};
 use merge_train_core::workflow::{Decision, Request, Run, Trigger, TriggerSource};
@@ -25,7 +25,7 @@ pub(super) struct Saying {
 struct Given<'a> {
     pr: PrNumber,
     comment: CommentId,
-    command: &'a str,
+    command: &'a StoredCommand,
     login: &'a str,
     delivery: Option<DeliveryId>,
 }
@@ -61,20 +61,37 @@ impl Errand<'_> {
 
     /// Does what a comment says about runs. However often: the comment is the key.
     async fn order(&self, given: &Given<'_>) -> Result<String, Failure> {
-        let command = given.command;
+        let words = given.command.to_string();
         let Some(orders) = &self.github.orders else {
-            return Ok(answer::run_refused(command, "this daemon runs no workflows"));
+            return Ok(answer::run_refused(&words, "this daemon runs no workflows"));
         };
-        let done = match commands::parse(&format!("@merge-train {command}")) {
-            Some(Command::Run { workflow, inputs }) => self.start_run(orders, given, workflow, inputs).await,
-            Some(Command::Decide { run, decision, reason }) => self.decide(orders, given, &run, decision, reason).await,
-            _ => return Ok(answer::run_refused(command, "this version does not know it")),
+        let done = match given.command {
+            StoredCommand::Known(Command::Run { workflow, inputs }) => {
+                self.start_run(orders, given, workflow, inputs).await
+            }
+            StoredCommand::Known(Command::Decide { run, decision, reason }) => {
+                self.decide(orders, given, run, *decision, reason.clone()).await
+            }
+            StoredCommand::Known(
+                Command::Predecessor(_)
+                | Command::Start
+                | Command::Stop
+                | Command::StopForce { .. }
+                | Command::Plan
+                | Command::Status
+                | Command::Help
+                | Command::Retry
+                | Command::Ratchet(_),
+            )
+            | StoredCommand::Unknown(_) => {
+                return Ok(answer::run_refused(&words, "this version does not know it"));
+            }
         };
         done.or_else(|failed| match failed {
             Failed::Store(_) | Failed::TooSlow => {
                 Err(Failure { reason: failed.to_string(), kind: FailureKind::Transient, retry_at: None })
             }
-            failed => Ok(answer::run_refused(command, &failed.to_string())),
+            failed => Ok(answer::run_refused(&words, &failed.to_string())),
         })
     }
 
@@ -90,21 +107,21 @@ impl Errand<'_> {
         &self,
         orders: &Orders,
         given: &Given<'_>,
-        workflow: String,
-        inputs: Vec<(String, String)>,
+        workflow: &str,
+        inputs: &[(String, String)],
     ) -> Result<String, Failed> {
-        let inputs = inputs.into_iter().map(|(name, value)| (name, workflow::value(value))).collect();
+        let inputs = inputs.iter().map(|(name, value)| (name.clone(), workflow::value(value.clone()))).collect();
         let trigger = Trigger {
             source: TriggerSource::Webhook,
             user_id: Some(given.by()),
             webhook_event_id: given.delivery.as_ref().map(ToString::to_string),
         };
         let (tenant, repo, pr) = (self.name.tenant(), Some(self.name.clone()), Some(given.pr));
-        let wanted = Wanted { workflow: workflow.clone(), inputs, tenant, repo, pr, trigger };
+        let wanted = Wanted { workflow: workflow.to_owned(), inputs, tenant, repo, pr, trigger };
         let placed = orders.create(wanted, self.origin(given)).await?;
         Ok(match orders.outcome(&placed).await? {
-            Progress::Done => answer::run_started(&workflow, &placed.run),
-            Progress::UnderWay => answer::run_starts_later(&workflow, &placed.run),
+            Progress::Done => answer::run_started(workflow, &placed.run),
+            Progress::UnderWay => answer::run_starts_later(workflow, &placed.run),
         })
     }
 

@@ -11,7 +11,7 @@ use store::{Entry, Outcome, Settlement};
 
 use super::Fed;
 use crate::daemon::driver::Refused;
-use crate::daemon::orders::TRAIN_ORDER;
+use crate::daemon::stored_request;
 
 /// A delivery that took the whole process down so often is put aside. High, since those beside it count as well, and so
 /// does every time that somebody kills the process.
@@ -35,8 +35,8 @@ fn parse(entry: &Entry) -> Result<Input, String> {
         Ok(Input::Asked { key: entry.key.clone(), request })
     };
     // Whoever has it from a comment has GitHub for a source. What GitHub itself sends is never such a body, and that is signed.
-    if entry.label == TRAIN_ORDER {
-        return asked(serde_json::from_slice(&entry.body));
+    if entry.label == stored_request::IN_BODY {
+        return asked(stored_request::from_body(&entry.body));
     }
     match entry.source {
         Source::GithubWebhook => {
@@ -44,11 +44,7 @@ fn parse(entry: &Entry) -> Result<Input, String> {
             let delivery = delivery.map_err(|error| error.to_string())?;
             Ok(Input::Delivery { delivery, hash: entry.hash.clone(), received_at: entry.received_at })
         }
-        Source::Api | Source::Scheduler => {
-            // A name alone, or JSON where there is more to say.
-            let label = serde_json::from_str(&entry.label).unwrap_or_else(|_| Value::from(entry.label.clone()));
-            asked(serde_json::from_value(label))
-        }
+        Source::Api | Source::Scheduler => asked(stored_request::from_label(&entry.label)),
         Source::Slack => Err(format!("nobody works on {} here", entry.source.as_str())),
     }
 }

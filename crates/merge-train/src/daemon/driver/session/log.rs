@@ -100,6 +100,7 @@ pub(super) fn tell(
             tracing::warn!(%repo, %head_sha, reason, "a check cannot be shown; a GitHub App needs write access to checks for that");
         }
         Event::CommandHandled { comment, user, command, permission, outcome } => {
+            let command = command.to_string();
             let (outcome, reason) = match outcome {
                 CommandOutcome::Done => ("done", ""),
                 CommandOutcome::Refused { reason } => ("refused", reason.as_str()),

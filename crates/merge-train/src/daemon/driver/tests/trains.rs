@@ -11,7 +11,7 @@ use super::world::{World, known, until};
 use super::{fetch, widgets};
 use crate::clock;
 use crate::daemon::driver::{Urgency, replay};
-use crate::daemon::orders::TRAIN_ORDER;
+use crate::daemon::stored_request;
 
 /// Two trains, of one pull request each, which both are to be fetched anew.
 fn two_trains() -> Vec<Event> {
@@ -117,7 +117,7 @@ async fn a_run_that_tells_something_else_than_its_train_is_put_right() {
 async fn a_webhook_that_calls_itself_an_order_to_a_train_is_none() {
     let (world, repo) = (World::new().await, widgets());
     world.import(&repo, two_trains(), clock::now()).await;
-    world.send(&Webhook::comment(&repo, 1, 11, "@merge-train stop").called(TRAIN_ORDER)).await;
+    world.send(&Webhook::comment(&repo, 1, 11, "@merge-train stop").called(stored_request::IN_BODY)).await;
     let is_refused = |event: &Event| match event {
         Event::DeliveryProcessed { outcome: DeliveryOutcome::Failed { reason }, .. } => {
             reason.contains("no such request")

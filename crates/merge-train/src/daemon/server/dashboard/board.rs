@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use merge_train_core::ids::RepoId;
 use merge_train_core::repo::ratchet::{Column, OutcomeKind, Status};
 use merge_train_core::repo::trains::status::Party;
-use merge_train_core::repo::{FIXER, TRAIN};
+use merge_train_core::repo::{FIXER, TRAIN, current_pull};
 use merge_train_core::workflow::{Run, RunStatus};
 use serde::Deserialize as _;
 use store::{RunQuery, rows};
@@ -199,8 +199,7 @@ fn of_run(run: &Run, now: Timestamp) -> Option<Card> {
 /// How far a train is.
 fn of_result(run: &Run) -> Option<String> {
     let landed = run.result.as_ref()?.get("landed")?.as_array()?.len();
-    let at =
-        run.current_step.as_deref().and_then(|step| step.strip_prefix("pr-")).filter(|_| !run.status.is_terminal());
+    let at = current_pull(run).filter(|_| !run.status.is_terminal());
     let at = at.map(|pr| format!("at #{pr}"));
     let landed = match landed {
         0 => None,

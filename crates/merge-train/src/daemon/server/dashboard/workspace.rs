@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use merge_train_core::ids::{PrNumber, RepoId, RunId};
-use merge_train_core::repo::ratchet::Status;
+use merge_train_core::repo::ratchet::{OutcomeKind, Status};
 use store::rows::{self, SessionKind, SessionStatus};
 
 use super::address::Address;
@@ -59,7 +59,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
     } else {
         Button::new("ratchet_on", "Turn the ratchet on", fields()).class("primary")
     };
-    let may_begin_anew = is_on && status.as_str().starts_with("PAUSED_ATTENTION");
+    let may_begin_anew = is_on && status.outcome_kind() == Some(OutcomeKind::Attention);
     let body = html! {
         p.crumbs { a href="/" { "Board" } " / " a href=(Address::Board { repo: Some(repo.clone()) }) { (repo) } " / #" (pr) }
         div.heading { h1 { (heading) } (badge(tone, word)) }

@@ -1,3 +1,5 @@
+//! A brief is cut to its size: logs first, then texts.
+
 use super::*;
 
 fn sizes(brief: &Brief) -> (Vec<usize>, Vec<usize>) {

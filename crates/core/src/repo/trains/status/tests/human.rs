@@ -1,4 +1,4 @@
-//! What people read.
+//! Snapshots of the part of the status comment that people read.
 
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 

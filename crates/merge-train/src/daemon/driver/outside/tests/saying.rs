@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use merge_train_core::ids::{CommentId, PrNumber, StreamId};
 use merge_train_core::inbox::Policy;
+use merge_train_core::repo::commands::StoredCommand;
 use merge_train_core::repo::{Effect, Input, NoteId, Say, TRAIN, Tried};
 use merge_train_core::workflow::{Run, Workflow};
 use reqwest::Method;
@@ -46,7 +47,7 @@ fn run(id: &str, kind: &str) -> Run {
 /// What the bot answers to a command.
 async fn answered(world: &World, pr: PrNumber, number: u64, command: &str) -> String {
     let (comment, login) = (CommentId::new(number), "octocat".to_owned());
-    let say = Say::Order { comment, command: command.to_owned(), login, delivery: None };
+    let say = Say::Order { comment, command: StoredCommand::from(command.to_owned()), login, delivery: None };
     let note = NoteId(number);
     let effect = Effect::Say { note, pr, say, since: clock::now(), tried: Tried::Never };
     let said = world.perform(effect).await;

@@ -33,16 +33,17 @@ pub fn of(own: &[PrNumber], stack: &[PrNumber], state: &RepoState, events: &[Rec
         let at = |wanted: fn(&Event) -> Option<(Deed, PrNumber)>| {
             events.iter().find(|it| wanted(&it.event) == Some((deed, pr))).map(|it| it.ts)
         };
-        Leg { words, begun: at(begun), done: at(done) }
+        (deed, Leg { words, begun: at(begun), done: at(done) })
     });
-    let legs: Vec<Leg> = legs.collect();
+    let legs: Vec<(Deed, Leg)> = legs.collect();
     // What was passed over was there already: nothing needed to be pushed for it.
-    let reached = legs.iter().rposition(|leg| leg.begun.is_some() || leg.done.is_some());
+    let reached = legs.iter().rposition(|(_, leg)| leg.begun.is_some() || leg.done.is_some());
     let is_needed =
         |at: usize, leg: &Leg| reached.is_none_or(|reached| at >= reached) || leg.begun.or(leg.done).is_some();
-    let legs = legs.into_iter().enumerate().filter(|(at, leg)| is_needed(*at, leg)).map(|(_, leg)| leg);
+    let legs = legs.into_iter().enumerate().filter(|(at, (_, leg))| is_needed(*at, leg)).map(|(_, leg)| leg);
     // Whether there is anything to catch up with shows only when it is done.
-    legs.filter(|leg| leg.done.is_some() || leg.begun.is_some() || !leg.words.starts_with("catch")).collect()
+    let is_sure = |(deed, leg): &(Deed, Leg)| *deed != Deed::CatchUp || leg.begun.or(leg.done).is_some();
+    legs.filter(is_sure).map(|(_, leg)| leg).collect()
 }
 
 fn steps(pr: PrNumber, above: &[PrNumber]) -> Vec<(Deed, PrNumber, String)> {
