@@ -2,19 +2,19 @@
 
 use jiff::Timestamp;
 
+use super::effect::EffectOutcome;
 use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
 use super::state::RepoState;
 use super::trains::{self, Stopping};
 use super::transaction::Draft;
-use super::{Effect, Input, Plan, Request, Settings, commands, outbox, ratchet, settings};
+use super::{Effect, Input, Plan, Request, Settings, commands, mirror, outbox, ratchet, settings};
 use crate::inbox::Key;
 use crate::repo::mirror::{deliveries, pruning, reads};
 use crate::repo::trains::texts::answer;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Plan {
-    let mut plan = settings::told(state, input, operator, now)
-        .unwrap_or_else(|| told(state, input, &state.settings(operator), now));
+    let mut plan = told(state, input, operator, now);
     reads::conclude(state, &mut plan, now);
     let settings = &*settings::settings_after(state, &plan, operator);
     let is_about_workspaces = ratchet::concern(state, input, settings, &plan);
@@ -22,6 +22,9 @@ pub fn decide(state: &RepoState, input: &Input, operator: &Settings, now: Timest
         return plan;
     }
     let mut draft = Draft::after(state, plan, settings, now);
+    if let Some((effect, outcome)) = input.completed() {
+        completed(&mut draft, effect, &outcome);
+    }
     trains::react(&mut draft, state, input);
     if is_about_workspaces {
         ratchet::react(&mut draft, input);
@@ -29,7 +32,7 @@ pub fn decide(state: &RepoState, input: &Input, operator: &Settings, now: Timest
     if let Input::Asked { key, request } = input {
         requested(&mut draft, key, request);
     }
-    commands::handle(&mut draft, input);
+    commands::handle(&mut draft);
     trains::run(&mut draft, state);
     if is_about_workspaces || !draft.state.workspaces.is_empty() {
         // After the trains: a branch that one of them has taken is not a fixer's.
@@ -66,6 +69,16 @@ fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: 
         || plan.events.iter().any(is_about_trains)
 }
 
+/// Hands what came of an effect to the feature that wanted it, where that is more than news.
+fn completed(draft: &mut Draft<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::Trains(effect) => trains::completed(draft, effect, outcome),
+        Effect::Commands(effect) => commands::completed(draft, effect, outcome),
+        Effect::Ratchet(effect) => ratchet::completed(draft, effect, outcome),
+        Effect::Mirror(_) | Effect::Settings(_) | Effect::Outbox(_) => {}
+    }
+}
+
 /// Somebody asked for it who is told what came of it.
 fn requested(draft: &mut Draft<'_>, key: &Key, request: &Request) {
     let done = match request {
@@ -94,7 +107,8 @@ fn requested(draft: &mut Draft<'_>, key: &Key, request: &Request) {
 }
 
 /// What an input tells about pull requests, and what is owed to be read for that.
-fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
+fn told(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Plan {
+    let settings = &*state.settings(operator);
     match input {
         Input::Resume => resume(state, settings, now),
         Input::Delivery { delivery, hash, received_at } => {
@@ -123,29 +137,13 @@ fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -
             });
             plan
         }
-        Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),
-        Input::ConversationsRead { prs, requested_at, result } => {
-            reads::conversations_read(state, prs, *requested_at, result, now)
-        }
-        Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
-        Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),
-        Input::Said { note, result } => outbox::said(state, *note, result, now),
-        Input::Asked { .. }
-        | Input::Worked { .. }
-        | Input::StatusWritten { .. }
-        | Input::StatusRead { .. }
-        | Input::PolicyRead { .. }
-        | Input::PermissionRead { .. }
-        | Input::TalkRead { .. }
-        | Input::Diagnosed { .. }
-        | Input::FixStarted { .. }
-        | Input::Fixed { .. }
-        | Input::Forwarded { .. }
-        | Input::FixerCleared { .. }
-        | Input::SettingsRead { .. }
-        | Input::ProposalRead { .. }
-        | Input::CheckShown { .. }
-        | Input::BranchDeleted { .. } => Plan::default(),
+        Input::Completed { .. } => match input.completed() {
+            Some((Effect::Mirror(effect), outcome)) => mirror::completed(state, effect, &outcome, now),
+            Some((Effect::Settings(effect), outcome)) => settings::completed(state, effect, &outcome, operator, now),
+            Some((Effect::Outbox(effect), outcome)) => outbox::completed(state, effect, &outcome, now),
+            Some((Effect::Trains(_) | Effect::Commands(_) | Effect::Ratchet(_), _)) | None => Plan::default(),
+        },
+        Input::Asked { .. } | Input::FixStarted { .. } => Plan::default(),
         Input::Tick => tick(state, settings, now),
         Input::Housekeeping => {
             Plan { events: pruning::plan(state, settings, now).into_iter().collect(), ..Plan::default() }
@@ -166,7 +164,7 @@ fn resume(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
             // What was listed then is as old as all the rest.
             Some((reason, _)) if state.sync.unread.is_some() => {
                 plan.events.push(Event::SyncRequested { reason: *reason });
-                plan.effects.push(Effect::Survey);
+                plan.effects.push(mirror::Effect::Survey.into());
                 return plan;
             }
             None | Some(_) => {}

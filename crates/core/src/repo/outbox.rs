@@ -3,17 +3,22 @@
 //! A note is an event before it is a comment. One that may have been said, because the answer was lost or the process died, is
 //! looked for on GitHub before it is said again: its comment carries the note's mark.
 
+mod effect;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::effect::EffectOutcome;
 use super::event::{Event, PrStateName};
 use super::state::{Backoff, RepoState};
-use super::{Effect, Failure, FailureKind, Plan};
+use super::{Failure, FailureKind, Plan};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
 use crate::repo::mirror::reads;
 use crate::repo::trains::plan::Member;
+
+pub use effect::{Effect, EffectKey};
 
 /// A note's number in its repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -92,12 +97,12 @@ pub(super) fn owe(state: &RepoState, pr: PrNumber, say: Say, now: Timestamp, pla
         && !plan.events.iter().any(|event| matches!(event, Event::NoteOwed { pr: other, .. } if *other == pr));
     plan.events.push(Event::NoteOwed { note, pr, say: say.clone() });
     if is_first {
-        plan.effects.push(Effect::Say { note, pr, say, since: now, tried: Tried::Never });
+        plan.effects.push(Effect::Say { note, pr, say, since: now, tried: Tried::Never }.into());
     }
 }
 
 /// The first note of each pull request, where it is due.
-pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<super::Effect> {
     let mut met = BTreeSet::new();
     let first = state.outbox.owed.iter().filter(|(_, owed)| met.insert(owed.pr));
     first.filter(|(_, owed)| owed.backoff.is_due(now)).map(|(note, owed)| effect(*note, owed, Tried::Perhaps)).collect()
@@ -108,8 +113,14 @@ pub(super) fn retries(state: &RepoState) -> impl Iterator<Item = &Backoff> {
     state.outbox.owed.values().map(|owed| &owed.backoff)
 }
 
-/// What came of saying it.
-pub(super) fn said(state: &RepoState, note: NoteId, result: &Result<(), Failure>, now: Timestamp) -> Plan {
+/// Takes down what came of saying something.
+pub(super) fn completed(state: &RepoState, effect: &Effect, outcome: &EffectOutcome<'_>, now: Timestamp) -> Plan {
+    match effect {
+        Effect::Say { note, .. } => said(state, *note, outcome.answer(), now),
+    }
+}
+
+fn said(state: &RepoState, note: NoteId, result: Result<&(), &Failure>, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let Some(owed) = state.outbox.owed.get(&note) else { return plan };
     match result {
@@ -133,8 +144,8 @@ pub(super) fn said(state: &RepoState, note: NoteId, result: &Result<(), Failure>
     plan
 }
 
-fn effect(note: NoteId, owed: &Owed, tried: Tried) -> Effect {
-    Effect::Say { note, pr: owed.pr, say: owed.say.clone(), since: owed.since, tried }
+fn effect(note: NoteId, owed: &Owed, tried: Tried) -> super::Effect {
+    Effect::Say { note, pr: owed.pr, say: owed.say.clone(), since: owed.since, tried }.into()
 }
 
 /// Folds an event about notes in.

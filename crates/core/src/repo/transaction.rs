@@ -79,8 +79,8 @@ impl<'a> Draft<'a> {
         change.notes.into_iter().for_each(|(pr, say)| self.say(pr, say));
     }
 
-    pub fn effect(&mut self, effect: Effect) {
-        self.plan.effects.push(effect);
+    pub fn effect(&mut self, effect: impl Into<Effect>) {
+        self.plan.effects.push(effect.into());
     }
 
     /// What is asked for once, with all that is wanted by now.

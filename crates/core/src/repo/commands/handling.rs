@@ -1,8 +1,9 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
-use super::{ClosePrs, Command, Switch};
+use super::{ClosePrs, Command, Effect, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
+use crate::repo::effect::EffectOutcome;
 use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
@@ -14,7 +15,7 @@ use crate::repo::trains::texts::answer::{self, Allowed};
 use crate::repo::trains::texts::notice;
 use crate::repo::trains::{self, Stopping};
 use crate::repo::transaction::Draft;
-use crate::repo::{Effect, Failure, FailureKind, Input, ratchet};
+use crate::repo::{Failure, FailureKind, ratchet};
 
 /// By which right somebody gives a command.
 enum Right {
@@ -34,15 +35,21 @@ impl Right {
     }
 }
 
-/// Handles what was given and can be judged; asks GitHub about the rest.
-pub(in crate::repo) fn handle(draft: &mut Draft<'_>, input: &Input) {
-    if let Input::PermissionRead { comment, result } = input {
-        let given: Vec<Given> =
-            draft.state.commands.iter().filter(|given| given.comment.id == *comment).cloned().collect();
-        for given in given {
-            permitted(draft, &given, result);
+/// Handles those commands that what was asked about their author decides.
+pub(in crate::repo) fn completed(draft: &mut Draft<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::ReadPermission { comment, .. } => {
+            let commands = draft.state.commands.iter();
+            let given: Vec<Given> = commands.filter(|given| given.comment.id == *comment).cloned().collect();
+            for given in given {
+                permitted(draft, &given, outcome.answer());
+            }
         }
     }
+}
+
+/// Handles what was given and can be judged; asks GitHub about the rest.
+pub(in crate::repo) fn handle(draft: &mut Draft<'_>) {
     for given in draft.state.commands.clone() {
         judge(draft, &given);
     }
@@ -86,7 +93,7 @@ fn allowed(command: &Command) -> Option<Allowed> {
     }
 }
 
-fn permitted(draft: &mut Draft<'_>, given: &Given, result: &Result<Permission, Failure>) {
+fn permitted(draft: &mut Draft<'_>, given: &Given, result: Result<&Permission, &Failure>) {
     let Some(command) = super::parse(&format!("@merge-train {}", given.command)) else { return };
     let Some(allowed) = allowed(&command) else { return };
     match result {

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::{comments, reads};
+use super::{Effect, comments, reads};
 use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::{DedupeKey, RequestHash, Window};
 use crate::repo::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
 use crate::repo::state::{PrState, RepoState};
-use crate::repo::{Effect, Plan, Settings, settings};
+use crate::repo::{Plan, Settings, settings};
 
 /// So many unknown pull requests, and the cache has drifted too far to be mended one by one.
 const MISSES_BEFORE_RESYNC: u32 = 5;
@@ -59,7 +59,7 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
         && state.default_branch.as_ref() != Some(branch)
     {
         plan.events.push(Event::DefaultBranchChanged { default_branch: branch.clone() });
-        plan.effects.push(Effect::ReadSettings { default: branch.clone() });
+        plan.effects.push(settings::Effect::ReadSettings { default: branch.clone() }.into());
     }
     match &delivery.happening {
         Happening::Pull(pull) => {
@@ -226,7 +226,7 @@ pub(in crate::repo) fn observe_pull(
     }
     if known.is_none() && pull.state == PullState::Open && pull.head_repo == HeadRepo::Same {
         plan.events.push(Event::MergeStateOutdated { prs: vec![pull.number] });
-        plan.effects.push(Effect::ReadMergeStates { prs: vec![pull.number] });
+        plan.effects.push(Effect::ReadMergeStates { prs: vec![pull.number] }.into());
     }
     plan.events.extend(in_native_stack(state, pull));
     plan.events.extend(crate::repo::ratchet::labelled(state, pull).map(Event::from));

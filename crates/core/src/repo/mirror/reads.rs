@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::comments;
 use super::deliveries::{Heard, observe_pull};
+use super::{Effect, comments};
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 use crate::repo::event::{Event, ReadKind, SyncReason, WantReason};
 use crate::repo::pace::Act;
 use crate::repo::state::RepoState;
-use crate::repo::{Effect, Failure, FailureKind, Plan, Settings, apply, outbox, pace, ratchet, settings, trains};
+use crate::repo::{self, Failure, FailureKind, Plan, Settings, apply, outbox, pace, ratchet, settings, trains};
 
 /// The first wait after a failure; it doubles with each, so that nothing is read more than five times within a minute.
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(2);
@@ -65,11 +65,11 @@ pub fn attention(state: &RepoState, operator: &Settings) -> Option<Timestamp> {
 }
 
 /// Everything that is owed and due.
-pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let mut effects = Vec::new();
     if state.sync.wanted.as_ref().is_some_and(|(_, backoff)| backoff.is_due(now)) {
         match &state.sync.unread {
-            None => effects.push(Effect::Survey),
+            None => effects.push(Effect::Survey.into()),
             Some(unread) => effects.extend(conversations_owed(unread)),
         }
     }
@@ -80,14 +80,14 @@ pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
 }
 
 /// What of it is about pull requests.
-pub(in crate::repo) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let mut effects = Vec::new();
     let may_be_read = |pr: PrNumber| pace::may(state, Act::ReadPull, pr, now);
     let due = state.wanted.iter().filter(|(pr, wanted)| wanted.backoff.is_due(now) && may_be_read(**pr));
-    effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }));
+    effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }.into()));
     let prs: Vec<PrNumber> = pace::readable(state, &state.merge_wanted, now).collect();
     if !prs.is_empty() && state.merge_reads.is_due(now) {
-        effects.push(Effect::ReadMergeStates { prs });
+        effects.push(Effect::ReadMergeStates { prs }.into());
     }
     effects
 }
@@ -95,20 +95,20 @@ pub(in crate::repo) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effe
 pub(in crate::repo) fn request_sync(state: &RepoState, reason: SyncReason, plan: &mut Plan) {
     if state.sync.wanted.is_none() {
         plan.events.push(Event::SyncRequested { reason });
-        plan.effects.push(Effect::Survey);
+        plan.effects.push(Effect::Survey.into());
     }
 }
 
 pub(in crate::repo) fn want_pull(pr: PrNumber, reason: WantReason, comment: Option<CommentFacts>, plan: &mut Plan) {
     plan.events.push(Event::PrWanted { pr, reason, comment });
-    plan.effects.push(Effect::FetchPull { pr });
+    plan.effects.push(Effect::FetchPull { pr }.into());
 }
 
 /// GitHub says something else of it than what is known. It may go on to do so.
 fn want_again(state: &RepoState, pr: PrNumber, now: Timestamp, plan: &mut Plan) {
     plan.events.push(Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None });
     if pace::may(state, Act::ReadPull, pr, now) {
-        plan.effects.push(Effect::FetchPull { pr });
+        plan.effects.push(Effect::FetchPull { pr }.into());
     }
 }
 
@@ -121,7 +121,7 @@ pub(in crate::repo) fn want_merge_states(state: &RepoState, prs: impl IntoIterat
     }
     let all: BTreeSet<PrNumber> = state.merge_wanted.iter().copied().chain(prs.iter().copied()).collect();
     plan.events.push(Event::MergeStateOutdated { prs });
-    plan.effects.push(Effect::ReadMergeStates { prs: all.into_iter().collect() });
+    plan.effects.push(Effect::ReadMergeStates { prs: all.into_iter().collect() }.into());
 }
 
 /// Leaves one effect of each key: the last, which knows the most.
@@ -133,7 +133,7 @@ pub(in crate::repo) fn merge_duplicates(plan: &mut Plan) {
 pub(in crate::repo) fn surveyed(
     state: &RepoState,
     requested_at: Timestamp,
-    result: &Result<Listing, Failure>,
+    result: Result<&Listing, &Failure>,
     now: Timestamp,
 ) -> Plan {
     let mut plan = Plan::default();
@@ -169,7 +169,7 @@ pub(in crate::repo) fn surveyed(
     }
     // One reading for all, below, instead of one for each.
     plan.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
-    plan.effects.retain(|effect| !matches!(effect, Effect::ReadMergeStates { .. }));
+    plan.effects.retain(|effect| !matches!(effect, repo::Effect::Mirror(Effect::ReadMergeStates { .. })));
     let found: BTreeSet<PrNumber> = facts.pulls.iter().map(|pull| pull.number).collect();
     let absent = |pr: &&PrNumber| !found.contains(*pr) && !state.wanted.contains_key(*pr);
     for pr in state.prs.iter().filter(|(_, pr)| pr.is_open()).map(|(number, _)| number).filter(absent) {
@@ -180,27 +180,27 @@ pub(in crate::repo) fn surveyed(
         outdated.extend(&state.merge_wanted);
         let prs: Vec<PrNumber> = pace::readable(state, &outdated, now).collect();
         if !prs.is_empty() {
-            plan.effects.push(Effect::ReadMergeStates { prs });
+            plan.effects.push(Effect::ReadMergeStates { prs }.into());
         }
     }
     plan.events.push(Event::RepositoryListed { unread: unread.iter().copied().collect() });
     plan.effects.extend(conversations_owed(&unread));
-    plan.effects.push(Effect::ReadSettings { default: facts.default_branch.clone() });
+    plan.effects.push(settings::Effect::ReadSettings { default: facts.default_branch.clone() }.into());
     plan
 }
 
 /// What is still to be read, a few batches at a time. The rest is asked for when these are there.
-fn conversations_owed(unread: &BTreeSet<PrNumber>) -> impl Iterator<Item = Effect> {
+fn conversations_owed(unread: &BTreeSet<PrNumber>) -> impl Iterator<Item = repo::Effect> {
     let unread: Vec<PrNumber> = unread.iter().copied().take(CONVERSATIONS_PER_READ * READS_AT_ONCE).collect();
     let batches: Vec<Vec<PrNumber>> = unread.chunks(CONVERSATIONS_PER_READ).map(<[PrNumber]>::to_vec).collect();
-    batches.into_iter().map(|prs| Effect::ReadConversations { prs })
+    batches.into_iter().map(|prs| Effect::ReadConversations { prs }.into())
 }
 
 pub(in crate::repo) fn conversations_read(
     state: &RepoState,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: &Result<Vec<Conversation>, Failure>,
+    result: Result<&Vec<Conversation>, &Failure>,
     now: Timestamp,
 ) -> Plan {
     let mut plan = Plan::default();
@@ -269,13 +269,13 @@ pub(in crate::repo) fn fetched(
     state: &RepoState,
     pr: PrNumber,
     requested_at: Timestamp,
-    result: &Result<Option<PullFacts>, Failure>,
+    result: Result<&Option<PullFacts>, &Failure>,
     now: Timestamp,
 ) -> Plan {
     let mut plan = Plan::default();
     let Some(wanted) = state.wanted.get(&pr) else { return plan };
     match result {
-        Ok(_) if is_outdated(requested_at, wanted.since, now) => plan.effects.push(Effect::FetchPull { pr }),
+        Ok(_) if is_outdated(requested_at, wanted.since, now) => plan.effects.push(Effect::FetchPull { pr }.into()),
         Ok(Some(pull)) => {
             observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
             // Known as it is, or newer from elsewhere: then this settles the want all the same.
@@ -289,7 +289,7 @@ pub(in crate::repo) fn fetched(
                 plan.events.push(Event::MergeStateOutdated { prs: vec![pr] });
                 if state.merge_reads.is_due(now) && pace::may(state, Act::ReadMergeState, pr, now) {
                     let prs = state.merge_wanted.iter().copied().chain([pr]).collect::<BTreeSet<_>>();
-                    plan.effects.push(Effect::ReadMergeStates { prs: prs.into_iter().collect() });
+                    plan.effects.push(Effect::ReadMergeStates { prs: prs.into_iter().collect() }.into());
                 }
             }
         }
@@ -323,7 +323,7 @@ pub(in crate::repo) fn merge_states(
     state: &RepoState,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: &Result<Vec<MergeFacts>, Failure>,
+    result: Result<&Vec<MergeFacts>, &Failure>,
     now: Timestamp,
 ) -> Plan {
     let mut plan = Plan::default();
@@ -399,7 +399,7 @@ pub(in crate::repo) fn merge_states(
     } else {
         let prs: Vec<PrNumber> = pace::readable(state, &still_owed, now).collect();
         if !prs.is_empty() {
-            plan.effects.push(Effect::ReadMergeStates { prs });
+            plan.effects.push(Effect::ReadMergeStates { prs }.into());
         }
     }
     plan

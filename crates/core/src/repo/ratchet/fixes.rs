@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 
 use super::look::{Move, settle};
-use super::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
+use super::{Deed, DidPush, Effect, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
 use crate::ids::PrNumber;
 use crate::repo::event::Behest;
 use crate::repo::mirror::reads;
 use crate::repo::state::RepoState;
 use crate::repo::trains::work::{Probed, Pushed};
 use crate::repo::transaction::Draft;
-use crate::repo::{Effect, Failure, FailureKind, Forwarded, Served};
+use crate::repo::{Failure, FailureKind, Forwarded, Served};
 use crate::workflow::Decision;
 
 /// How often a fixer's process is begun for one fix: it ends with the daemon, and that may end of it.
@@ -117,7 +117,7 @@ pub(super) fn started(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp) {
     draft.record(moved.into());
 }
 
-pub(super) fn ended(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, result: &Result<FixEnd, Failure>) {
+pub(super) fn ended(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, result: Result<&FixEnd, &Failure>) {
     let Some(fix) = fix_of(draft, pr, at).cloned() else { return };
     if !matches!(fix.phase, Phase::Queued | Phase::Running) {
         return;
@@ -168,7 +168,7 @@ fn intend(draft: &mut Draft<'_>, pr: PrNumber, push: FixPush, exit: FixExit, beh
 }
 
 /// Whether the push arrived, and what follows.
-pub(super) fn forwarded(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, result: &Result<Forwarded, Failure>) {
+pub(super) fn forwarded(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, result: Result<&Forwarded, &Failure>) {
     let Some(fix) = fix_of(draft, pr, at).cloned() else { return };
     let Phase::Pushing { push, doubted, hopeless } = &fix.phase else { return };
     let did_push = match result {

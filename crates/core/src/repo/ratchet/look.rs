@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use super::rounds::DAY;
 use super::{
-    Action, Change, Ci, Deed, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status, UPDATING,
-    Workspace, bar, determine_fixup_action, texts,
+    Action, Change, Ci, Deed, Effect, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status,
+    UPDATING, Workspace, bar, determine_fixup_action, texts,
 };
 use super::{fixes, talk};
 use crate::ids::PrNumber;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::transaction::Draft;
-use crate::repo::{Diagnosis, Effect, Input};
+use crate::repo::{self, Diagnosis, Input};
 
 /// What was decided on, and where.
 struct View {
@@ -146,11 +146,11 @@ impl View {
         if draft.state.owned_by_train(self.pr) {
             return self.wait(draft, Status::WaitingForTrain, Reason::TrainAtWork);
         }
-        match input {
-            Input::Diagnosed { pr, head, issue: about, result }
+        match input.completed() {
+            Some((repo::Effect::Ratchet(Effect::Diagnose { pr, head, issue: about, .. }), outcome))
                 if *pr == self.pr && *head == self.markers.seen.head && *about == issue =>
             {
-                match result {
+                match outcome.answer() {
                     Ok(diagnosis) => self.dispatch(draft, issue, reason, diagnosis),
                     Err(failure) => {
                         let retry_at = reads::retry_at(failure, workspace.failures, draft.now);

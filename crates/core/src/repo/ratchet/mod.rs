@@ -5,6 +5,7 @@
 
 mod action;
 pub mod brief;
+mod effect;
 mod eligibility;
 mod event;
 mod fix;
@@ -23,12 +24,13 @@ mod workspace;
 
 pub use action::{Action, Standing, determine_fixup_action};
 pub use brief::Issue;
+pub use effect::{Effect, EffectKey};
 pub use eligibility::{Bar, Eligibility, bar};
 pub use event::Event;
 pub use fix::{Approved, DidPush, Fix, FixEnd, FixExit, FixPush, Phase, Settled, run_id as fixer_run_id};
 pub use markers::{Change, Ci, Glimpse, Markers, Seen};
 pub use rounds::candidate;
-pub(super) use rounds::{apply, concern, head_moved, need_a_worker, react, requested, run, wakes};
+pub(super) use rounds::{apply, completed, concern, head_moved, need_a_worker, react, requested, run, wakes};
 pub use session::{Session, SessionId, has_vanished, is_working};
 pub use settings::{Approve, Settings};
 pub use status::{Column, OutcomeKind, Reason, Status, UPDATING};

@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Phase, Reason, Workspace};
+use super::{Effect, Phase, Reason, Workspace};
 use super::{fixes, look, sessions, talk, toggle};
 use crate::ids::{PrNumber, Sha};
+use crate::repo::effect::EffectOutcome;
 use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::detail::{Intended, is_live};
 use crate::repo::trains::{CascadePhase, TrainRecord};
 use crate::repo::transaction::Draft;
-use crate::repo::{Input, Plan, Request, Settings, apply as applied, ratchet};
+use crate::repo::{self, Input, Plan, Request, Settings, apply as applied, ratchet};
 
 /// For how long a fixer counts against the budget of its repository.
 pub(super) const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -144,12 +145,7 @@ pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Sett
         )
     };
     match input {
-        Input::TalkRead { .. }
-        | Input::Diagnosed { .. }
-        | Input::FixStarted { .. }
-        | Input::Fixed { .. }
-        | Input::FixerCleared { .. }
-        | Input::Forwarded { .. } => true,
+        Input::Completed { effect: repo::Effect::Ratchet(_), .. } | Input::FixStarted { .. } => true,
         Input::Asked { request, .. } if is_asked(request) => true,
         Input::Resume | Input::Tick => !state.workspaces.is_empty() || settings.ratchet.enabled,
         _ => {
@@ -157,6 +153,22 @@ pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Sett
             let spoken_of = talk::spoken_of(state, input);
             let is_said = |event: &Event| matches!(event, Event::Ratchet(_) | Event::SettingsObserved { .. });
             spoken_of.is_some() || plan.events.iter().any(is_said) || touched(state, &plan.events).iter().any(is_on)
+        }
+    }
+}
+
+/// What came of something that was done means for its workspace.
+pub(in crate::repo) fn completed(draft: &mut Draft<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::ReadTalk { prs } => talk::read(draft, prs, outcome.requested_at, outcome.answer()),
+        // Whether a fixer is sent is decided where its workspace is looked at.
+        Effect::Diagnose { .. } => {}
+        Effect::Fix { pr, at, .. } => fixes::ended(draft, *pr, *at, outcome.answer()),
+        Effect::Forward { pr, at, .. } => fixes::forwarded(draft, *pr, *at, outcome.answer()),
+        Effect::ClearFixer { pr, at, .. } => {
+            if let Ok(()) = outcome.answer() {
+                draft.record(ratchet::Event::FixCleared { pr: *pr, at: *at }.into());
+            }
         }
     }
 }
@@ -169,18 +181,16 @@ pub(in crate::repo) fn react(draft: &mut Draft<'_>, input: &Input) {
             fixes::doubt(draft);
             fixes::clear(draft);
         }
-        Input::TalkRead { prs, requested_at, result } => talk::read(draft, prs, *requested_at, result),
         Input::FixStarted { pr, at } => fixes::started(draft, *pr, *at),
-        Input::Fixed { pr, at, result } => fixes::ended(draft, *pr, *at, result),
-        Input::Forwarded { pr, at, result } => fixes::forwarded(draft, *pr, *at, result),
-        Input::FixerCleared { pr, at, result: Ok(()) } => {
-            draft.record(ratchet::Event::FixCleared { pr: *pr, at: *at }.into());
-        }
         Input::Tick => {
             sessions::expire(draft);
             fixes::clear(draft);
         }
-        _ => {}
+        Input::Completed { .. }
+        | Input::Delivery { .. }
+        | Input::Unusable { .. }
+        | Input::Asked { .. }
+        | Input::Housekeeping => {}
     }
     if let Some(pr) = talk::spoken_of(&draft.state, input) {
         talk::want(draft, [pr]);
@@ -215,11 +225,9 @@ pub(in crate::repo) fn run(draft: &mut Draft<'_>, input: &Input) {
         true => draft.state.workspaces.keys().copied().collect(),
         false => touched(&draft.state, &draft.plan.events),
     };
-    let about = match input {
-        Input::Diagnosed { pr, .. } | Input::Fixed { pr, .. } | Input::Forwarded { pr, .. } => Some(*pr),
-        _ => None,
-    };
-    looked_at.extend(about);
+    if let Input::Completed { effect: repo::Effect::Ratchet(effect), .. } = input {
+        looked_at.extend(goes_on_after(effect));
+    }
     // What was kept waiting by a train, or by the budget of the repository, may go on.
     let is_kept = |workspace: &Workspace| {
         matches!(workspace.reason, Reason::TrainAtWork | Reason::DailyBudget) && workspace.archived_at.is_none()
@@ -229,6 +237,14 @@ pub(in crate::repo) fn run(draft: &mut Draft<'_>, input: &Input) {
         look::at(draft, pr, input);
     }
     talk::read_if_due(draft);
+}
+
+/// The pull request whose workspace may go on when an effect has ended.
+fn goes_on_after(effect: &Effect) -> Option<PrNumber> {
+    match effect {
+        Effect::Diagnose { pr, .. } | Effect::Fix { pr, .. } | Effect::Forward { pr, .. } => Some(*pr),
+        Effect::ReadTalk { .. } | Effect::ClearFixer { .. } => None,
+    }
 }
 
 /// Workspaces for the pull requests that the ratchet is on for.

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::Event;
+use super::{Effect, Event};
 use crate::facts::{Delivery, Happening, Talk};
 use crate::ids::PrNumber;
 use crate::repo::event::{Event as RepoEvent, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::transaction::Draft;
-use crate::repo::{Effect, Failure, Input, outbox};
+use crate::repo::{Failure, Input, outbox};
 
 /// How many are read at once; the rest when these are there.
 const AT_ONCE: usize = 100;
@@ -73,7 +73,7 @@ pub(super) fn read(
     draft: &mut Draft<'_>,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: &Result<Vec<(PrNumber, Talk)>, Failure>,
+    result: Result<&Vec<(PrNumber, Talk)>, &Failure>,
 ) {
     let found = match result {
         Ok(found) => found,

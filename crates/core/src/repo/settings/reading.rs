@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
+use super::{Effect, File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
 use crate::facts::{HeadRepo, OwnFile, PullFacts, PullState};
 use crate::ids::{BranchName, PrNumber, Sha};
+use crate::repo::effect::EffectOutcome;
 use crate::repo::event::{Event, PrStateName, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::state::{Backoff, CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, Input, Plan, Settings, outbox};
+use crate::repo::{self, Failure, FailureKind, Plan, Settings, outbox};
 
 /// How often a check is tried to be shown before it is left.
 const MOST_TRIES: u32 = 20;
@@ -129,20 +130,25 @@ pub(in crate::repo) fn settings_after<'s>(state: &RepoState, plan: &Plan, operat
     read.unwrap_or(&state.own.settings).within(operator)
 }
 
-/// What an answer about the file means; none where the input is no such answer.
-pub(in crate::repo) fn told(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Option<Plan> {
-    Some(match input {
-        Input::SettingsRead { requested_at, result } => read(state, *requested_at, result, operator, now),
-        Input::ProposalRead { pr, head, result } => proposal_read(state, *pr, head, result, operator, now),
-        Input::CheckShown { head, result } => check_shown(state, head, result, now),
-        _ => return None,
-    })
+/// Takes in what was read of the file, or shown of it.
+pub(in crate::repo) fn completed(
+    state: &RepoState,
+    effect: &Effect,
+    outcome: &EffectOutcome<'_>,
+    operator: &Settings,
+    now: Timestamp,
+) -> Plan {
+    match effect {
+        Effect::ReadSettings { .. } => read(state, outcome.requested_at, outcome.answer(), operator, now),
+        Effect::ReadProposal { pr, head } => proposal_read(state, *pr, head, outcome.answer(), operator, now),
+        Effect::ShowCheck { head, .. } => check_shown(state, head, outcome.answer(), now),
+    }
 }
 
 fn read(
     state: &RepoState,
     requested_at: Timestamp,
-    result: &Result<File, Failure>,
+    result: Result<&File, &Failure>,
     operator: &Settings,
     now: Timestamp,
 ) -> Plan {
@@ -150,7 +156,7 @@ fn read(
     let Some(wanted) = state.own.wanted else { return plan };
     let File { at, blob, said } = match result {
         Ok(_) if reads::is_outdated(requested_at, wanted.since, now) => {
-            plan.effects.extend(state.default_branch.clone().map(|default| Effect::ReadSettings { default }));
+            plan.effects.extend(state.default_branch.clone().map(|default| Effect::ReadSettings { default }.into()));
             return plan;
         }
         Ok(file) => file,
@@ -185,7 +191,7 @@ fn proposal_read(
     state: &RepoState,
     pr: PrNumber,
     head: &Sha,
-    result: &Result<Proposal, Failure>,
+    result: Result<&Proposal, &Failure>,
     operator: &Settings,
     now: Timestamp,
 ) -> Plan {
@@ -194,7 +200,7 @@ fn proposal_read(
         return plan;
     };
     if proposed.head_sha != *head {
-        plan.effects.push(Effect::ReadProposal { pr, head: proposed.head_sha.clone() });
+        plan.effects.push(Effect::ReadProposal { pr, head: proposed.head_sha.clone() }.into());
         return plan;
     }
     let settled = |standing| Event::ProposalSettled { pr, head_sha: head.clone(), standing };
@@ -230,7 +236,7 @@ fn verdict(said: &Result<OwnSettings, Vec<Problem>>, is_there: bool, operator: &
 
 fn owe(head: &Sha, pr: Option<PrNumber>, verdict: Verdict, plan: &mut Plan) {
     plan.events.push(Event::CheckOwed { head_sha: head.clone(), pr, verdict: verdict.clone() });
-    plan.effects.push(Effect::ShowCheck { head: head.clone(), verdict });
+    plan.effects.push(Effect::ShowCheck { head: head.clone(), verdict }.into());
 }
 
 /// What became of a check that was to be shown.
@@ -243,7 +249,7 @@ pub enum Showing {
     },
 }
 
-fn check_shown(state: &RepoState, head: &Sha, result: &Result<Showing, Failure>, now: Timestamp) -> Plan {
+fn check_shown(state: &RepoState, head: &Sha, result: Result<&Showing, &Failure>, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     let Some(owed) = state.own.checks.get(head) else { return plan };
     let dropped = |reason: &str| Event::CheckDropped { head_sha: head.clone(), reason: reason.to_owned() };
@@ -288,7 +294,7 @@ pub(in crate::repo) fn pushed(
     let before = plan.events.len();
     if touches && state.default_branch.as_ref() == Some(branch) {
         plan.events.push(Event::SettingsWanted {});
-        plan.effects.push(Effect::ReadSettings { default: branch.clone() });
+        plan.effects.push(Effect::ReadSettings { default: branch.clone() }.into());
     }
     let heads = state.prs.iter().filter(|(_, pr)| pr.is_ours() && pr.head_ref.as_ref() == Some(branch));
     for (number, _) in heads {
@@ -332,24 +338,24 @@ fn suspect(state: &RepoState, pr: PrNumber, head: &Sha, plan: &mut Plan) -> bool
         return false;
     }
     plan.events.push(Event::ProposalSuspected { pr, head_sha: head.clone() });
-    plan.effects.push(Effect::ReadProposal { pr, head: head.clone() });
+    plan.effects.push(Effect::ReadProposal { pr, head: head.clone() }.into());
     true
 }
 
 /// What is owed and due.
-pub(in crate::repo) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn due(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let own = &state.own;
     let default = state.default_branch.clone().filter(|_| own.wanted.is_some_and(|it| it.backoff.is_due(now)));
     let suspects = own.proposals.iter().filter(|(_, it)| it.standing == Standing::Suspected && it.backoff.is_due(now));
     let checks = own.checks.iter().filter(|(_, owed)| owed.backoff.is_due(now));
-    let reads = default.map(|default| Effect::ReadSettings { default });
-    let proposals = suspects.map(|(pr, it)| Effect::ReadProposal { pr: *pr, head: it.head_sha.clone() });
+    let reads = default.map(|default| Effect::ReadSettings { default }.into());
+    let proposals = suspects.map(|(pr, it)| Effect::ReadProposal { pr: *pr, head: it.head_sha.clone() }.into());
     let shows = checks.map(|(head, owed)| show(head, owed));
     reads.into_iter().chain(proposals).chain(shows).collect()
 }
 
-fn show(head: &Sha, owed: &Owed) -> Effect {
-    Effect::ShowCheck { head: head.clone(), verdict: owed.verdict.clone() }
+fn show(head: &Sha, owed: &Owed) -> repo::Effect {
+    Effect::ShowCheck { head: head.clone(), verdict: owed.verdict.clone() }.into()
 }
 
 /// All that is owed, and when each is tried again.

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::Draft;
+use super::{Draft, Effect};
 use crate::ids::PrNumber;
 use crate::repo::event::{Event, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Effect, Failure, FailureKind};
+use crate::repo::{Failure, FailureKind};
 
 /// Deletes the branches of what landed, unless something is based on them.
 pub(super) fn delete_branches(draft: &mut Draft<'_>) {
@@ -19,7 +19,7 @@ pub(super) fn delete_branches(draft: &mut Draft<'_>) {
     }
 }
 
-pub(super) fn branch_deleted(draft: &mut Draft<'_>, pr: PrNumber, result: &Result<(), Failure>) {
+pub(super) fn branch_deleted(draft: &mut Draft<'_>, pr: PrNumber, result: Result<&(), &Failure>) {
     let Some(outlived) = draft.state.outlived.get(&pr) else { return };
     match result {
         Err(failure) if failure.kind == FailureKind::Transient => {

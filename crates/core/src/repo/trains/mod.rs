@@ -8,6 +8,7 @@ mod chores;
 pub mod conflict;
 pub mod detail;
 pub mod difference;
+mod effect;
 mod fold;
 mod halting;
 mod late;
@@ -31,10 +32,11 @@ pub mod work;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::effect::EffectOutcome;
 use super::event::Event;
 use super::state::{Backoff, RepoState};
 use super::transaction::{Change, Draft};
-use super::{Effect, Failure, FailureKind, Input, Settings};
+use super::{Failure, FailureKind, Input, Settings};
 use crate::ids::PrNumber;
 use detail::{Detail, Intended, is_live};
 use work::Work;
@@ -44,6 +46,7 @@ pub(super) use polls::wakes;
 pub(super) use recover::trace;
 pub(super) use start::ask as ask_for_start;
 
+pub use effect::{Effect, EffectKey};
 pub use fold::apply;
 pub use policy::{Policy, StaleApprovals};
 pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};
@@ -97,6 +100,17 @@ pub(super) fn is_landing(state: &RepoState, pr: PrNumber) -> bool {
     state.active_trains.values().any(|train| train.current_pr == pr && is_live(train.state) && is_last_step(train))
 }
 
+/// What came of something that was done means for the train that wanted it.
+pub(super) fn completed(draft: &mut Draft<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::Work { root, work } => results::settle(draft, *root, work, outcome.answer()),
+        Effect::WriteStatus { root, seq, .. } => status_updates::written(draft, *root, *seq, outcome.answer()),
+        Effect::ReadStatus { root, comment } => recover::status_read(draft, *root, *comment, outcome.answer()),
+        Effect::ReadPolicy { .. } => start::policy_read(draft, outcome.answer()),
+        Effect::DeleteBranch { pr, .. } => chores::branch_deleted(draft, *pr, outcome.answer()),
+    }
+}
+
 /// What an input means for the trains, beyond what it told about pull requests: `before` is the state without it.
 pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
     match input {
@@ -105,14 +119,13 @@ pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
             recover::doubt_statuses(draft);
             start::want_unknown_policy(draft);
         }
-        Input::Worked { root, work, result } => results::settle(draft, *root, work, result),
-        Input::StatusWritten { root, seq, result } => status_updates::written(draft, *root, *seq, result),
-        Input::StatusRead { root, comment, result } => recover::status_read(draft, *root, *comment, result),
-        Input::PolicyRead { result } => start::policy_read(draft, result),
-        Input::BranchDeleted { pr, result } => chores::branch_deleted(draft, *pr, result),
         Input::Tick => polls::poll_if_due(draft),
         Input::Delivery { delivery, .. } => turns::reviewed(draft, delivery),
-        _ => {}
+        Input::Completed { .. }
+        | Input::Unusable { .. }
+        | Input::Asked { .. }
+        | Input::FixStarted { .. }
+        | Input::Housekeeping => {}
     }
     turns::happened(draft, before, input);
     recover::settle(draft, before);
@@ -152,7 +165,7 @@ fn advance(draft: &mut Draft<'_>, root: PrNumber) {
     for _ in 0..MOST_TURNS {
         match next(&draft.state, root, draft.settings, draft.now) {
             Next::Change(change) => draft.make(change),
-            Next::Do(work) => return draft.effect(Effect::Train { root, work }),
+            Next::Do(work) => return draft.effect(Effect::Work { root, work }),
             Next::Rest => return,
         }
     }

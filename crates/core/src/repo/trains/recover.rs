@@ -11,14 +11,14 @@ use super::detail::{CLOSED, is_live};
 use super::status::{self, Unreadable};
 use super::texts::notice;
 use super::{CascadePhase, TrainError, TrainRecord, TrainState};
-use super::{Draft, retry_at, start};
+use super::{Draft, Effect, retry_at, start};
 use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
 use crate::repo::commands::{self, Command, Said};
 use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, Served};
+use crate::repo::{Failure, FailureKind, Served};
 
 /// Whoever resumes a train cannot know whether the state it has is the newest: a backup is older than what it was made of.
 pub(super) fn doubt_statuses(draft: &mut Draft<'_>) {
@@ -46,7 +46,7 @@ pub(super) fn status_read(
     draft: &mut Draft<'_>,
     root: PrNumber,
     comment: CommentId,
-    result: &Result<Option<CommentFacts>, Failure>,
+    result: Result<&Option<CommentFacts>, &Failure>,
 ) {
     let Some(status) = draft.state.details.get(&root).map(|detail| &detail.status) else { return };
     if !status.doubted || status.comment != Some(comment) {

@@ -16,7 +16,7 @@ use crate::repo::{Failure, FailureKind};
 pub(super) const QUIET_FAILURES: u32 = 3;
 
 /// Takes an answer, if its question still stands.
-pub(super) fn settle(draft: &mut Draft<'_>, root: PrNumber, work: &Work, result: &Result<Outcome, Failure>) {
+pub(super) fn settle(draft: &mut Draft<'_>, root: PrNumber, work: &Work, result: Result<&Outcome, &Failure>) {
     if let Work::Plan { .. } = work {
         return start::planned(draft, root, work, result);
     }

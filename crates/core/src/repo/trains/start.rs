@@ -6,7 +6,7 @@ use super::detail::is_live;
 use super::texts::halt::{self, Dismissal};
 use super::texts::{notice, start as texts};
 use super::work::{Outcome, Work};
-use super::{Draft, late, retry_at, turns};
+use super::{Draft, Effect, late, retry_at, turns};
 use super::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
@@ -14,7 +14,7 @@ use crate::repo::event::{Behest, CommentRef, Event, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind};
+use crate::repo::{Failure, FailureKind};
 
 /// How often something is tried again before the start is refused for it.
 pub(super) const MOST_TRIES: u32 = 4;
@@ -120,7 +120,7 @@ pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
         return refuse(draft, pr, refusal);
     }
     match plan_of(&draft.state, pr) {
-        Some(work) => draft.effect(Effect::Train { root: pr, work }),
+        Some(work) => draft.effect(Effect::Work { root: pr, work }),
         None => begin(draft, pr, &policy),
     }
 }
@@ -175,7 +175,7 @@ pub(super) fn read_policy_if_wanted(draft: &mut Draft<'_>) {
     }
 }
 
-pub(super) fn policy_read(draft: &mut Draft<'_>, result: &Result<Policy, Failure>) {
+pub(super) fn policy_read(draft: &mut Draft<'_>, result: Result<&Policy, &Failure>) {
     let Some(backoff) = draft.state.rules.wanted else { return };
     match result {
         Ok(policy) => {
@@ -215,7 +215,7 @@ fn tell_dismissals(draft: &mut Draft<'_>, dismissal: Dismissal) {
     }
 }
 
-pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: &Result<Outcome, Failure>) {
+pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: Result<&Outcome, &Failure>) {
     let Some(asked) = draft.state.starts.get(&pr).cloned() else { return };
     match result {
         // The stack is another by now: it is planned again.

@@ -5,13 +5,13 @@ use jiff::{SignedDuration, Timestamp};
 use super::detail::{CLOSED, Detail, is_live};
 use super::status::{self, Row, Standing, View, Why};
 use super::texts::halt;
-use super::{Draft, halting};
+use super::{Draft, Effect, halting};
 use super::{TrainRecord, why};
 use crate::ids::{BranchName, PrNumber};
+use crate::repo::Failure;
 use crate::repo::event::Event;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure};
 
 /// A comment is not written more often than this: who reads it is a person, and GitHub counts.
 const PACE: SignedDuration = SignedDuration::from_secs(1);
@@ -70,7 +70,7 @@ pub(super) fn written(
     draft: &mut Draft<'_>,
     root: PrNumber,
     seq: u64,
-    result: &Result<crate::ids::CommentId, Failure>,
+    result: Result<&crate::ids::CommentId, &Failure>,
 ) {
     let Some(detail) = draft.state.details.get(&root) else { return };
     match result {

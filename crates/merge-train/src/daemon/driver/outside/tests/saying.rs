@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use merge_train_core::ids::{CommentId, PrNumber, StreamId};
 use merge_train_core::inbox::Policy;
-use merge_train_core::repo::{Effect, Input, NoteId, Say, TRAIN, Tried};
+use merge_train_core::repo::{Answer, Effect, NoteId, Say, TRAIN, Tried, outbox};
 use merge_train_core::workflow::{Run, Workflow};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -48,9 +48,9 @@ async fn answered(world: &World, pr: PrNumber, number: u64, command: &str) -> St
     let (comment, login) = (CommentId::new(number), "octocat".to_owned());
     let say = Say::Order { comment, command: command.to_owned(), login, delivery: None };
     let note = NoteId(number);
-    let effect = Effect::Say { note, pr, say, since: clock::now(), tried: Tried::Never };
+    let effect = Effect::Outbox(outbox::Effect::Say { note, pr, say, since: clock::now(), tried: Tried::Never });
     let said = world.perform(effect).await;
-    assert!(matches!(said, Input::Said { result: Ok(()), .. }), "{said:?}");
+    assert!(matches!(said, Ok(Answer::Done(()))), "{said:?}");
     let all = world.in_repo(Method::GET, &format!("/issues/{pr}/comments"), Value::Null).await;
     let mark = format!("<!-- merge-train-note {number}-");
     let bodies = all.as_array().unwrap().iter().map(|comment| comment["body"].as_str().unwrap());
