@@ -37,6 +37,15 @@ fn a_retry_waits_as_long_as_github_asks() {
 }
 
 #[test]
+fn an_answer_that_is_none_to_its_effect_is_a_failure_that_does_not_pass() {
+    let mut worker = Worker::default();
+    worker.pull_event("opened", pull(1));
+    let plan = worker.feed(&completed(MirrorEffect::Survey, at(0), Ok(None::<PullFacts>)));
+    let reason = "the answer to survey is none to it; this is a bug".to_owned();
+    assert_eq!(plan.events, [Event::ReadFailed { read: ReadKind::Repository, reason, retry_at: at(3600) }]);
+}
+
+#[test]
 fn everything_is_read_anew_each_hour() {
     let mut worker = Worker::ready(&[pull(1)]);
     assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(3600)));
