@@ -2,40 +2,68 @@
 
 use jiff::Timestamp;
 
-use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
+use super::effect::EffectOutcome;
+use super::event::{Event, RequestOutcome};
 use super::state::RepoState;
 use super::trains::{self, Stopping};
-use super::transaction::Draft;
-use super::{Effect, Input, Plan, Request, Settings, commands, outbox, ratchet, settings};
+use super::transaction::Transaction;
+use super::{Effect, Input, Plan, Request, Settings, commands, mirror, outbox, ratchet, settings};
 use crate::inbox::Key;
-use crate::repo::mirror::{deliveries, pruning, reads};
+use crate::repo::mirror::reads;
 use crate::repo::trains::texts::answer;
 
 /// Decides what to record and what to do. Reads the state, changes nothing.
 pub fn decide(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Plan {
-    let mut plan = settings::told(state, input, operator, now)
-        .unwrap_or_else(|| told(state, input, &state.settings(operator), now));
-    reads::conclude(state, &mut plan, now);
-    let settings = &*settings::settings_after(state, &plan, operator);
-    let is_about_workspaces = ratchet::concern(state, input, settings, &plan);
-    if !is_about_workspaces && !concerns_trains(state, input, settings, &plan) {
-        return plan;
+    let mut transaction = Transaction::begin(state, operator, now);
+    mirror::observe(&mut transaction, input);
+    if let Some((effect, outcome)) = input.completed() {
+        told(&mut transaction, effect, &outcome);
     }
-    let mut draft = Draft::after(state, plan, settings, now);
-    trains::react(&mut draft, state, input);
+    reads::conclude(&mut transaction);
+    transaction.settings = settings::settings_after(state, &transaction.plan, operator);
+    let (settings, plan) = (&transaction.settings, &transaction.plan);
+    let is_about_workspaces = ratchet::concern(state, input, settings, plan);
+    if !is_about_workspaces && !concerns_trains(state, input, settings, plan) {
+        return transaction.plan;
+    }
+    transaction.look_ahead();
+    if let Some((effect, outcome)) = input.completed() {
+        done(&mut transaction, effect, &outcome);
+    }
+    trains::react(&mut transaction, input);
     if is_about_workspaces {
-        ratchet::react(&mut draft, input);
+        ratchet::react(&mut transaction, input);
     }
     if let Input::Asked { key, request } = input {
-        requested(&mut draft, key, request);
+        requested(&mut transaction, key, request);
     }
-    commands::handle(&mut draft, input);
-    trains::run(&mut draft, state);
-    if is_about_workspaces || !draft.state.workspaces.is_empty() {
+    commands::handle(&mut transaction);
+    trains::run(&mut transaction);
+    if is_about_workspaces || !transaction.state.workspaces.is_empty() {
         // After the trains: a branch that one of them has taken is not a fixer's.
-        ratchet::run(&mut draft, input);
+        ratchet::run(&mut transaction, input);
     }
-    draft.finish()
+    transaction.finish()
+}
+
+/// Hands what came of an effect to the feature that wanted it, where that tells what is the case outside.
+fn told(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::Mirror(effect) => mirror::completed(transaction, effect, outcome),
+        Effect::Settings(effect) => settings::completed(transaction, effect, outcome),
+        Effect::Outbox(effect) => outbox::completed(transaction, effect, outcome),
+        Effect::Trains(_) | Effect::Commands(_) | Effect::Ratchet(_) => {}
+    }
+}
+
+/// The same, where it decides how the feature goes on.
+fn done(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::Trains(effect) => trains::completed(transaction, effect, outcome),
+        Effect::Commands(effect) => commands::completed(transaction, effect, outcome),
+        Effect::Ratchet(effect) => ratchet::completed(transaction, effect, outcome),
+        Effect::Mirror(_) | Effect::Settings(_) | Effect::Outbox(_) => {}
+    }
 }
 
 /// Whether there is more to an input than what it tells about pull requests: most have nothing to do with a train.
@@ -67,128 +95,28 @@ fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: 
 }
 
 /// Somebody asked for it who is told what came of it.
-fn requested(draft: &mut Draft<'_>, key: &Key, request: &Request) {
+fn requested(transaction: &mut Transaction<'_>, key: &Key, request: &Request) {
     let done = match request {
         Request::Sync => return,
         Request::StartTrain { pr, behest } => {
-            let asked = trains::ask_for_start(draft, *pr, None, behest);
+            let asked = trains::ask_for_start(transaction, *pr, None, behest);
             // Whoever decides about a run waits for the answer.
             if let (Err(refusal), None) = (&asked, behest.decision) {
-                draft.comment(*pr, refusal.clone());
+                transaction.comment(*pr, refusal.clone());
             }
             asked
         }
-        Request::StopTrain { pr, behest } => match trains::stop(draft, *pr, Stopping::Usual, behest) {
+        Request::StopTrain { pr, behest } => match trains::stop(transaction, *pr, Stopping::Usual, behest) {
             true => Ok(()),
             false => Err(answer::nothing_to_stop(*pr)),
         },
-        Request::RetryTrain { pr, behest } => commands::retry(draft, *pr, behest),
-        about_workspaces => match ratchet::requested(draft, about_workspaces) {
+        Request::RetryTrain { pr, behest } => commands::retry(transaction, *pr, behest),
+        about_workspaces => match ratchet::requested(transaction, about_workspaces) {
             Some(done) => done,
             None => return,
         },
     };
     let outcome = if done.is_ok() { RequestOutcome::Started } else { RequestOutcome::Nothing };
     let (key, request) = (key.clone(), request.clone());
-    draft.record(Event::RequestProcessed { key, request, outcome, refusal: done.err() });
-}
-
-/// What an input tells about pull requests, and what is owed to be read for that.
-fn told(state: &RepoState, input: &Input, settings: &Settings, now: Timestamp) -> Plan {
-    match input {
-        Input::Resume => resume(state, settings, now),
-        Input::Delivery { delivery, hash, received_at } => {
-            deliveries::decide(state, delivery, hash, *received_at, settings, now)
-        }
-        Input::Unusable { id, event, received_at, reason } => Plan {
-            events: vec![Event::DeliveryProcessed {
-                delivery: id.clone(),
-                event: event.clone(),
-                action: None,
-                pr: None,
-                received_at: *received_at,
-                outcome: DeliveryOutcome::Failed { reason: reason.clone() },
-            }],
-            ..Plan::default()
-        },
-        Input::Asked { key, request: request @ Request::Sync } => {
-            let mut plan = Plan::default();
-            reads::request_sync(state, SyncReason::Operator, &mut plan);
-            let outcome = if plan.events.is_empty() { RequestOutcome::UnderWay } else { RequestOutcome::Started };
-            plan.events.push(Event::RequestProcessed {
-                key: key.clone(),
-                request: request.clone(),
-                outcome,
-                refusal: None,
-            });
-            plan
-        }
-        Input::Surveyed { requested_at, result } => reads::surveyed(state, *requested_at, result, now),
-        Input::ConversationsRead { prs, requested_at, result } => {
-            reads::conversations_read(state, prs, *requested_at, result, now)
-        }
-        Input::Fetched { pr, requested_at, result } => reads::fetched(state, *pr, *requested_at, result, now),
-        Input::MergeStates { prs, requested_at, result } => reads::merge_states(state, prs, *requested_at, result, now),
-        Input::Said { note, result } => outbox::said(state, *note, result, now),
-        Input::Asked { .. }
-        | Input::Worked { .. }
-        | Input::StatusWritten { .. }
-        | Input::StatusRead { .. }
-        | Input::PolicyRead { .. }
-        | Input::PermissionRead { .. }
-        | Input::TalkRead { .. }
-        | Input::Diagnosed { .. }
-        | Input::FixStarted { .. }
-        | Input::Fixed { .. }
-        | Input::Forwarded { .. }
-        | Input::FixerCleared { .. }
-        | Input::SettingsRead { .. }
-        | Input::ProposalRead { .. }
-        | Input::CheckShown { .. }
-        | Input::BranchDeleted { .. } => Plan::default(),
-        Input::Tick => tick(state, settings, now),
-        Input::Housekeeping => {
-            Plan { events: pruning::plan(state, settings, now).into_iter().collect(), ..Plan::default() }
-        }
-    }
-}
-
-/// Goes on where the events end: whatever is owed is asked for again.
-fn resume(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
-    let mut plan = Plan::default();
-    let idle_for = state.touched_at.map(|at| now.duration_since(at));
-    if idle_for > Some(settings.staleness_threshold) {
-        match &state.sync.wanted {
-            None if state.sync.last.is_some() => {
-                reads::request_sync(state, SyncReason::Stale, &mut plan);
-                return plan;
-            }
-            // What was listed then is as old as all the rest.
-            Some((reason, _)) if state.sync.unread.is_some() => {
-                plan.events.push(Event::SyncRequested { reason: *reason });
-                plan.effects.push(Effect::Survey);
-                return plan;
-            }
-            None | Some(_) => {}
-        }
-    }
-    let is_unseen = state.sync.last.is_none() && state.sync.wanted.is_none();
-    if is_unseen && !(state.prs.is_empty() && state.active_trains.is_empty()) {
-        reads::request_sync(state, SyncReason::Bootstrap, &mut plan);
-    }
-    // Whether something can be merged may have changed while nobody looked.
-    let ours: Vec<_> = state.prs.iter().filter(|(_, pr)| pr.is_ours()).map(|(number, _)| *number).collect();
-    reads::want_merge_states(state, ours, &mut plan);
-    plan.effects.extend(reads::owed(state, now));
-    reads::merge_duplicates(&mut plan);
-    plan
-}
-
-fn tick(state: &RepoState, settings: &Settings, now: Timestamp) -> Plan {
-    let mut plan = Plan { effects: reads::owed(state, now), ..Plan::default() };
-    let is_due = state.sync.last.is_some_and(|last| now.duration_since(last) >= settings.resync_interval);
-    if is_due && state.sync.wanted.is_none() {
-        reads::request_sync(state, SyncReason::Periodic, &mut plan);
-    }
-    plan
+    transaction.record(Event::RequestProcessed { key, request, outcome, refusal: done.err() });
 }

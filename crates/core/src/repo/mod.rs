@@ -6,9 +6,10 @@
 mod apply;
 pub mod commands;
 mod decide;
+mod effect;
 mod event;
-mod mirror;
-mod outbox;
+pub mod mirror;
+pub mod outbox;
 mod pace;
 pub mod ratchet;
 mod run_view;
@@ -18,23 +19,19 @@ mod state;
 pub mod trains;
 mod transaction;
 
-use std::collections::BTreeMap;
-
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Talk;
-use crate::facts::{CommentFacts, Conversation, Delivery, Listing, MergeFacts, Permission, PullFacts};
-use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha};
+use crate::facts::Delivery;
+use crate::ids::{DeliveryId, PrNumber};
 use crate::inbox::{Key, RequestHash};
-use crate::repo::trains::Policy;
 use crate::repo::trains::message::Wording;
-use crate::repo::trains::work::{Outcome, Probed, Pushed, Work};
-use ratchet::{FixEnd, FixPush, Issue, SessionId};
-use settings::Verdict;
+use crate::repo::trains::work::{Probed, Pushed};
+use ratchet::SessionId;
 
 pub use apply::apply;
 pub use decide::decide;
+pub use effect::{Answer, Effect, EffectKey, Failure, FailureKind};
 pub use event::{
     Behest, CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome,
     Shown, SyncReason, Trace, WantReason,
@@ -58,46 +55,10 @@ pub enum Input {
     Unusable { id: DeliveryId, event: String, received_at: Timestamp, reason: String },
     /// Somebody asked for something through the API.
     Asked { key: Key, request: Request },
-    /// The answer to `Effect::Survey`.
-    Surveyed { requested_at: Timestamp, result: Result<Listing, Failure> },
-    /// The answer to `Effect::ReadConversations`; those that GitHub does not have are absent.
-    ConversationsRead { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<Conversation>, Failure> },
-    /// The answer to `Effect::FetchPull`; none where GitHub has no such pull request.
-    Fetched { pr: PrNumber, requested_at: Timestamp, result: Result<Option<PullFacts>, Failure> },
-    /// The answer to `Effect::ReadMergeStates`; those that GitHub does not have are absent.
-    MergeStates { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<MergeFacts>, Failure> },
-    /// The answer to `Effect::Say`.
-    Said { note: NoteId, result: Result<(), Failure> },
-    /// The answer to `Effect::Train`, with the work that it answers.
-    Worked { root: PrNumber, work: Work, result: Result<Outcome, Failure> },
-    /// The answer to `Effect::WriteStatus`: the comment that holds it now.
-    StatusWritten { root: PrNumber, seq: u64, result: Result<CommentId, Failure> },
-    /// The answer to `Effect::ReadStatus`; none where the comment is gone.
-    StatusRead { root: PrNumber, comment: CommentId, result: Result<Option<CommentFacts>, Failure> },
-    /// The answer to `Effect::ReadPolicy`.
-    PolicyRead { result: Result<Policy, Failure> },
-    /// The answer to `Effect::ReadPermission`.
-    PermissionRead { comment: CommentId, result: Result<Permission, Failure> },
-    /// The answer to `Effect::DeleteBranch`.
-    BranchDeleted { pr: PrNumber, result: Result<(), Failure> },
-    /// The answer to `Effect::ReadTalk`; those that GitHub does not have are absent.
-    TalkRead { prs: Vec<PrNumber>, requested_at: Timestamp, result: Result<Vec<(PrNumber, Talk)>, Failure> },
-    /// The answer to `Effect::Diagnose`.
-    Diagnosed { pr: PrNumber, head: Sha, issue: Issue, result: Result<Diagnosis, Failure> },
+    /// An effect has ended.
+    Completed { effect: Effect, requested_at: Timestamp, result: Result<Answer, Failure> },
     /// The process of a fixer begins; its end is still to come.
     FixStarted { pr: PrNumber, at: Timestamp },
-    /// The answer to `Effect::Fix`.
-    Fixed { pr: PrNumber, at: Timestamp, result: Result<FixEnd, Failure> },
-    /// The answer to `Effect::Forward`.
-    Forwarded { pr: PrNumber, at: Timestamp, result: Result<Forwarded, Failure> },
-    /// The answer to `Effect::ClearFixer`.
-    FixerCleared { pr: PrNumber, at: Timestamp, result: Result<(), Failure> },
-    /// The answer to `Effect::ReadSettings`.
-    SettingsRead { requested_at: Timestamp, result: Result<settings::File, Failure> },
-    /// The answer to `Effect::ReadProposal`.
-    ProposalRead { pr: PrNumber, head: Sha, result: Result<settings::Proposal, Failure> },
-    /// The answer to `Effect::ShowCheck`.
-    CheckShown { head: Sha, result: Result<Showing, Failure> },
     /// The time that `next_wake` asked for has come.
     Tick,
     /// Time to forget what is not needed any more.
@@ -198,244 +159,10 @@ impl Served {
     /// The key of the effect that does its work.
     pub fn work(self) -> EffectKey {
         match self {
-            Self::Train(root) => EffectKey::Train(root),
-            Self::Fixer(pr) => EffectKey::Fix(pr),
+            Self::Train(root) => EffectKey::Trains(trains::EffectKey::Work(root)),
+            Self::Fixer(pr) => EffectKey::Ratchet(ratchet::EffectKey::Fix(pr)),
         }
     }
-}
-
-/// Why an effect did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    pub reason: String,
-    pub kind: FailureKind,
-    /// Not before this, if GitHub said so.
-    pub retry_at: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
-    /// May go away by itself.
-    Transient,
-    /// Will not go away before somebody changes something on GitHub.
-    Permanent,
-}
-
-/// Something to be done outside. Its result comes back as an input.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Effect {
-    /// See what the repository has: its default branch, its pull requests, and as whom GitHub knows merge-train.
-    Survey,
-    /// Read what was said under these pull requests.
-    ReadConversations {
-        prs: Vec<PrNumber>,
-    },
-    FetchPull {
-        pr: PrNumber,
-    },
-    /// Of open pull requests only.
-    ReadMergeStates {
-        prs: Vec<PrNumber>,
-    },
-    /// Say something on a pull request.
-    Say {
-        note: NoteId,
-        pr: PrNumber,
-        say: Say,
-        /// When it became owed: part of its mark.
-        since: Timestamp,
-        tried: Tried,
-    },
-    /// One thing for a train; also for one that is to start, and for what is left to do when it has ended.
-    Train {
-        root: PrNumber,
-        work: Work,
-    },
-    /// Make the status comment on `root` say this: `comment` if it is known, another if that is gone.
-    WriteStatus {
-        root: PrNumber,
-        comment: Option<CommentId>,
-        body: String,
-        /// Which state of the record it shows.
-        seq: u64,
-    },
-    /// Read the status comment of a train back: what it shows may be newer than what is remembered.
-    ReadStatus {
-        root: PrNumber,
-        comment: CommentId,
-    },
-    /// Read the settings of the repository, and the rules of its default branch.
-    ReadPolicy {
-        default: BranchName,
-    },
-    /// Read what the author of a comment may do.
-    ReadPermission {
-        comment: CommentId,
-        login: String,
-    },
-    /// Delete the branch of a pull request that has landed, if it is still where it was.
-    DeleteBranch {
-        pr: PrNumber,
-        branch: BranchName,
-        head: Sha,
-    },
-    /// Read what was said about these.
-    ReadTalk {
-        prs: Vec<PrNumber>,
-    },
-    /// Find out what is wrong with a pull request, and write down what a fixer is told of it.
-    Diagnose {
-        pr: PrNumber,
-        issue: Issue,
-        branch: BranchName,
-        base: BranchName,
-        head: Sha,
-        conflicts: bool,
-        /// What a fixer dealt with before.
-        handled: BTreeMap<String, Timestamp>,
-    },
-    /// Let a fixer mend a pull request, to its end. Begun again after a crash, it goes on with what the first left.
-    Fix {
-        pr: PrNumber,
-        /// When it was sent: its name.
-        at: Timestamp,
-        issue: Issue,
-        branch: BranchName,
-        base: BranchName,
-        head: Sha,
-        conflicts: bool,
-        handled: BTreeMap<String, Timestamp>,
-    },
-    /// Push to GitHub what a fixer pushed; or only look whether that is there.
-    Forward {
-        pr: PrNumber,
-        at: Timestamp,
-        branch: BranchName,
-        push: FixPush,
-        doubted: bool,
-    },
-    /// Remove what a fixer that has ended leaves behind.
-    ClearFixer {
-        pr: PrNumber,
-        at: Timestamp,
-        head: Sha,
-    },
-    /// Read what the repository says about itself, on its default branch.
-    ReadSettings {
-        default: BranchName,
-    },
-    /// Find out whether a pull request changes that, and what it would say.
-    ReadProposal {
-        pr: PrNumber,
-        head: Sha,
-    },
-    /// Have a check on a commit say this of the file in it: the one that does so already, or a new one.
-    ShowCheck {
-        head: Sha,
-        verdict: Verdict,
-    },
-}
-
-impl Effect {
-    /// What it is to a reader of metrics and logs.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Survey => "survey",
-            Self::ReadConversations { .. } => "read_conversations",
-            Self::FetchPull { .. } => "fetch_pull",
-            Self::ReadMergeStates { .. } => "read_merge_states",
-            Self::Say { .. } => "say",
-            Self::Train { work, .. } => work.name(),
-            Self::WriteStatus { .. } => "write_status",
-            Self::ReadStatus { .. } => "read_status",
-            Self::ReadPolicy { .. } => "read_policy",
-            Self::ReadPermission { .. } => "read_permission",
-            Self::DeleteBranch { .. } => "delete_branch",
-            Self::ReadTalk { .. } => "read_talk",
-            Self::Diagnose { .. } => "diagnose",
-            Self::Fix { .. } => "fix",
-            Self::Forward { doubted: false, .. } => "forward",
-            Self::Forward { doubted: true, .. } => "probe_forward",
-            Self::ClearFixer { .. } => "clear_fixer",
-            Self::ReadSettings { .. } => "read_settings",
-            Self::ReadProposal { .. } => "read_proposal",
-            Self::ShowCheck { .. } => "show_check",
-        }
-    }
-
-    /// The input that says it did not succeed.
-    pub fn failed(self, requested_at: Timestamp, failure: Failure) -> Input {
-        match self {
-            Self::Survey => Input::Surveyed { requested_at, result: Err(failure) },
-            Self::ReadConversations { prs } => Input::ConversationsRead { prs, requested_at, result: Err(failure) },
-            Self::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Err(failure) },
-            Self::ReadMergeStates { prs } => Input::MergeStates { prs, requested_at, result: Err(failure) },
-            Self::Say { note, .. } => Input::Said { note, result: Err(failure) },
-            Self::Train { root, work } => Input::Worked { root, work, result: Err(failure) },
-            Self::WriteStatus { root, seq, .. } => Input::StatusWritten { root, seq, result: Err(failure) },
-            Self::ReadStatus { root, comment } => Input::StatusRead { root, comment, result: Err(failure) },
-            Self::ReadPolicy { .. } => Input::PolicyRead { result: Err(failure) },
-            Self::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Err(failure) },
-            Self::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Err(failure) },
-            Self::ReadTalk { prs } => Input::TalkRead { prs, requested_at, result: Err(failure) },
-            Self::Diagnose { pr, head, issue, .. } => Input::Diagnosed { pr, head, issue, result: Err(failure) },
-            Self::Fix { pr, at, .. } => Input::Fixed { pr, at, result: Err(failure) },
-            Self::Forward { pr, at, .. } => Input::Forwarded { pr, at, result: Err(failure) },
-            Self::ClearFixer { pr, at, .. } => Input::FixerCleared { pr, at, result: Err(failure) },
-            Self::ReadSettings { .. } => Input::SettingsRead { requested_at, result: Err(failure) },
-            Self::ReadProposal { pr, head } => Input::ProposalRead { pr, head, result: Err(failure) },
-            Self::ShowCheck { head, .. } => Input::CheckShown { head, result: Err(failure) },
-        }
-    }
-
-    /// Two effects of one key need not be under way at once: the later is asked for again when the first has ended.
-    pub fn key(&self) -> EffectKey {
-        match self {
-            Self::Survey => EffectKey::Survey,
-            // Each batch has numbers of its own.
-            Self::ReadConversations { prs } => EffectKey::ReadConversations(prs.first().copied()),
-            Self::FetchPull { pr } => EffectKey::FetchPull(*pr),
-            Self::ReadMergeStates { .. } => EffectKey::ReadMergeStates,
-            Self::Say { note, .. } => EffectKey::Say(*note),
-            Self::Train { root, .. } => EffectKey::Train(*root),
-            Self::WriteStatus { root, .. } => EffectKey::WriteStatus(*root),
-            Self::ReadStatus { root, .. } => EffectKey::ReadStatus(*root),
-            Self::ReadPolicy { .. } => EffectKey::ReadPolicy,
-            Self::ReadPermission { comment, .. } => EffectKey::ReadPermission(*comment),
-            Self::DeleteBranch { pr, .. } => EffectKey::DeleteBranch(*pr),
-            Self::ReadTalk { .. } => EffectKey::ReadTalk,
-            Self::Diagnose { pr, .. } => EffectKey::Diagnose(*pr),
-            Self::Fix { pr, .. } => EffectKey::Fix(*pr),
-            Self::Forward { pr, .. } => EffectKey::Forward(*pr),
-            Self::ClearFixer { pr, at, .. } => EffectKey::ClearFixer(*pr, *at),
-            Self::ReadSettings { .. } => EffectKey::ReadSettings,
-            Self::ReadProposal { pr, .. } => EffectKey::ReadProposal(*pr),
-            Self::ShowCheck { .. } => EffectKey::ShowCheck,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum EffectKey {
-    Survey,
-    ReadConversations(Option<PrNumber>),
-    FetchPull(PrNumber),
-    ReadMergeStates,
-    Say(NoteId),
-    Train(PrNumber),
-    WriteStatus(PrNumber),
-    ReadStatus(PrNumber),
-    ReadPolicy,
-    ReadPermission(CommentId),
-    DeleteBranch(PrNumber),
-    ReadTalk,
-    Diagnose(PrNumber),
-    Fix(PrNumber),
-    Forward(PrNumber),
-    ClearFixer(PrNumber, Timestamp),
-    ReadSettings,
-    ReadProposal(PrNumber),
-    ShowCheck,
 }
 
 /// What is to be recorded, and then done.

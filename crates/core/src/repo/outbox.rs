@@ -3,18 +3,24 @@
 //! A note is an event before it is a comment. One that may have been said, because the answer was lost or the process died, is
 //! looked for on GitHub before it is said again: its comment carries the note's mark.
 
+mod effect;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::effect::EffectOutcome;
 use super::event::{Event, PrStateName};
 use super::state::{Backoff, RepoState};
-use super::{Effect, Failure, FailureKind, Plan};
+use super::transaction::Transaction;
+use super::{Failure, FailureKind};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
 use crate::repo::commands::StoredCommand;
 use crate::repo::mirror::reads;
 use crate::repo::trains::plan::Member;
+
+pub use effect::{Effect, EffectKey};
 
 /// A note's number in its repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,20 +91,19 @@ pub(super) fn is_closing(state: &RepoState, pr: PrNumber) -> bool {
 }
 
 /// Records that something is to be said, and says it if nothing else is to be said there first.
-pub(super) fn owe(state: &RepoState, pr: PrNumber, say: Say, now: Timestamp, plan: &mut Plan) {
-    let owed_here = |event: &Event| matches!(event, Event::NoteOwed { .. });
-    let new = plan.events.iter().filter(|event| owed_here(event)).count() as u64;
-    let note = NoteId(state.outbox.last + new + 1);
-    let is_first = !state.outbox.owed.values().any(|owed| owed.pr == pr)
-        && !plan.events.iter().any(|event| matches!(event, Event::NoteOwed { pr: other, .. } if *other == pr));
-    plan.events.push(Event::NoteOwed { note, pr, say: say.clone() });
+pub(super) fn owe(transaction: &mut Transaction<'_>, pr: PrNumber, say: Say) {
+    let (note, since) = (transaction.next_note(), transaction.now);
+    let mut recorded = transaction.plan.events.iter();
+    let is_first = !transaction.state.outbox.owed.values().any(|owed| owed.pr == pr)
+        && !recorded.any(|event| matches!(event, Event::NoteOwed { pr: other, .. } if *other == pr));
+    transaction.record(Event::NoteOwed { note, pr, say: say.clone() });
     if is_first {
-        plan.effects.push(Effect::Say { note, pr, say, since: now, tried: Tried::Never });
+        transaction.effect(Effect::Say { note, pr, say, since, tried: Tried::Never });
     }
 }
 
 /// The first note of each pull request, where it is due.
-pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<super::Effect> {
     let mut met = BTreeSet::new();
     let first = state.outbox.owed.iter().filter(|(_, owed)| met.insert(owed.pr));
     first.filter(|(_, owed)| owed.backoff.is_due(now)).map(|(note, owed)| effect(*note, owed, Tried::Perhaps)).collect()
@@ -109,33 +114,38 @@ pub(super) fn retries(state: &RepoState) -> impl Iterator<Item = &Backoff> {
     state.outbox.owed.values().map(|owed| &owed.backoff)
 }
 
-/// What came of saying it.
-pub(super) fn said(state: &RepoState, note: NoteId, result: &Result<(), Failure>, now: Timestamp) -> Plan {
-    let mut plan = Plan::default();
-    let Some(owed) = state.outbox.owed.get(&note) else { return plan };
+/// Takes down what came of saying something.
+pub(super) fn completed(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::Say { note, .. } => said(transaction, *note, outcome.answer()),
+    }
+}
+
+fn said(transaction: &mut Transaction<'_>, note: NoteId, result: Result<&(), &Failure>) {
+    let notes = &transaction.before.outbox.owed;
+    let Some(owed) = notes.get(&note) else { return };
     match result {
         Ok(()) => {
-            plan.events.push(Event::NoteSaid { note });
+            transaction.record(Event::NoteSaid { note });
             if owed.say == (Say::Close {}) {
-                plan.events.push(Event::PrStateChanged { pr: owed.pr, state: PrStateName::Closed, at: None });
+                transaction.record(Event::PrStateChanged { pr: owed.pr, state: PrStateName::Closed, at: None });
             }
         }
         Err(failure) if failure.kind == FailureKind::Permanent => {
-            plan.events.push(Event::NoteDropped { note, reason: failure.reason.clone() });
+            transaction.record(Event::NoteDropped { note, reason: failure.reason.clone() });
         }
         Err(failure) => {
-            let retry_at = reads::retry_at(failure, owed.backoff.attempts, now);
-            plan.events.push(Event::NoteDelayed { note, reason: failure.reason.clone(), retry_at });
-            return plan;
+            let retry_at = reads::retry_at(failure, owed.backoff.attempts, transaction.now);
+            transaction.record(Event::NoteDelayed { note, reason: failure.reason.clone(), retry_at });
+            return;
         }
     }
-    let next = state.outbox.owed.iter().find(|(other, waiting)| **other > note && waiting.pr == owed.pr);
-    plan.effects.extend(next.map(|(next, waiting)| effect(*next, waiting, Tried::Never)));
-    plan
+    let next = notes.iter().find(|(other, waiting)| **other > note && waiting.pr == owed.pr);
+    transaction.effects(next.map(|(next, waiting)| effect(*next, waiting, Tried::Never)));
 }
 
-fn effect(note: NoteId, owed: &Owed, tried: Tried) -> Effect {
-    Effect::Say { note, pr: owed.pr, say: owed.say.clone(), since: owed.since, tried }
+fn effect(note: NoteId, owed: &Owed, tried: Tried) -> super::Effect {
+    Effect::Say { note, pr: owed.pr, say: owed.say.clone(), since: owed.since, tried }.into()
 }
 
 /// Folds an event about notes in.

@@ -8,7 +8,6 @@ use super::event::{Behest, CommentRef, SyncReason, Trace};
 use super::outbox::Outbox;
 use super::pace::Paces;
 use super::settings::Own;
-use super::{Effect, Served};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::repo::commands::StoredCommand;
@@ -328,31 +327,6 @@ impl RepoState {
             next = self.prs.get(&number).and_then(|pr| pr.predecessor).filter(carries);
         }
         None
-    }
-
-    /// What an effect is done for, whose end ends it.
-    pub fn served_by(&self, effect: &Effect) -> Option<Served> {
-        match effect {
-            Effect::FetchPull { pr } => self.train_of(*pr).map(Served::Train),
-            Effect::Train { root, .. } => Some(Served::Train(*root)),
-            Effect::Fix { pr, .. } => Some(Served::Fixer(*pr)),
-            Effect::Survey
-            | Effect::ReadConversations { .. }
-            | Effect::ReadStatus { .. }
-            | Effect::ReadMergeStates { .. }
-            | Effect::Say { .. }
-            | Effect::WriteStatus { .. }
-            | Effect::ReadPolicy { .. }
-            | Effect::ReadPermission { .. }
-            | Effect::ReadTalk { .. }
-            | Effect::Diagnose { .. }
-            | Effect::Forward { .. }
-            | Effect::ClearFixer { .. }
-            | Effect::ReadSettings { .. }
-            | Effect::ReadProposal { .. }
-            | Effect::ShowCheck { .. }
-            | Effect::DeleteBranch { .. } => None,
-        }
     }
 
     /// How much there is to write down: what a snapshot costs.

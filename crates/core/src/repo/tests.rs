@@ -6,6 +6,7 @@ mod deliveries;
 mod format;
 mod housekeeping;
 mod hub;
+mod inputs;
 mod model;
 mod notes;
 mod properties;
@@ -19,13 +20,23 @@ mod trains;
 mod trains_people;
 mod trains_unruly;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::commands::Effect as CommandsEffect;
+use super::mirror::{Effect as MirrorEffect, EffectKey as MirrorKey};
+use super::outbox::{Effect as OutboxEffect, EffectKey as OutboxKey};
+use super::ratchet::{Effect as RatchetEffect, EffectKey as RatchetKey};
+use super::settings::{Effect as SettingsEffect, EffectKey as SettingsKey};
+use super::trains::{Effect as TrainsEffect, EffectKey as TrainsKey};
 use super::*;
-use crate::facts::{CiFacts, CommentChange, CommentFacts, Happening, HeadRepo, MergeState, OwnFile, PullState};
+use crate::facts::{
+    CiFacts, CommentChange, CommentFacts, Conversation, Happening, HeadRepo, Listing, MergeFacts, MergeState, OwnFile,
+    PullFacts, PullState,
+};
 use crate::ids::{BranchName, CommentId, RepoId, Sha, UserId};
+use inputs::*;
 
 pub(super) fn pr(number: u64) -> PrNumber {
     PrNumber::new(number)
@@ -108,13 +119,9 @@ pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
 }
 
 /// That a repository says nothing about itself.
-pub(super) fn no_settings(requested_at: Timestamp) -> Input {
-    let file = crate::repo::settings::File {
-        at: sha(9_999),
-        blob: None,
-        said: Ok(crate::repo::settings::OwnSettings::default()),
-    };
-    Input::SettingsRead { requested_at, result: Ok(file) }
+pub(super) fn no_settings() -> crate::repo::settings::File {
+    let said = Ok(crate::repo::settings::OwnSettings::default());
+    crate::repo::settings::File { at: sha(9_999), blob: None, said }
 }
 
 /// A worker without a disk: decides, applies, and keeps the log.
@@ -139,18 +146,18 @@ impl Worker {
     /// GitHub answers in full: what there is, and what was said.
     pub fn surveyed(&mut self, requested_at: Timestamp, pulls: &[PullFacts], comments: &[CommentFacts]) -> Plan {
         let result = Ok(listing(pulls));
-        let mut all = self.feed(&Input::Surveyed { requested_at, result });
+        let mut all = self.feed(&surveyed(requested_at, result));
         let batches = all.effects.iter().filter_map(|effect| match effect {
-            Effect::ReadConversations { prs } => Some(prs.clone()),
+            Effect::Mirror(MirrorEffect::ReadConversations { prs }) => Some(prs.clone()),
             _ => None,
         });
         let batches: Vec<_> = batches.collect();
         // The repository says nothing about itself.
-        self.feed(&no_settings(requested_at));
-        all.effects.retain(|effect| !matches!(effect, Effect::ReadSettings { .. }));
+        self.feed(&settings_read(requested_at, Ok(no_settings())));
+        all.effects.retain(|effect| !matches!(effect, Effect::Settings(SettingsEffect::ReadSettings { .. })));
         for prs in batches {
             let result = Ok(prs.iter().map(|pr| conversation(pr.get(), comments)).collect());
-            let plan = self.feed(&Input::ConversationsRead { prs, requested_at, result });
+            let plan = self.feed(&conversations_read(prs, requested_at, result));
             all.events.extend(plan.events);
             all.effects.extend(plan.effects);
         }

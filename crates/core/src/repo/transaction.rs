@@ -1,19 +1,28 @@
 //! A decision in the making: the state as it will be, what is to be recorded for that, and what is to be done then.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
 use super::event::Event;
-use super::outbox::{self, Say};
+use super::outbox::{self, NoteId, Say};
 use super::state::RepoState;
 use super::{Effect, Plan, Settings, apply};
 use crate::ids::PrNumber;
 use crate::repo::mirror::reads;
 
-pub(super) struct Draft<'a> {
-    pub state: RepoState,
-    pub settings: &'a Settings,
+pub(super) struct Transaction<'a> {
+    /// The state when the input came.
+    pub before: &'a RepoState,
+    /// The state that is decided on: `before`, and after `look_ahead` what is recorded makes of it. It is not copied
+    /// before that: most inputs only tell something, and the state may be large.
+    pub state: Cow<'a, RepoState>,
+    pub operator: &'a Settings,
+    /// The operator's, with what the repository itself has set.
+    pub settings: Cow<'a, Settings>,
     pub now: Timestamp,
     pub plan: Plan,
+    last_note: NoteId,
 }
 
 /// Something that is known to happen next, without anything being done outside.
@@ -50,24 +59,51 @@ impl Change {
     }
 }
 
-impl<'a> Draft<'a> {
-    /// Goes on from what was decided so far.
-    pub fn after(state: &RepoState, plan: Plan, settings: &'a Settings, now: Timestamp) -> Self {
-        let mut state = state.clone();
-        plan.events.iter().for_each(|event| apply(&mut state, event, now));
-        Self { state, settings, now, plan }
+impl<'a> Transaction<'a> {
+    pub fn begin(before: &'a RepoState, operator: &'a Settings, now: Timestamp) -> Self {
+        let (state, settings) = (Cow::Borrowed(before), before.settings(operator));
+        let last_note = NoteId(before.outbox.last);
+        Self { before, state, operator, settings, now, plan: Plan::default(), last_note }
+    }
+
+    /// From here on the state is what is recorded makes of it.
+    pub fn look_ahead(&mut self) {
+        self.state = Cow::Owned(self.after());
+    }
+
+    /// What is recorded so far makes of the state.
+    pub fn after(&self) -> RepoState {
+        match &self.state {
+            Cow::Owned(state) => state.clone(),
+            Cow::Borrowed(before) => {
+                let mut state = (*before).clone();
+                self.plan.events.iter().for_each(|event| apply(&mut state, event, self.now));
+                state
+            }
+        }
     }
 
     pub fn record(&mut self, event: Event) {
-        apply(&mut self.state, &event, self.now);
+        if let Cow::Owned(state) = &mut self.state {
+            apply(state, &event, self.now);
+        }
+        if let Event::NoteOwed { note, .. } = &event {
+            self.last_note = self.last_note.max(*note);
+        }
         self.plan.events.push(event);
     }
 
+    pub fn record_all(&mut self, events: impl IntoIterator<Item = Event>) {
+        events.into_iter().for_each(|event| self.record(event));
+    }
+
+    /// A number for a note that is about to be recorded.
+    pub fn next_note(&self) -> NoteId {
+        NoteId(self.last_note.0 + 1)
+    }
+
     pub fn say(&mut self, pr: PrNumber, say: Say) {
-        let mut said = Plan::default();
-        outbox::owe(&self.state, pr, say, self.now, &mut said);
-        said.events.into_iter().for_each(|event| self.record(event));
-        self.plan.effects.extend(said.effects);
+        outbox::owe(self, pr, say);
     }
 
     pub fn comment(&mut self, pr: PrNumber, body: String) {
@@ -79,8 +115,12 @@ impl<'a> Draft<'a> {
         change.notes.into_iter().for_each(|(pr, say)| self.say(pr, say));
     }
 
-    pub fn effect(&mut self, effect: Effect) {
-        self.plan.effects.push(effect);
+    pub fn effect(&mut self, effect: impl Into<Effect>) {
+        self.plan.effects.push(effect.into());
+    }
+
+    pub fn effects(&mut self, effects: impl IntoIterator<Item = impl Into<Effect>>) {
+        effects.into_iter().for_each(|effect| self.effect(effect));
     }
 
     /// What is asked for once, with all that is wanted by now.

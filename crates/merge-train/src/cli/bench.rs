@@ -8,7 +8,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RepoId, TenantId};
 use merge_train_core::inbox::{Key, Policy, RequestHash, Source};
-use merge_train_core::repo::{Effect, Failure, FailureKind, Input, Settings};
+use merge_train_core::repo::{Answer, Effect, Failure, FailureKind, Settings};
 use merge_train_core::workflow::{Kind, Output, Program, Retry, StepPlan, Trigger, TriggerSource, Workflow};
 use serde_json::{Map, json};
 use store::{Owner, Postgres, Retention, Sqlite, Store, postgres, sqlite};
@@ -167,12 +167,12 @@ impl Outside for Nowhere {
     async fn perform(
         &self,
         _: &RepoId,
-        effect: Effect,
-        requested_at: Timestamp,
+        _: Effect,
+        _: Timestamp,
         _: CancellationToken,
         _: &Reports,
-    ) -> Input {
+    ) -> Result<Answer, Failure> {
         let reason = "there is no GitHub here".to_owned();
-        effect.failed(requested_at, Failure { reason, kind: FailureKind::Permanent, retry_at: None })
+        Err(Failure { reason, kind: FailureKind::Permanent, retry_at: None })
     }
 }

@@ -1,8 +1,9 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
-use super::{ClosePrs, Command, NoSuchCommand, StoredCommand, Switch};
+use super::{ClosePrs, Command, Effect, NoSuchCommand, StoredCommand, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
+use crate::repo::effect::EffectOutcome;
 use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
@@ -13,8 +14,8 @@ use crate::repo::trains::detail::is_live;
 use crate::repo::trains::texts::answer::{self, Allowed};
 use crate::repo::trains::texts::notice;
 use crate::repo::trains::{self, Stopping};
-use crate::repo::transaction::Draft;
-use crate::repo::{Effect, Failure, FailureKind, Input, ratchet};
+use crate::repo::transaction::Transaction;
+use crate::repo::{Failure, FailureKind, ratchet};
 
 /// By which right somebody gives a command.
 enum Right {
@@ -34,42 +35,48 @@ impl Right {
     }
 }
 
-/// Handles what was given and can be judged; asks GitHub about the rest.
-pub(in crate::repo) fn handle(draft: &mut Draft<'_>, input: &Input) {
-    if let Input::PermissionRead { comment, result } = input {
-        let given: Vec<Given> =
-            draft.state.commands.iter().filter(|given| given.comment.id == *comment).cloned().collect();
-        for given in given {
-            permitted(draft, &given, result);
+/// Handles those commands that what was asked about their author decides.
+pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::ReadPermission { comment, .. } => {
+            let commands = transaction.state.commands.iter();
+            let given: Vec<Given> = commands.filter(|given| given.comment.id == *comment).cloned().collect();
+            for given in given {
+                permitted(transaction, &given, outcome.answer());
+            }
         }
-    }
-    for given in draft.state.commands.clone() {
-        judge(draft, &given);
     }
 }
 
-fn judge(draft: &mut Draft<'_>, given: &Given) {
+/// Handles what was given and can be judged; asks GitHub about the rest.
+pub(in crate::repo) fn handle(transaction: &mut Transaction<'_>) {
+    for given in transaction.state.commands.clone() {
+        judge(transaction, &given);
+    }
+}
+
+fn judge(transaction: &mut Transaction<'_>, given: &Given) {
     let command = match &given.command {
         StoredCommand::Known(command) => command,
         StoredCommand::Unknown(_) => {
-            return handled(draft, given, &Right::Unverified, Err(NoSuchCommand.to_string()));
+            return handled(transaction, given, &Right::Unverified, Err(NoSuchCommand.to_string()));
         }
     };
-    if draft.state.is_bootstrapping() {
+    if transaction.state.is_bootstrapping() {
         // The repository is not known yet, and no train of it moves: what is asked of it waits until it is.
         return;
     }
-    let is_author = draft.state.pr(given.comment.pr).is_some_and(|pr| pr.author == Some(given.user));
+    let is_author = transaction.state.pr(given.comment.pr).is_some_and(|pr| pr.author == Some(given.user));
     match (allowed(command), is_author) {
-        (None, _) => carry_out(draft, given, command, &Right::Author),
+        (None, _) => carry_out(transaction, given, command, &Right::Author),
         (Some(Allowed::Author | Allowed::AuthorOrMaintainer), true) => {
-            carry_out(draft, given, command, &Right::Author);
+            carry_out(transaction, given, command, &Right::Author);
         }
-        (Some(Allowed::Author), false) => refuse(draft, given, command, Allowed::Author, &Right::Unverified),
+        (Some(Allowed::Author), false) => refuse(transaction, given, command, Allowed::Author, &Right::Unverified),
         (Some(Allowed::AuthorOrMaintainer | Allowed::Maintainer | Allowed::Admin), _)
-            if given.backoff.is_due(draft.now) =>
+            if given.backoff.is_due(transaction.now) =>
         {
-            draft.effect(Effect::ReadPermission { comment: given.comment.id, login: given.login.clone() });
+            transaction.effect(Effect::ReadPermission { comment: given.comment.id, login: given.login.clone() });
         }
         (Some(Allowed::AuthorOrMaintainer | Allowed::Maintainer | Allowed::Admin), _) => {}
     }
@@ -88,7 +95,7 @@ fn allowed(command: &Command) -> Option<Allowed> {
     }
 }
 
-fn permitted(draft: &mut Draft<'_>, given: &Given, result: &Result<Permission, Failure>) {
+fn permitted(transaction: &mut Transaction<'_>, given: &Given, result: Result<&Permission, &Failure>) {
     let StoredCommand::Known(command) = &given.command else { return };
     let Some(allowed) = allowed(command) else { return };
     match result {
@@ -96,30 +103,30 @@ fn permitted(draft: &mut Draft<'_>, given: &Given, result: &Result<Permission, F
             let least = if allowed == Allowed::Admin { Permission::Admin } else { Permission::Maintain };
             let right = Right::Permission(*permission);
             if *permission >= least {
-                carry_out(draft, given, command, &right);
+                carry_out(transaction, given, command, &right);
             } else {
-                refuse(draft, given, command, allowed, &right);
+                refuse(transaction, given, command, allowed, &right);
             }
         }
         Err(failure) if failure.kind == FailureKind::Permanent => {
-            refuse(draft, given, command, allowed, &Right::Unverified);
+            refuse(transaction, given, command, allowed, &Right::Unverified);
         }
         Err(failure) => {
-            let retry_at = reads::retry_at(failure, given.backoff.attempts, draft.now);
+            let retry_at = reads::retry_at(failure, given.backoff.attempts, transaction.now);
             let read = ReadKind::Permission(given.comment.id);
-            draft.record(Event::ReadFailed { read, reason: failure.reason.clone(), retry_at });
+            transaction.record(Event::ReadFailed { read, reason: failure.reason.clone(), retry_at });
         }
     }
 }
 
-fn refuse(draft: &mut Draft<'_>, given: &Given, command: &Command, allowed: Allowed, right: &Right) {
+fn refuse(transaction: &mut Transaction<'_>, given: &Given, command: &Command, allowed: Allowed, right: &Right) {
     let told = answer::not_authorized(command, allowed);
-    draft.comment(given.comment.pr, told.clone());
-    handled(draft, given, right, Err(told));
+    transaction.comment(given.comment.pr, told.clone());
+    handled(transaction, given, right, Err(told));
 }
 
-fn handled(draft: &mut Draft<'_>, given: &Given, right: &Right, result: Result<(), String>) {
-    draft.record(Event::CommandHandled {
+fn handled(transaction: &mut Transaction<'_>, given: &Given, right: &Right, result: Result<(), String>) {
+    transaction.record(Event::CommandHandled {
         comment: given.comment,
         user: given.user,
         command: given.command.clone(),
@@ -131,89 +138,89 @@ fn handled(draft: &mut Draft<'_>, given: &Given, right: &Right, result: Result<(
     });
 }
 
-fn carry_out(draft: &mut Draft<'_>, given: &Given, command: &Command, right: &Right) {
+fn carry_out(transaction: &mut Transaction<'_>, given: &Given, command: &Command, right: &Right) {
     let pr = given.comment.pr;
     let result = match command {
         // The thumbs up comes when the train has started.
-        Command::Start => trains::ask_for_start(draft, pr, Some(given.comment), &given.behest()),
-        Command::Stop => stop(draft, pr, &given.behest()).map(|()| acknowledge(draft, given)),
+        Command::Start => trains::ask_for_start(transaction, pr, Some(given.comment), &given.behest()),
+        Command::Stop => stop(transaction, pr, &given.behest()).map(|()| acknowledge(transaction, given)),
         Command::StopForce { close_prs } => {
-            force(draft, pr, *close_prs, &given.behest()).map(|()| acknowledge(draft, given))
+            force(transaction, pr, *close_prs, &given.behest()).map(|()| acknowledge(transaction, given))
         }
-        Command::Retry => retry(draft, pr, &given.behest()).map(|()| acknowledge(draft, given)),
+        Command::Retry => retry(transaction, pr, &given.behest()).map(|()| acknowledge(transaction, given)),
         Command::Status => {
-            let told = told(&draft.state, pr);
-            draft.comment(pr, told);
+            let told = told(&transaction.state, pr);
+            transaction.comment(pr, told);
             Ok(())
         }
         Command::Plan => {
-            let plan = crate::repo::mirror::comments::planned(&draft.state, pr);
-            draft.say(pr, plan);
+            let plan = crate::repo::mirror::comments::planned(&transaction.state, pr);
+            transaction.say(pr, plan);
             Ok(())
         }
         Command::Help => {
-            draft.comment(pr, super::help());
+            transaction.comment(pr, super::help());
             Ok(())
         }
         // Whether it can be done is told when it is tried.
         Command::Run { .. } | Command::Decide { .. } => {
             let (command, login, delivery) = (given.command.clone(), given.login.clone(), given.delivery.clone());
-            draft.say(pr, Say::Order { comment: given.comment.id, command, login, delivery });
+            transaction.say(pr, Say::Order { comment: given.comment.id, command, login, delivery });
             Ok(())
         }
         Command::Ratchet(Switch::Status) => {
-            let is_on = draft.state.ratchet_is_on(pr, draft.settings);
-            let told = texts::status(draft.state.workspaces().get(&pr), is_on);
-            draft.comment(pr, told);
+            let is_on = transaction.state.ratchet_is_on(pr, &transaction.settings);
+            let told = texts::status(transaction.state.workspaces().get(&pr), is_on);
+            transaction.comment(pr, told);
             Ok(())
         }
         Command::Ratchet(switch) => {
             let is_on = *switch == Switch::On;
-            ratchet::toggle(draft, Some(pr), is_on, &given.behest()).map(|()| acknowledge(draft, given))
+            ratchet::toggle(transaction, Some(pr), is_on, &given.behest()).map(|()| acknowledge(transaction, given))
         }
         // Declarations are judged where comments are read.
         Command::Predecessor(_) => Ok(()),
     };
     if let Err(told) = &result {
-        draft.comment(pr, told.clone());
+        transaction.comment(pr, told.clone());
     }
-    handled(draft, given, right, result);
+    handled(transaction, given, right, result);
 }
 
-fn acknowledge(draft: &mut Draft<'_>, given: &Given) {
-    draft.say(given.comment.pr, Say::Acknowledge { comment: given.comment.id });
+fn acknowledge(transaction: &mut Transaction<'_>, given: &Given) {
+    transaction.say(given.comment.pr, Say::Acknowledge { comment: given.comment.id });
 }
 
-fn stop(draft: &mut Draft<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
-    let train = train_of(&draft.state, pr);
-    if !trains::stop(draft, pr, Stopping::Usual, behest) {
+fn stop(transaction: &mut Transaction<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
+    let train = train_of(&transaction.state, pr);
+    if !trains::stop(transaction, pr, Stopping::Usual, behest) {
         return Err(answer::nothing_to_stop(pr));
     }
     if let Some((root, current)) = train {
-        draft.comment(pr, notice::stopped(root, current));
+        transaction.comment(pr, notice::stopped(root, current));
     }
     Ok(())
 }
 
 /// Stops, says who did it in the status comment, and closes what is left, if that is wanted.
-fn force(draft: &mut Draft<'_>, pr: PrNumber, close_prs: ClosePrs, behest: &Behest) -> Result<(), String> {
-    let train = train_of(&draft.state, pr);
-    if !trains::stop(draft, pr, Stopping::Forced, behest) {
+fn force(transaction: &mut Transaction<'_>, pr: PrNumber, close_prs: ClosePrs, behest: &Behest) -> Result<(), String> {
+    let train = train_of(&transaction.state, pr);
+    if !trains::stop(transaction, pr, Stopping::Forced, behest) {
         return Err(answer::nothing_to_stop(pr));
     }
     let Some((root, current)) = train else { return Ok(()) };
     let closed: Vec<PrNumber> = match close_prs {
         ClosePrs::No => Vec::new(),
         ClosePrs::Yes => {
-            let above = draft.state.stack_above(current).into_iter().map(|member| member.pull);
-            above.filter(|number| draft.state.pr(*number).is_some_and(CachedPr::is_ours)).collect()
+            let above = transaction.state.stack_above(current).into_iter().map(|member| member.pull);
+            above.filter(|number| transaction.state.pr(*number).is_some_and(CachedPr::is_ours)).collect()
         }
     };
     let text = notice::forced_stop(&closed);
-    draft.record(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
+    transaction.record(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
     // From the top down: what still stands on something would be told that it is orphaned.
     for number in closed.into_iter().rev() {
-        draft.say(number, Say::Close {});
+        transaction.say(number, Say::Close {});
     }
     Ok(())
 }
@@ -224,18 +231,18 @@ fn train_of(state: &RepoState, pr: PrNumber) -> Option<(PrNumber, PrNumber)> {
 }
 
 /// Does not wait any longer before it asks again.
-pub(in crate::repo) fn retry(draft: &mut Draft<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
-    let root = draft.state.train_of(pr);
-    let train = root.and_then(|root| draft.state.active_trains.get(&root)).filter(|train| is_live(train.state));
+pub(in crate::repo) fn retry(transaction: &mut Transaction<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
+    let root = transaction.state.train_of(pr);
+    let train = root.and_then(|root| transaction.state.active_trains.get(&root)).filter(|train| is_live(train.state));
     let Some(train) = train else { return Err(answer::nothing_to_retry(pr)) };
     let (train_root, current, is_waiting) =
         (train.original_root_pr, train.current_pr, train.state == TrainState::WaitingCi);
-    let has_failed = draft.state.details.get(&train_root).is_some_and(|detail| detail.retry_at.is_some());
+    let has_failed = transaction.state.details.get(&train_root).is_some_and(|detail| detail.retry_at.is_some());
     if !is_waiting && !has_failed {
         return Err(answer::nothing_to_retry(pr));
     }
-    draft.record(Event::TrainNudged { train_root, behest: behest.clone() });
-    draft.record(Event::MergeStateOutdated { prs: vec![current] });
+    transaction.record(Event::TrainNudged { train_root, behest: behest.clone() });
+    transaction.record(Event::MergeStateOutdated { prs: vec![current] });
     Ok(())
 }
 

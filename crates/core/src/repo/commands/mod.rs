@@ -3,6 +3,7 @@
 //! A command is a line whose first word is `@merge-train`, where a person wrote it as a sentence of their own. What is
 //! shown as code, as a quotation, struck out or not at all is talk about commands.
 
+mod effect;
 mod handling;
 mod html;
 mod lines;
@@ -19,7 +20,8 @@ use std::fmt;
 use crate::ids::{PrNumber, RunId};
 use crate::workflow::Decision;
 
-pub(super) use handling::{handle, retry};
+pub use effect::{Effect, EffectKey};
+pub(super) use handling::{completed, handle, retry};
 pub use stored::{NoSuchCommand, StoredCommand};
 pub use typed::Typed;
 pub use verb::{Verb, help};

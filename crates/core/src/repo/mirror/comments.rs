@@ -10,53 +10,53 @@ use crate::repo::commands::{self, Command, Said, StoredCommand, Verb};
 use crate::repo::event::{CommandOutcome, CommentRef, Event, WantReason};
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::texts::{answer, declare};
-use crate::repo::{Plan, Say, apply, outbox};
+use crate::repo::transaction::Transaction;
+use crate::repo::{Say, outbox};
 
 /// A comment was created, edited or deleted.
 pub(in crate::repo) fn heard(
-    state: &RepoState,
+    transaction: &mut Transaction<'_>,
     change: CommentChange,
     comment: &CommentFacts,
     delivery: Option<&DeliveryId>,
-    now: Timestamp,
-    plan: &mut Plan,
 ) {
+    let state = transaction.before;
     if is_ours(state, comment) {
         return;
     }
     let mut waiting = state.wanted.values().flat_map(|wanted| &wanted.comments);
     if change != CommentChange::Created && waiting.any(|waiting| waiting.id == comment.id) {
-        plan.events.push(Event::CommentSuperseded { comment: CommentRef { pr: comment.pr, id: comment.id } });
+        transaction.record(Event::CommentSuperseded { comment: CommentRef { pr: comment.pr, id: comment.id } });
     }
     match state.prs.get(&comment.pr) {
         // The bot cannot push there, and has nothing to say.
         Some(pr) if pr.head_repo == HeadRepo::Fork => {}
         Some(pr) => {
-            declared(state, pr, change, comment, now, plan);
+            declared(transaction, pr, change, comment);
             if change == CommentChange::Created {
-                asked(state, comment, delivery, now, plan);
+                asked(transaction, comment, delivery);
             }
         }
         None => {
             // The command waits until it is known whom it is about, and who may give it.
             let waits = change != CommentChange::Deleted && !commands::parse_all(&comment.body).is_empty();
             if waits {
-                reads::want_pull(comment.pr, WantReason::CacheMiss, Some(comment.clone()), plan);
+                reads::want_pull(transaction, comment.pr, WantReason::CacheMiss, Some(comment.clone()));
             } else {
-                super::deliveries::miss(state, comment.pr, plan);
+                super::deliveries::miss(transaction, comment.pr);
             }
         }
     }
 }
 
 /// Takes down what a new comment commands, and answers what is no command.
-fn asked(state: &RepoState, comment: &CommentFacts, delivery: Option<&DeliveryId>, now: Timestamp, plan: &mut Plan) {
+fn asked(transaction: &mut Transaction<'_>, comment: &CommentFacts, delivery: Option<&DeliveryId>) {
     for said in commands::parse_all(&comment.body) {
         let body = match said {
             // Judged where it is declared.
             Said::Command(Command::Predecessor(_)) => continue,
             Said::Command(command) => {
-                plan.events.push(Event::CommandGiven {
+                transaction.record(Event::CommandGiven {
                     comment: CommentRef { pr: comment.pr, id: comment.id },
                     user: comment.author,
                     login: comment.login.clone(),
@@ -71,7 +71,7 @@ fn asked(state: &RepoState, comment: &CommentFacts, delivery: Option<&DeliveryId
             }
             Said::TooMany => answer::too_many(),
         };
-        outbox::owe(state, comment.pr, Say::Comment { body }, now, plan);
+        transaction.comment(comment.pr, body);
     }
 }
 
@@ -90,29 +90,32 @@ pub(in crate::repo) fn planned(state: &RepoState, pr: PrNumber) -> Say {
 }
 
 /// A pull request has become known for which declarations were waiting: its own, or those of what stands on it.
-pub(in crate::repo) fn awaited(state: &RepoState, pull: PrNumber, now: Timestamp, plan: &mut Plan) {
+pub(in crate::repo) fn awaited(transaction: &mut Transaction<'_>, pull: PrNumber) {
+    let state = transaction.before;
     let is_known = |event: &Event| matches!(event, Event::PrObserved { pr, .. } if *pr == pull);
-    let Some(wanted) = state.wanted.get(&pull).filter(|_| plan.events.iter().any(is_known)) else { return };
+    let Some(wanted) = state.wanted.get(&pull).filter(|_| transaction.plan.events.iter().any(is_known)) else { return };
     for comment in &wanted.comments {
-        let mut after = state.clone();
-        plan.events.iter().for_each(|event| apply(&mut after, event, now));
-        let mut meant = Plan::default();
+        // Each is heard as if it came only now.
+        let after = transaction.after();
+        let mut heard_now = Transaction::begin(&after, transaction.operator, transaction.now);
         if !state.prs.contains_key(&comment.pr) {
-            heard(&after, CommentChange::Created, comment, None, now, &mut meant);
+            heard(&mut heard_now, CommentChange::Created, comment, None);
         } else if let Some(pr) = after.prs.get(&comment.pr) {
             // What else it commands was heard when it came.
-            declared(&after, pr, CommentChange::Created, comment, now, &mut meant);
+            declared(&mut heard_now, pr, CommentChange::Created, comment);
         }
-        plan.events.extend(meant.events);
-        plan.effects.extend(meant.effects);
+        let meant = heard_now.plan;
+        transaction.record_all(meant.events);
+        transaction.effects(meant.effects);
     }
 }
 
 /// There is no pull request of that number, and others were declared to stand on it.
-pub(in crate::repo) fn disappointed(state: &RepoState, predecessor: PrNumber, now: Timestamp, plan: &mut Plan) {
+pub(in crate::repo) fn disappointed(transaction: &mut Transaction<'_>, predecessor: PrNumber) {
+    let state = transaction.before;
     let waiting = state.wanted.get(&predecessor).into_iter().flat_map(|wanted| &wanted.comments);
     for comment in waiting.filter(|comment| comment.pr != predecessor) {
-        refuse(state, comment, &Refusal::NoSuchPull { predecessor }, now, plan);
+        refuse(transaction, comment, &Refusal::NoSuchPull { predecessor });
     }
 }
 
@@ -153,57 +156,53 @@ pub(in crate::repo) fn surveyed(
     }
 }
 
-fn declared(
-    state: &RepoState,
-    pr: &CachedPr,
-    change: CommentChange,
-    comment: &CommentFacts,
-    now: Timestamp,
-    plan: &mut Plan,
-) {
+fn declared(transaction: &mut Transaction<'_>, pr: &CachedPr, change: CommentChange, comment: &CommentFacts) {
+    let state = transaction.before;
     let is_authoritative = pr.predecessor_comment == Some(comment.id);
     let said = predecessor(comment).filter(|_| change != CommentChange::Deleted);
     let Some(predecessor) = said else {
         if is_authoritative {
-            plan.events.push(Event::PredecessorRemoved { pr: comment.pr });
+            transaction.record(Event::PredecessorRemoved { pr: comment.pr });
         }
         return;
     };
     if is_authoritative && pr.predecessor == Some(predecessor) {
         if change == CommentChange::Created {
             // A full look had found it before GitHub told of it.
-            plan.events.push(audited(comment, CommandOutcome::Done, "author"));
-            outbox::owe(state, comment.pr, Say::Acknowledge { comment: comment.id }, now, plan);
+            transaction.record(audited(comment, CommandOutcome::Done, "author"));
+            transaction.say(comment.pr, Say::Acknowledge { comment: comment.id });
         }
         return;
     }
     if pr.author != Some(comment.author) {
-        return refuse(state, comment, &Refusal::NotTheAuthor { predecessor }, now, plan);
+        return refuse(transaction, comment, &Refusal::NotTheAuthor { predecessor });
     }
     if let (Some(comment_id), Some(predecessor), false) = (pr.predecessor_comment, pr.predecessor, is_authoritative) {
         // The first declaration counts; a second one is refused, not silently preferred.
         let refusal = Refusal::AlreadyDeclared { comment: comment_id, predecessor };
-        return refuse(state, comment, &refusal, now, plan);
+        return refuse(transaction, comment, &refusal);
     }
     match membership::judge(state, comment.pr, pr, predecessor) {
         Verdict::Accepted => {
-            plan.events.push(Event::PredecessorDeclared { pr: comment.pr, predecessor, comment: Some(comment.id) });
-            plan.events.push(audited(comment, CommandOutcome::Done, "author"));
-            outbox::owe(state, comment.pr, Say::Acknowledge { comment: comment.id }, now, plan);
+            transaction.record(Event::PredecessorDeclared { pr: comment.pr, predecessor, comment: Some(comment.id) });
+            transaction.record(audited(comment, CommandOutcome::Done, "author"));
+            transaction.say(comment.pr, Say::Acknowledge { comment: comment.id });
         }
         Verdict::Refused(refusal) => {
             match [comment.pr, predecessor].into_iter().find(|pr| state.wanted.contains_key(pr)) {
                 // What is known of it is in doubt.
-                Some(doubtful) => reads::want_pull(doubtful, WantReason::HeadDiffers, Some(comment.clone()), plan),
-                None => refuse(state, comment, &refusal, now, plan),
+                Some(doubtful) => {
+                    reads::want_pull(transaction, doubtful, WantReason::HeadDiffers, Some(comment.clone()));
+                }
+                None => refuse(transaction, comment, &refusal),
             }
         }
-        Verdict::Unknown => reads::want_pull(predecessor, WantReason::CacheMiss, Some(comment.clone()), plan),
+        Verdict::Unknown => reads::want_pull(transaction, predecessor, WantReason::CacheMiss, Some(comment.clone())),
     }
 }
 
-fn refuse(state: &RepoState, comment: &CommentFacts, refusal: &Refusal, now: Timestamp, plan: &mut Plan) {
-    let pr = state.prs.get(&comment.pr);
+fn refuse(transaction: &mut Transaction<'_>, comment: &CommentFacts, refusal: &Refusal) {
+    let pr = transaction.before.prs.get(&comment.pr);
     // An edit of what counts so far: that it still counts is worth saying.
     let edited = pr.filter(|pr| pr.predecessor_comment == Some(comment.id)).and_then(|pr| pr.predecessor);
     let body = match edited {
@@ -212,8 +211,8 @@ fn refuse(state: &RepoState, comment: &CommentFacts, refusal: &Refusal, now: Tim
     };
     let is_author = pr.is_some_and(|pr| pr.author == Some(comment.author));
     let outcome = CommandOutcome::Refused { reason: refusal.told() };
-    plan.events.push(audited(comment, outcome, if is_author { "author" } else { "unverified" }));
-    outbox::owe(state, comment.pr, Say::Comment { body }, now, plan);
+    transaction.record(audited(comment, outcome, if is_author { "author" } else { "unverified" }));
+    transaction.comment(comment.pr, body);
 }
 
 /// Who declared what, and what came of it.

@@ -2,39 +2,38 @@
 
 use jiff::Timestamp;
 
-use super::{comments, reads};
+use super::{Effect, comments, reads};
 use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::{DedupeKey, RequestHash, Window};
 use crate::repo::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
 use crate::repo::state::{PrState, RepoState};
-use crate::repo::{Effect, Plan, Settings, settings};
+use crate::repo::transaction::Transaction;
+use crate::repo::{Settings, settings};
 
 /// So many unknown pull requests, and the cache has drifted too far to be mended one by one.
 const MISSES_BEFORE_RESYNC: u32 = 5;
 
-pub(in crate::repo) fn decide(
-    state: &RepoState,
+pub(in crate::repo) fn deliver(
+    transaction: &mut Transaction<'_>,
     delivery: &Delivery,
     hash: &RequestHash,
     received_at: Timestamp,
-    settings: &Settings,
-    now: Timestamp,
-) -> Plan {
-    let mut plan = Plan::default();
+) {
+    let state = transaction.before;
     let key = DedupeKey::of(delivery, hash);
-    let outcome = if is_repeated(state, &key, received_at, settings) {
+    let outcome = if is_repeated(state, &key, received_at, &transaction.settings) {
         DeliveryOutcome::Duplicate { dedupe_key: key.text }
     } else {
-        match happened(state, delivery, now, &mut plan) {
+        match happened(transaction, delivery) {
             Ok(()) => DeliveryOutcome::Applied { dedupe_key: key.text },
             Err(reason) => DeliveryOutcome::Ignored { reason: reason.to_owned() },
         }
     };
     if state.sync.last.is_none() && state.sync.wanted.is_none() {
-        reads::request_sync(state, SyncReason::Bootstrap, &mut plan);
+        reads::request_sync(transaction, SyncReason::Bootstrap);
     }
-    plan.events.push(Event::DeliveryProcessed {
+    transaction.record(Event::DeliveryProcessed {
         delivery: delivery.id.clone(),
         event: delivery.event.clone(),
         action: delivery.action.clone(),
@@ -42,7 +41,6 @@ pub(in crate::repo) fn decide(
         received_at,
         outcome,
     });
-    plan
 }
 
 fn is_repeated(state: &RepoState, key: &DedupeKey, received_at: Timestamp, settings: &Settings) -> bool {
@@ -53,36 +51,37 @@ fn is_repeated(state: &RepoState, key: &DedupeKey, received_at: Timestamp, setti
     state.seen_dedupe_keys.get(&key.text).is_some_and(|seen| received_at.duration_since(*seen).abs() < window)
 }
 
-fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut Plan) -> Result<(), &'static str> {
+fn happened(transaction: &mut Transaction<'_>, delivery: &Delivery) -> Result<(), &'static str> {
+    let state = transaction.before;
     if let Some(branch) = &delivery.default_branch
         && state.sync.last.is_some()
         && state.default_branch.as_ref() != Some(branch)
     {
-        plan.events.push(Event::DefaultBranchChanged { default_branch: branch.clone() });
-        plan.effects.push(Effect::ReadSettings { default: branch.clone() });
+        transaction.record(Event::DefaultBranchChanged { default_branch: branch.clone() });
+        transaction.effect(settings::Effect::ReadSettings { default: branch.clone() });
     }
     match &delivery.happening {
         Happening::Pull(pull) => {
-            observe_pull(state, pull, Heard::Now, now, plan);
-            if pull.head_repo == HeadRepo::Fork && !settings::forked(state, pull, plan) {
+            observe_pull(transaction, pull, Heard::Now);
+            if pull.head_repo == HeadRepo::Fork && !settings::forked(transaction, pull) {
                 return Err("the head is in a fork");
             }
             if delivery.action.as_deref() == Some("ready_for_review") {
-                reads::want_merge_states(state, [pull.number], plan);
+                reads::want_merge_states(transaction, [pull.number]);
             }
         }
         Happening::Comment(change, comment) => {
-            comments::heard(state, *change, comment, Some(&delivery.id), now, plan);
+            comments::heard(transaction, *change, comment, Some(&delivery.id));
         }
         Happening::CheckSuite(suite) => {
             let is_complete = delivery.action.as_deref() == Some("completed");
             let progress = if is_complete { Progress::Complete } else { Progress::UnderWay };
-            let is_heard = hear_ci(state, &suite.head_sha, CiWord::Suite { id: suite.id, progress }, plan);
+            let is_heard = hear_ci(transaction, &suite.head_sha, CiWord::Suite { id: suite.id, progress });
             if !is_complete && !is_heard {
                 return Err("the checks are not complete");
             }
             if is_complete {
-                commit_judged(state, &suite.head_sha, &suite.pulls, plan);
+                commit_judged(transaction, &suite.head_sha, &suite.pulls);
             }
         }
         Happening::Status { sha, state: status, context } => {
@@ -91,25 +90,25 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
                 StatusState::Success => Verdict::Passed,
                 StatusState::Failure | StatusState::Error => Verdict::Failed,
             };
-            let is_heard = hear_ci(state, sha, CiWord::Status { context: context.clone(), verdict }, plan);
+            let is_heard = hear_ci(transaction, sha, CiWord::Status { context: context.clone(), verdict });
             if verdict == Verdict::Pending && !is_heard {
                 return Err("the status is pending");
             }
             if verdict != Verdict::Pending {
-                commit_judged(state, sha, &[], plan);
+                commit_judged(transaction, sha, &[]);
             }
         }
         Happening::Review { pull, .. } => {
             if state.prs.contains_key(&pull.number) {
-                reads::want_merge_states(state, [pull.number], plan);
+                reads::want_merge_states(transaction, [pull.number]);
             } else {
-                miss(state, pull.number, plan);
+                miss(transaction, pull.number);
             }
         }
-        Happening::ReviewTalk { pr } => miss(state, *pr, plan),
+        Happening::ReviewTalk { pr } => miss(transaction, *pr),
         Happening::CheckRun { .. } => return Err("its check suite tells when all is complete"),
         Happening::Push { branch, after, touches_own_file } => {
-            if !settings::pushed(state, branch, after, *touches_own_file, plan) {
+            if !settings::pushed(transaction, branch, after, *touches_own_file) {
                 return Err("pull requests tell of their own heads");
             }
         }
@@ -119,33 +118,35 @@ fn happened(state: &RepoState, delivery: &Delivery, now: Timestamp, plan: &mut P
 }
 
 /// Takes down what CI says of a head that a train is at: all that was begun must come to its end before it lands.
-fn hear_ci(state: &RepoState, sha: &Sha, what: CiWord, plan: &mut Plan) -> bool {
+fn hear_ci(transaction: &mut Transaction<'_>, sha: &Sha, what: CiWord) -> bool {
+    let state = transaction.before;
     let at_it = |pr: &PrNumber| state.active_trains.values().any(|train| train.current_pr == *pr);
     let is_heard = state.open_heads.get(sha).into_iter().flatten().any(at_it);
     if is_heard {
-        plan.events.push(Event::CiSeen { sha: sha.clone(), what });
+        transaction.record(Event::CiSeen { sha: sha.clone(), what });
     }
     is_heard
 }
 
 /// A commit was judged by CI: all pull requests with that head may be mergeable now, or no longer.
-fn commit_judged(state: &RepoState, sha: &Sha, named: &[PrNumber], plan: &mut Plan) {
-    let known = state.open_heads.get(sha).into_iter().flatten().copied();
-    reads::want_merge_states(state, known, plan);
+fn commit_judged(transaction: &mut Transaction<'_>, sha: &Sha, named: &[PrNumber]) {
+    let known = transaction.before.open_heads.get(sha).into_iter().flatten().copied();
+    reads::want_merge_states(transaction, known);
     for pr in named {
-        miss(state, *pr, plan);
+        miss(transaction, *pr);
     }
 }
 
 /// A pull request was named. If it is not known, it is fetched; if that happens too often, everything is.
-pub(in crate::repo) fn miss(state: &RepoState, pr: PrNumber, plan: &mut Plan) {
+pub(in crate::repo) fn miss(transaction: &mut Transaction<'_>, pr: PrNumber) {
+    let state = transaction.before;
     // Before the first full look nothing can be missed.
     if state.prs.contains_key(&pr) || state.wanted.contains_key(&pr) || state.sync.last.is_none() {
         return;
     }
-    reads::want_pull(pr, WantReason::CacheMiss, None, plan);
+    reads::want_pull(transaction, pr, WantReason::CacheMiss, None);
     if state.miss_count + 1 >= MISSES_BEFORE_RESYNC && state.sync.wanted.is_none() {
-        reads::request_sync(state, SyncReason::TooManyMisses, plan);
+        reads::request_sync(transaction, SyncReason::TooManyMisses);
     }
 }
 
@@ -159,13 +160,8 @@ pub(in crate::repo) enum Heard {
 }
 
 /// Records what is new about a pull request. What is older than what is known is not news: deliveries overtake each other.
-pub(in crate::repo) fn observe_pull(
-    state: &RepoState,
-    pull: &PullFacts,
-    heard: Heard,
-    now: Timestamp,
-    plan: &mut Plan,
-) {
+pub(in crate::repo) fn observe_pull(transaction: &mut Transaction<'_>, pull: &PullFacts, heard: Heard) {
+    let state = transaction.before;
     let known = state.prs.get(&pull.number);
     if let Some(known) = known
         && let Some(known_at) = known.updated_at
@@ -180,7 +176,7 @@ pub(in crate::repo) fn observe_pull(
         // GitHub's time has whole seconds: which of two heads of one second is the later, only GitHub can tell.
         let is_tie = heard == Heard::Now && pull.updated_at == known_at && pull.state == PullState::Open;
         if is_tie && pull.head_sha != known.head_sha && !known.replaced.contains(&pull.head_sha) {
-            reads::want_pull(pull.number, WantReason::HeadDiffers, None, plan);
+            reads::want_pull(transaction, pull.number, WantReason::HeadDiffers, None);
             return;
         }
     }
@@ -206,7 +202,7 @@ pub(in crate::repo) fn observe_pull(
             && known.updated_at == Some(pull.updated_at)
     });
     if !is_same {
-        plan.events.push(Event::PrObserved {
+        transaction.record(Event::PrObserved {
             pr: pull.number,
             head_ref: pull.head_ref.clone(),
             head_sha: head_sha.clone(),
@@ -219,18 +215,18 @@ pub(in crate::repo) fn observe_pull(
             title: pull.title.clone(),
         });
     }
-    plan.events.extend(new_state(known.map(|known| &known.state), pull));
+    transaction.record_all(new_state(known.map(|known| &known.state), pull));
     if overtaking.is_some() && heard == Heard::Now && pull.state == PullState::Open {
         // Or somebody forced the branch back to where it was before that push: only GitHub can tell.
-        reads::want_pull(pull.number, WantReason::HeadDiffers, None, plan);
+        reads::want_pull(transaction, pull.number, WantReason::HeadDiffers, None);
     }
     if known.is_none() && pull.state == PullState::Open && pull.head_repo == HeadRepo::Same {
-        plan.events.push(Event::MergeStateOutdated { prs: vec![pull.number] });
-        plan.effects.push(Effect::ReadMergeStates { prs: vec![pull.number] });
+        transaction.record(Event::MergeStateOutdated { prs: vec![pull.number] });
+        transaction.effect(Effect::ReadMergeStates { prs: vec![pull.number] });
     }
-    plan.events.extend(in_native_stack(state, pull));
-    plan.events.extend(crate::repo::ratchet::labelled(state, pull).map(Event::from));
-    comments::awaited(state, pull.number, now, plan);
+    transaction.record_all(in_native_stack(state, pull));
+    transaction.record_all(crate::repo::ratchet::labelled(state, pull).map(Event::from));
+    comments::awaited(transaction, pull.number);
 }
 
 /// What it stands on by GitHub's own word, where nobody declared it.

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::comments;
 use super::deliveries::{Heard, observe_pull};
+use super::{Effect, comments};
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 use crate::repo::event::{Event, ReadKind, SyncReason, WantReason};
 use crate::repo::pace::Act;
 use crate::repo::state::RepoState;
-use crate::repo::{Effect, Failure, FailureKind, Plan, Settings, apply, outbox, pace, ratchet, settings, trains};
+use crate::repo::transaction::Transaction;
+use crate::repo::{self, Failure, FailureKind, Plan, Settings, outbox, pace, ratchet, settings, trains};
 
 /// The first wait after a failure; it doubles with each, so that nothing is read more than five times within a minute.
 const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(2);
@@ -65,11 +66,11 @@ pub fn attention(state: &RepoState, operator: &Settings) -> Option<Timestamp> {
 }
 
 /// Everything that is owed and due.
-pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let mut effects = Vec::new();
     if state.sync.wanted.as_ref().is_some_and(|(_, backoff)| backoff.is_due(now)) {
         match &state.sync.unread {
-            None => effects.push(Effect::Survey),
+            None => effects.push(Effect::Survey.into()),
             Some(unread) => effects.extend(conversations_owed(unread)),
         }
     }
@@ -80,48 +81,54 @@ pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
 }
 
 /// What of it is about pull requests.
-pub(in crate::repo) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let mut effects = Vec::new();
     let may_be_read = |pr: PrNumber| pace::may(state, Act::ReadPull, pr, now);
     let due = state.wanted.iter().filter(|(pr, wanted)| wanted.backoff.is_due(now) && may_be_read(**pr));
-    effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }));
+    effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }.into()));
     let prs: Vec<PrNumber> = pace::readable(state, &state.merge_wanted, now).collect();
     if !prs.is_empty() && state.merge_reads.is_due(now) {
-        effects.push(Effect::ReadMergeStates { prs });
+        effects.push(Effect::ReadMergeStates { prs }.into());
     }
     effects
 }
 
-pub(in crate::repo) fn request_sync(state: &RepoState, reason: SyncReason, plan: &mut Plan) {
-    if state.sync.wanted.is_none() {
-        plan.events.push(Event::SyncRequested { reason });
-        plan.effects.push(Effect::Survey);
+pub(in crate::repo) fn request_sync(transaction: &mut Transaction<'_>, reason: SyncReason) {
+    if transaction.state.sync.wanted.is_none() {
+        transaction.record(Event::SyncRequested { reason });
+        transaction.effect(Effect::Survey);
     }
 }
 
-pub(in crate::repo) fn want_pull(pr: PrNumber, reason: WantReason, comment: Option<CommentFacts>, plan: &mut Plan) {
-    plan.events.push(Event::PrWanted { pr, reason, comment });
-    plan.effects.push(Effect::FetchPull { pr });
+pub(in crate::repo) fn want_pull(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    reason: WantReason,
+    comment: Option<CommentFacts>,
+) {
+    transaction.record(Event::PrWanted { pr, reason, comment });
+    transaction.effect(Effect::FetchPull { pr });
 }
 
 /// GitHub says something else of it than what is known. It may go on to do so.
-fn want_again(state: &RepoState, pr: PrNumber, now: Timestamp, plan: &mut Plan) {
-    plan.events.push(Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None });
-    if pace::may(state, Act::ReadPull, pr, now) {
-        plan.effects.push(Effect::FetchPull { pr });
+fn want_again(transaction: &mut Transaction<'_>, pr: PrNumber) {
+    transaction.record(Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None });
+    if pace::may(transaction.before, Act::ReadPull, pr, transaction.now) {
+        transaction.effect(Effect::FetchPull { pr });
     }
 }
 
 /// Of those that are known and ours.
-pub(in crate::repo) fn want_merge_states(state: &RepoState, prs: impl IntoIterator<Item = PrNumber>, plan: &mut Plan) {
+pub(in crate::repo) fn want_merge_states(transaction: &mut Transaction<'_>, prs: impl IntoIterator<Item = PrNumber>) {
+    let state = transaction.before;
     let ours = |pr: &PrNumber| state.prs.get(pr).is_some_and(crate::repo::CachedPr::is_ours);
     let prs: Vec<PrNumber> = prs.into_iter().filter(ours).collect();
     if prs.is_empty() {
         return;
     }
     let all: BTreeSet<PrNumber> = state.merge_wanted.iter().copied().chain(prs.iter().copied()).collect();
-    plan.events.push(Event::MergeStateOutdated { prs });
-    plan.effects.push(Effect::ReadMergeStates { prs: all.into_iter().collect() });
+    transaction.record(Event::MergeStateOutdated { prs });
+    transaction.effect(Effect::ReadMergeStates { prs: all.into_iter().collect() });
 }
 
 /// Leaves one effect of each key: the last, which knows the most.
@@ -131,33 +138,32 @@ pub(in crate::repo) fn merge_duplicates(plan: &mut Plan) {
 }
 
 pub(in crate::repo) fn surveyed(
-    state: &RepoState,
+    transaction: &mut Transaction<'_>,
     requested_at: Timestamp,
-    result: &Result<Listing, Failure>,
-    now: Timestamp,
-) -> Plan {
-    let mut plan = Plan::default();
+    result: Result<&Listing, &Failure>,
+) {
+    let (state, now) = (transaction.before, transaction.now);
     if state.sync.wanted.is_none() || state.sync.unread.is_some() {
-        return plan;
+        return;
     }
     let facts = match result {
         Ok(facts) => facts,
         Err(failure) => {
             let attempts = state.sync.wanted.as_ref().map_or(0, |(_, backoff)| backoff.attempts);
-            plan.events.push(failed(ReadKind::Repository, failure, attempts, now));
-            return plan;
+            transaction.record(failed(ReadKind::Repository, failure, attempts, now));
+            return;
         }
     };
     if state.default_branch.as_ref() != Some(&facts.default_branch) {
-        plan.events.push(Event::DefaultBranchChanged { default_branch: facts.default_branch.clone() });
+        transaction.record(Event::DefaultBranchChanged { default_branch: facts.default_branch.clone() });
     }
     if state.bot != Some(facts.bot) {
-        plan.events.push(Event::BotKnown { user: facts.bot });
+        transaction.record(Event::BotKnown { user: facts.bot });
     }
     let mut outdated: BTreeSet<PrNumber> = BTreeSet::new();
     let mut unread: BTreeSet<PrNumber> = BTreeSet::new();
     for pull in &facts.pulls {
-        observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
+        observe_pull(transaction, pull, Heard::Since(requested_at));
         let is_open = pull.state == PullState::Open;
         if is_open && pull.head_repo == HeadRepo::Same {
             outdated.insert(pull.number);
@@ -168,69 +174,69 @@ pub(in crate::repo) fn surveyed(
         }
     }
     // One reading for all, below, instead of one for each.
-    plan.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
-    plan.effects.retain(|effect| !matches!(effect, Effect::ReadMergeStates { .. }));
+    transaction.plan.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
+    transaction.plan.effects.retain(|effect| !matches!(effect, repo::Effect::Mirror(Effect::ReadMergeStates { .. })));
     let found: BTreeSet<PrNumber> = facts.pulls.iter().map(|pull| pull.number).collect();
     let absent = |pr: &&PrNumber| !found.contains(*pr) && !state.wanted.contains_key(*pr);
     for pr in state.prs.iter().filter(|(_, pr)| pr.is_open()).map(|(number, _)| number).filter(absent) {
-        want_pull(*pr, WantReason::AbsentFromSync, None, &mut plan);
+        want_pull(transaction, *pr, WantReason::AbsentFromSync, None);
     }
     if !outdated.is_empty() {
-        plan.events.push(Event::MergeStateOutdated { prs: outdated.iter().copied().collect() });
+        transaction.record(Event::MergeStateOutdated { prs: outdated.iter().copied().collect() });
         outdated.extend(&state.merge_wanted);
         let prs: Vec<PrNumber> = pace::readable(state, &outdated, now).collect();
         if !prs.is_empty() {
-            plan.effects.push(Effect::ReadMergeStates { prs });
+            transaction.effect(Effect::ReadMergeStates { prs });
         }
     }
-    plan.events.push(Event::RepositoryListed { unread: unread.iter().copied().collect() });
-    plan.effects.extend(conversations_owed(&unread));
-    plan.effects.push(Effect::ReadSettings { default: facts.default_branch.clone() });
-    plan
+    transaction.record(Event::RepositoryListed { unread: unread.iter().copied().collect() });
+    transaction.effects(conversations_owed(&unread));
+    transaction.effect(settings::Effect::ReadSettings { default: facts.default_branch.clone() });
 }
 
 /// What is still to be read, a few batches at a time. The rest is asked for when these are there.
-fn conversations_owed(unread: &BTreeSet<PrNumber>) -> impl Iterator<Item = Effect> {
+fn conversations_owed(unread: &BTreeSet<PrNumber>) -> impl Iterator<Item = repo::Effect> {
     let unread: Vec<PrNumber> = unread.iter().copied().take(CONVERSATIONS_PER_READ * READS_AT_ONCE).collect();
     let batches: Vec<Vec<PrNumber>> = unread.chunks(CONVERSATIONS_PER_READ).map(<[PrNumber]>::to_vec).collect();
-    batches.into_iter().map(|prs| Effect::ReadConversations { prs })
+    batches.into_iter().map(|prs| Effect::ReadConversations { prs }.into())
 }
 
 pub(in crate::repo) fn conversations_read(
-    state: &RepoState,
+    transaction: &mut Transaction<'_>,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: &Result<Vec<Conversation>, Failure>,
-    now: Timestamp,
-) -> Plan {
-    let mut plan = Plan::default();
-    let Some(unread) = &state.sync.unread else { return plan };
+    result: Result<&Vec<Conversation>, &Failure>,
+) {
+    let (state, now) = (transaction.before, transaction.now);
+    let Some(unread) = &state.sync.unread else { return };
     let heard: Vec<PrNumber> = prs.iter().copied().filter(|pr| unread.contains(pr)).collect();
     let conversations = match result {
-        _ if heard.is_empty() => return plan,
+        _ if heard.is_empty() => return,
         Ok(conversations) => conversations,
         Err(failure) => {
             let attempts = state.sync.wanted.as_ref().map_or(0, |(_, backoff)| backoff.attempts);
-            plan.events.push(failed(ReadKind::Repository, failure, attempts, now));
-            return plan;
+            transaction.record(failed(ReadKind::Repository, failure, attempts, now));
+            return;
         }
     };
     for conversation in conversations {
-        plan.events.extend(comments::surveyed(state, requested_at, conversation));
+        transaction.record_all(comments::surveyed(state, requested_at, conversation));
     }
-    further_down(state, &mut plan);
+    further_down(transaction);
     let traces = conversations.iter().filter_map(|conversation| trains::trace(state, conversation)).collect();
-    plan.events.push(Event::ConversationsHeard { prs: heard, traces });
-    plan.effects.extend(conversations_owed(after(state, &plan, now).sync.unread.as_ref().unwrap_or(unread)));
-    plan
+    transaction.record(Event::ConversationsHeard { prs: heard, traces });
+    let after = transaction.after();
+    transaction.effects(conversations_owed(after.sync.unread.as_ref().unwrap_or(unread)));
 }
 
 /// What a pull request stands on may have landed too long ago to be listed; a train that began there is told of there.
-fn further_down(state: &RepoState, plan: &mut Plan) {
+fn further_down(transaction: &mut Transaction<'_>) {
+    let state = transaction.before;
     if !state.is_bootstrapping() {
         return;
     }
-    let below: BTreeSet<PrNumber> = plan
+    let below: BTreeSet<PrNumber> = transaction
+        .plan
         .events
         .iter()
         .filter_map(|event| match event {
@@ -240,66 +246,61 @@ fn further_down(state: &RepoState, plan: &mut Plan) {
         .filter(|below| !state.prs.contains_key(below) && !state.wanted.contains_key(below))
         .collect();
     if !below.is_empty() {
-        plan.events.push(Event::ConversationsWanted { prs: below.iter().copied().collect() });
-        below.into_iter().for_each(|pr| want_pull(pr, WantReason::AbsentFromSync, None, plan));
+        transaction.record(Event::ConversationsWanted { prs: below.iter().copied().collect() });
+        below.into_iter().for_each(|pr| want_pull(transaction, pr, WantReason::AbsentFromSync, None));
     }
 }
 
 /// The look is complete when everything is read that was listed. The first one also waits for what was found on the way.
-pub(in crate::repo) fn conclude(state: &RepoState, plan: &mut Plan, now: Timestamp) {
+pub(in crate::repo) fn conclude(transaction: &mut Transaction<'_>) {
+    let state = transaction.before;
     let is_listed = |event: &Event| matches!(event, Event::RepositoryListed { .. } | Event::ConversationsHeard { .. });
-    let may_be_read = state.sync.unread.as_ref().is_some_and(BTreeSet::is_empty) || plan.events.iter().any(is_listed);
+    let may_be_read =
+        state.sync.unread.as_ref().is_some_and(BTreeSet::is_empty) || transaction.plan.events.iter().any(is_listed);
     if state.sync.wanted.is_none() || !may_be_read {
         return;
     }
-    let after = after(state, plan, now);
+    let after = transaction.after();
     let is_read = after.sync.unread.as_ref().is_some_and(BTreeSet::is_empty);
     if is_read && (!state.is_bootstrapping() || after.wanted.is_empty()) {
-        plan.events.push(Event::SyncCompleted {});
+        transaction.record(Event::SyncCompleted {});
     }
 }
 
-fn after(state: &RepoState, plan: &Plan, now: Timestamp) -> RepoState {
-    let mut after = state.clone();
-    plan.events.iter().for_each(|event| apply(&mut after, event, now));
-    after
-}
-
 pub(in crate::repo) fn fetched(
-    state: &RepoState,
+    transaction: &mut Transaction<'_>,
     pr: PrNumber,
     requested_at: Timestamp,
-    result: &Result<Option<PullFacts>, Failure>,
-    now: Timestamp,
-) -> Plan {
-    let mut plan = Plan::default();
-    let Some(wanted) = state.wanted.get(&pr) else { return plan };
+    result: Result<&Option<PullFacts>, &Failure>,
+) {
+    let (state, now) = (transaction.before, transaction.now);
+    let Some(wanted) = state.wanted.get(&pr) else { return };
     match result {
-        Ok(_) if is_outdated(requested_at, wanted.since, now) => plan.effects.push(Effect::FetchPull { pr }),
+        Ok(_) if is_outdated(requested_at, wanted.since, now) => transaction.effect(Effect::FetchPull { pr }),
         Ok(Some(pull)) => {
-            observe_pull(state, pull, Heard::Since(requested_at), now, &mut plan);
+            observe_pull(transaction, pull, Heard::Since(requested_at));
             // Known as it is, or newer from elsewhere: then this settles the want all the same.
-            if !plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
-                plan.events.insert(0, observed_again(state, pull));
-                comments::awaited(state, pr, now, &mut plan);
+            if !transaction.plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
+                transaction.plan.events.insert(0, observed_again(state, pull));
+                comments::awaited(transaction, pr);
             }
             // What CI said of a head before it was known was said in vain.
             let is_new = state.prs.get(&pr).is_some_and(|known| known.is_ours() && known.head_sha != pull.head_sha);
-            if is_new && !plan.events.iter().any(|event| matches!(event, Event::MergeStateOutdated { .. })) {
-                plan.events.push(Event::MergeStateOutdated { prs: vec![pr] });
+            if is_new && !transaction.plan.events.iter().any(|event| matches!(event, Event::MergeStateOutdated { .. }))
+            {
+                transaction.record(Event::MergeStateOutdated { prs: vec![pr] });
                 if state.merge_reads.is_due(now) && pace::may(state, Act::ReadMergeState, pr, now) {
                     let prs = state.merge_wanted.iter().copied().chain([pr]).collect::<BTreeSet<_>>();
-                    plan.effects.push(Effect::ReadMergeStates { prs: prs.into_iter().collect() });
+                    transaction.effect(Effect::ReadMergeStates { prs: prs.into_iter().collect() });
                 }
             }
         }
         Ok(None) => {
-            comments::disappointed(state, pr, now, &mut plan);
-            plan.events.push(Event::PrGone { pr });
+            comments::disappointed(transaction, pr);
+            transaction.record(Event::PrGone { pr });
         }
-        Err(failure) => plan.events.push(failed(ReadKind::Pull(pr), failure, wanted.backoff.attempts, now)),
+        Err(failure) => transaction.record(failed(ReadKind::Pull(pr), failure, wanted.backoff.attempts, now)),
     }
-    plan
 }
 
 /// What is known already, said once more.
@@ -320,18 +321,17 @@ fn observed_again(state: &RepoState, pull: &PullFacts) -> Event {
 }
 
 pub(in crate::repo) fn merge_states(
-    state: &RepoState,
+    transaction: &mut Transaction<'_>,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: &Result<Vec<MergeFacts>, Failure>,
-    now: Timestamp,
-) -> Plan {
-    let mut plan = Plan::default();
+    result: Result<&Vec<MergeFacts>, &Failure>,
+) {
+    let (state, now) = (transaction.before, transaction.now);
     let facts = match result {
         Ok(facts) => facts,
         Err(failure) => {
-            plan.events.push(failed(ReadKind::MergeStates, failure, state.merge_reads.attempts, now));
-            return plan;
+            transaction.record(failed(ReadKind::MergeStates, failure, state.merge_reads.attempts, now));
+            return;
         }
     };
     let mut still_owed = state.merge_wanted.clone();
@@ -347,7 +347,7 @@ pub(in crate::repo) fn merge_states(
     let has_looked = state.sync.missed_at.is_some_and(|last| now.duration_since(last) < LOOKED_LATELY);
     let has_missed = !has_looked && facts.iter().any(is_missed);
     if has_missed {
-        request_sync(state, SyncReason::Missed, &mut plan);
+        request_sync(transaction, SyncReason::Missed);
     }
     for pr in prs {
         let Some(known) = state.prs.get(pr) else { continue };
@@ -355,10 +355,10 @@ pub(in crate::repo) fn merge_states(
         let Some(fact) = facts.iter().find(|fact| fact.number == *pr) else {
             // GitHub does not have it. The fetch finds out what became of it.
             if !state.wanted.contains_key(pr) {
-                want_again(state, *pr, now, &mut plan);
+                want_again(transaction, *pr);
             }
             still_owed.remove(pr);
-            plan.events.push(Event::MergeStateObserved {
+            transaction.record(Event::MergeStateObserved {
                 pr: *pr,
                 head_sha: known.head_sha.clone(),
                 state: MergeState::Unknown,
@@ -374,15 +374,15 @@ pub(in crate::repo) fn merge_states(
         if !fact.is_open || fact.head_sha != known.head_sha || fact.base_ref != known.base_ref {
             // Not open, of another head, or for another base: GitHub is behind, or we are. Its merge state is not about this.
             if !has_missed && !state.wanted.contains_key(pr) {
-                want_again(state, *pr, now, &mut plan);
+                want_again(transaction, *pr);
             }
             unsettled = Some(*pr);
         } else if fact.state == MergeState::Unknown && has_patience {
             unsettled = Some(*pr);
         } else {
             still_owed.remove(pr);
-            settings::seen(state, *pr, &fact.head_sha, &fact.own_file, &mut plan);
-            plan.events.push(Event::MergeStateObserved {
+            settings::seen(transaction, *pr, &fact.head_sha, &fact.own_file);
+            transaction.record(Event::MergeStateObserved {
                 pr: *pr,
                 head_sha: fact.head_sha.clone(),
                 state: fact.state,
@@ -395,14 +395,13 @@ pub(in crate::repo) fn merge_states(
     if let Some(pr) = unsettled {
         let reason = format!("GitHub has not settled the merge state of #{pr} yet");
         let retry_at = later(now, doubled(state.merge_reads.attempts));
-        plan.events.push(Event::ReadFailed { read: ReadKind::MergeStates, reason, retry_at });
+        transaction.record(Event::ReadFailed { read: ReadKind::MergeStates, reason, retry_at });
     } else {
         let prs: Vec<PrNumber> = pace::readable(state, &still_owed, now).collect();
         if !prs.is_empty() {
-            plan.effects.push(Effect::ReadMergeStates { prs });
+            transaction.effect(Effect::ReadMergeStates { prs });
         }
     }
-    plan
 }
 
 /// Whether it was asked before the last reason to ask. A reason from later than now is from before the clock was set back.

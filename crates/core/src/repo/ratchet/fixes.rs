@@ -4,14 +4,14 @@ use jiff::Timestamp;
 
 use super::look::{Move, settle};
 use super::status::FixOutcome;
-use super::{Deed, DidPush, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
+use super::{Deed, DidPush, Effect, Event, Fix, FixEnd, FixExit, FixPush, Phase, Reason, Settled, Status, texts};
 use crate::ids::PrNumber;
 use crate::repo::event::Behest;
 use crate::repo::mirror::reads;
 use crate::repo::state::RepoState;
 use crate::repo::trains::work::{Probed, Pushed};
-use crate::repo::transaction::Draft;
-use crate::repo::{Effect, Failure, FailureKind, Forwarded, Served};
+use crate::repo::transaction::Transaction;
+use crate::repo::{Failure, FailureKind, Forwarded, Served};
 use crate::workflow::Decision;
 
 /// How often a fixer's process is begun for one fix: it ends with the daemon, and that may end of it.
@@ -20,28 +20,28 @@ const MOST_STARTS: u32 = 5;
 const MOST_FAILURES: u32 = 6;
 
 /// The fix that is under way and that an answer is about; answers about others are late.
-fn fix_of<'d>(draft: &'d Draft<'_>, pr: PrNumber, at: Timestamp) -> Option<&'d Fix> {
-    draft.state.workspaces.get(&pr)?.fix.as_ref().filter(|fix| fix.at == at)
+fn fix_of<'d>(transaction: &'d Transaction<'_>, pr: PrNumber, at: Timestamp) -> Option<&'d Fix> {
+    transaction.state.workspaces.get(&pr)?.fix.as_ref().filter(|fix| fix.at == at)
 }
 
 /// Goes on with a fix.
-pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
-    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
+pub(super) fn advance(transaction: &mut Transaction<'_>, pr: PrNumber) {
+    let Some(workspace) = transaction.state.workspaces.get(&pr) else { return };
     let Some(fix) = workspace.fix.clone() else { return };
-    if let Some(reason) = overtaken(&draft.state, pr, &fix) {
-        draft.plan.cancels.push(Served::Fixer(pr));
-        return finish(draft, pr, Settled::by_itself(reason, None));
+    if let Some(reason) = overtaken(&transaction.state, pr, &fix) {
+        transaction.plan.cancels.push(Served::Fixer(pr));
+        return finish(transaction, pr, Settled::by_itself(reason, None));
     }
     match fix.phase {
         Phase::Held { .. } => {}
-        _ if !fix.is_due(draft.now) => {}
+        _ if !fix.is_due(transaction.now) => {}
         Phase::Queued | Phase::Running => {
             let Fix { at, issue, branch, base, head, conflicts, .. } = fix;
             let handled = workspace.handled.clone();
-            draft.effect(Effect::Fix { pr, at, issue, branch, base, head, conflicts, handled });
+            transaction.effect(Effect::Fix { pr, at, issue, branch, base, head, conflicts, handled });
         }
         Phase::Pushing { push, doubted, .. } => {
-            draft.effect(Effect::Forward { pr, at: fix.at, branch: fix.branch, push, doubted });
+            transaction.effect(Effect::Forward { pr, at: fix.at, branch: fix.branch, push, doubted });
         }
     }
 }
@@ -60,51 +60,51 @@ fn overtaken(state: &RepoState, pr: PrNumber, fix: &Fix) -> Option<Reason> {
 }
 
 /// Ends those that were overtaken.
-pub(super) fn end_overtaken(draft: &mut Draft<'_>) {
-    let fixes = draft.state.workspaces.iter().filter_map(|(pr, workspace)| Some((*pr, workspace.fix.as_ref()?)));
-    let over = fixes.filter(|(pr, fix)| overtaken(&draft.state, *pr, fix).is_some());
+pub(super) fn end_overtaken(transaction: &mut Transaction<'_>) {
+    let fixes = transaction.state.workspaces.iter().filter_map(|(pr, workspace)| Some((*pr, workspace.fix.as_ref()?)));
+    let over = fixes.filter(|(pr, fix)| overtaken(&transaction.state, *pr, fix).is_some());
     for pr in over.map(|(pr, _)| pr).collect::<Vec<_>>() {
-        advance(draft, pr);
+        advance(transaction, pr);
     }
 }
 
 /// Removes what fixers that have ended left behind.
-pub(super) fn clear(draft: &mut Draft<'_>) {
-    let workspaces = draft.state.workspaces.iter();
+pub(super) fn clear(transaction: &mut Transaction<'_>) {
+    let workspaces = transaction.state.workspaces.iter();
     let left = workspaces.flat_map(|(pr, it)| it.left.iter().map(|(at, head)| (*pr, *at, head.clone())));
     for (pr, at, head) in left.collect::<Vec<_>>() {
-        draft.effect(Effect::ClearFixer { pr, at, head });
+        transaction.effect(Effect::ClearFixer { pr, at, head });
     }
 }
 
 /// The process that began these may have ended in the middle of them.
-pub(super) fn doubt(draft: &mut Draft<'_>) {
-    let workspaces = draft.state.workspaces.iter();
+pub(super) fn doubt(transaction: &mut Transaction<'_>) {
+    let workspaces = transaction.state.workspaces.iter();
     let fixes: Vec<(PrNumber, Fix)> = workspaces.filter_map(|(pr, it)| Some((*pr, it.fix.clone()?))).collect();
     for (pr, fix) in fixes {
         match fix.phase {
             Phase::Pushing { doubted: false, .. } => {
-                draft.record(Event::FixPushDoubted { pr, hopeless: None }.into());
+                transaction.record(Event::FixPushDoubted { pr, hopeless: None }.into());
             }
             Phase::Running if fix.starts >= MOST_STARTS => {
                 let told = format!("it was begun {MOST_STARTS} times, and ended with the daemon each time");
-                finish(draft, pr, Settled::by_itself(Reason::FixerDied, Some(told)));
+                finish(transaction, pr, Settled::by_itself(Reason::FixerDied, Some(told)));
             }
-            Phase::Running => draft.record(Event::FixInterrupted { pr }.into()),
+            Phase::Running => transaction.record(Event::FixInterrupted { pr }.into()),
             Phase::Queued | Phase::Held { .. } | Phase::Pushing { .. } => {}
         }
     }
 }
 
-pub(super) fn started(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp) {
-    let Some(fix) = fix_of(draft, pr, at) else { return };
+pub(super) fn started(transaction: &mut Transaction<'_>, pr: PrNumber, at: Timestamp) {
+    let Some(fix) = fix_of(transaction, pr, at) else { return };
     if !matches!(fix.phase, Phase::Queued | Phase::Running) {
         return;
     }
     let (deed, status, conflicts) = (Deed::from(fix.issue), Status::of(fix.issue), fix.conflicts);
-    draft.record(Event::FixStarted { pr }.into());
+    transaction.record(Event::FixStarted { pr }.into());
     // Until now it was being brought up to date, so to say: from here on it mends.
-    let Some(workspace) = draft.state.workspaces.get(&pr).filter(|_| conflicts) else { return };
+    let Some(workspace) = transaction.state.workspaces.get(&pr).filter(|_| conflicts) else { return };
     let moved = Event::RatchetMoved {
         pr,
         action: deed,
@@ -115,77 +115,84 @@ pub(super) fn started(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp) {
         snapshot: None,
         consumed: None,
     };
-    draft.record(moved.into());
+    transaction.record(moved.into());
 }
 
-pub(super) fn ended(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, result: &Result<FixEnd, Failure>) {
-    let Some(fix) = fix_of(draft, pr, at).cloned() else { return };
+pub(super) fn ended(transaction: &mut Transaction<'_>, pr: PrNumber, at: Timestamp, result: Result<&FixEnd, &Failure>) {
+    let Some(fix) = fix_of(transaction, pr, at).cloned() else { return };
     if !matches!(fix.phase, Phase::Queued | Phase::Running) {
         return;
     }
     match result {
-        Err(failure) => failed(draft, pr, &fix, failure),
+        Err(failure) => failed(transaction, pr, &fix, failure),
         // Whoever wants a fixer to end has it settled at once: this is the end of the daemon.
-        Ok(FixEnd { exit: FixExit::Stopped, push: None, .. }) => draft.record(Event::FixInterrupted { pr }.into()),
-        Ok(end) => taken(draft, pr, end, &fix),
+        Ok(FixEnd { exit: FixExit::Stopped, push: None, .. }) => {
+            transaction.record(Event::FixInterrupted { pr }.into());
+        }
+        Ok(end) => taken(transaction, pr, end, &fix),
     }
 }
 
 /// It could not be begun: the checkout could not be made, or GitHub could not be asked.
-fn failed(draft: &mut Draft<'_>, pr: PrNumber, fix: &Fix, failure: &Failure) {
+fn failed(transaction: &mut Transaction<'_>, pr: PrNumber, fix: &Fix, failure: &Failure) {
     if failure.kind == FailureKind::Permanent || fix.failures >= MOST_FAILURES {
         let told = Some(failure.reason.clone());
-        return finish(draft, pr, Settled::by_itself(Reason::FixerDied, told));
+        return finish(transaction, pr, Settled::by_itself(Reason::FixerDied, told));
     }
-    let retry_at = reads::retry_at(failure, fix.failures, draft.now);
-    draft.record(Event::FixDelayed { pr, reason: failure.reason.clone(), retry_at }.into());
+    let retry_at = reads::retry_at(failure, fix.failures, transaction.now);
+    transaction.record(Event::FixDelayed { pr, reason: failure.reason.clone(), retry_at }.into());
 }
 
-fn taken(draft: &mut Draft<'_>, pr: PrNumber, end: &FixEnd, fix: &Fix) {
+fn taken(transaction: &mut Transaction<'_>, pr: PrNumber, end: &FixEnd, fix: &Fix) {
     if let Some(refused) = &end.refused {
-        return finish(draft, pr, Settled::by_itself(Reason::PushRefused, Some(refused.clone())));
+        return finish(transaction, pr, Settled::by_itself(Reason::PushRefused, Some(refused.clone())));
     }
     let Some(push) = end.push.clone() else {
         let told = end.exit.told().map(str::to_owned);
-        return finish(draft, pr, Settled::by_itself(end.exit.reason(), told));
+        return finish(transaction, pr, Settled::by_itself(end.exit.reason(), told));
     };
     // Of all that it changes: what is listed for people ends somewhere.
-    let held = draft.settings.ratchet.approve.reason(&push.files).map(str::to_owned);
+    let held = transaction.settings.ratchet.approve.reason(&push.files).map(str::to_owned);
     let push = push.listed();
     match held {
         Some(path) => {
             let (exit, diff) = (end.exit.clone(), end.diff.clone());
-            draft.record(Event::FixHeld { pr, exit, push: push.clone(), path: path.clone(), diff }.into());
+            transaction.record(Event::FixHeld { pr, exit, push: push.clone(), path: path.clone(), diff }.into());
             let (status, reason) = (Status::PausedAttentionPushApproval, Reason::PushApproval);
-            settle(draft, pr, Move { deed: Deed::Pause, status, reason, seen: None, consumed: None });
-            draft.comment(pr, texts::approval(&fix.run_id(pr), &push, &path));
+            settle(transaction, pr, Move { deed: Deed::Pause, status, reason, seen: None, consumed: None });
+            transaction.comment(pr, texts::approval(&fix.run_id(pr), &push, &path));
         }
-        None => intend(draft, pr, push, end.exit.clone(), Behest::default()),
+        None => intend(transaction, pr, push, end.exit.clone(), Behest::default()),
     }
 }
 
-fn intend(draft: &mut Draft<'_>, pr: PrNumber, push: FixPush, exit: FixExit, behest: Behest) {
-    draft.record(Event::FixPushIntended { pr, exit, push, behest }.into());
+fn intend(transaction: &mut Transaction<'_>, pr: PrNumber, push: FixPush, exit: FixExit, behest: Behest) {
+    transaction.record(Event::FixPushIntended { pr, exit, push, behest }.into());
 }
 
 /// Whether the push arrived, and what follows.
-pub(super) fn forwarded(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, result: &Result<Forwarded, Failure>) {
-    let Some(fix) = fix_of(draft, pr, at).cloned() else { return };
+pub(super) fn forwarded(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    at: Timestamp,
+    result: Result<&Forwarded, &Failure>,
+) {
+    let Some(fix) = fix_of(transaction, pr, at).cloned() else { return };
     let Phase::Pushing { push, doubted, hopeless } = &fix.phase else { return };
     let did_push = match result {
         Ok(Forwarded::Pushed(Pushed::Landed) | Forwarded::Probed(Probed::Landed { .. })) => DidPush::Yes,
         Ok(Forwarded::Probed(Probed::NotYet)) => {
             return match hopeless {
-                Some(why) => finish(draft, pr, Settled::by_itself(Reason::PushRefused, Some(why.clone()))),
-                None => draft.record(Event::FixPushMissed { pr }.into()),
+                Some(why) => finish(transaction, pr, Settled::by_itself(Reason::PushRefused, Some(why.clone()))),
+                None => transaction.record(Event::FixPushMissed { pr }.into()),
             };
         }
         Ok(Forwarded::Pushed(Pushed::Rejected { reason })) => {
-            return finish(draft, pr, Settled::by_itself(Reason::PushRefused, Some(reason.clone())));
+            return finish(transaction, pr, Settled::by_itself(Reason::PushRefused, Some(reason.clone())));
         }
         Ok(Forwarded::Pushed(Pushed::BranchGone) | Forwarded::Probed(Probed::BranchGone)) => {
             let told = Some("the branch is gone".to_owned());
-            return finish(draft, pr, Settled::by_itself(Reason::PushRefused, told));
+            return finish(transaction, pr, Settled::by_itself(Reason::PushRefused, told));
         }
         Ok(Forwarded::Pushed(Pushed::Foreign { .. }) | Forwarded::Probed(Probed::Foreign { .. } | Probed::Rewound)) => {
             DidPush::No
@@ -195,41 +202,50 @@ pub(super) fn forwarded(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, resu
     match (did_push, result) {
         (DidPush::Yes, _) => {
             let pushed = Some(push.to.clone());
-            finish(draft, pr, Settled { pushed, ..Settled::by_itself(Reason::FixerPushed, None) });
+            finish(transaction, pr, Settled { pushed, ..Settled::by_itself(Reason::FixerPushed, None) });
         }
-        (DidPush::No, _) => finish(draft, pr, Settled::by_itself(Reason::Outpaced, None)),
+        (DidPush::No, _) => finish(transaction, pr, Settled::by_itself(Reason::Outpaced, None)),
         (DidPush::Unknown, Err(failure)) => {
             // However bad it is: only that it is not there can say so. What keeps it from being looked for says nothing.
             if !doubted {
                 let hopeless = (failure.kind == FailureKind::Permanent).then(|| failure.reason.clone());
-                draft.record(Event::FixPushDoubted { pr, hopeless }.into());
+                transaction.record(Event::FixPushDoubted { pr, hopeless }.into());
             }
             let failure = Failure { kind: FailureKind::Transient, ..failure.clone() };
-            let retry_at = reads::retry_at(&failure, fix.failures, draft.now);
-            draft.record(Event::FixDelayed { pr, reason: failure.reason, retry_at }.into());
+            let retry_at = reads::retry_at(&failure, fix.failures, transaction.now);
+            transaction.record(Event::FixDelayed { pr, reason: failure.reason, retry_at }.into());
             let (status, reason) = (Status::WaitingForCi, Reason::PushStatusUnknown);
-            settle(draft, pr, Move { deed: Deed::Wait, status, reason, seen: None, consumed: None });
+            settle(transaction, pr, Move { deed: Deed::Wait, status, reason, seen: None, consumed: None });
         }
         (DidPush::Unknown, Ok(_)) => unreachable!("what is known is not unknown"),
     }
 }
 
 /// Somebody approves or rejects what a fixer wants to push.
-pub(super) fn decide(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, behest: &Behest) -> Result<(), String> {
-    let fix = fix_of(draft, pr, at).cloned();
+pub(super) fn decide(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    at: Timestamp,
+    behest: &Behest,
+) -> Result<(), String> {
+    let fix = fix_of(transaction, pr, at).cloned();
     let Some(Fix { phase: Phase::Held { push, .. }, exit, .. }) = fix else {
         return Err(format!("No push of a fixer to #{pr} waits for a decision."));
     };
     match behest.decision {
         Some(Decision::Approved) => {
-            intend(draft, pr, push, exit.unwrap_or(FixExit::Done), behest.clone());
-            let Some(issue) = fix_of(draft, pr, at).map(|fix| fix.issue) else { return Ok(()) };
+            intend(transaction, pr, push, exit.unwrap_or(FixExit::Done), behest.clone());
+            let Some(issue) = fix_of(transaction, pr, at).map(|fix| fix.issue) else { return Ok(()) };
             let (status, reason) = (Status::of(issue), Reason::PushApproval);
-            settle(draft, pr, Move { deed: Deed::from(issue), status, reason, seen: None, consumed: None });
+            settle(transaction, pr, Move { deed: Deed::from(issue), status, reason, seen: None, consumed: None });
         }
         Some(Decision::Rejected) => {
             let told = behest.reason.clone();
-            finish(draft, pr, Settled { reason: Reason::PushRejected, told, pushed: None, behest: behest.clone() });
+            finish(
+                transaction,
+                pr,
+                Settled { reason: Reason::PushRejected, told, pushed: None, behest: behest.clone() },
+            );
         }
         None => return Err("It is neither approved nor rejected by that.".to_owned()),
     }
@@ -237,35 +253,40 @@ pub(super) fn decide(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, behest:
 }
 
 /// Somebody wants a fixer to end.
-pub(super) fn stop(draft: &mut Draft<'_>, pr: PrNumber, at: Timestamp, behest: &Behest) -> Result<(), String> {
-    let Some(fix) = fix_of(draft, pr, at) else { return Err(format!("No such fixer is at work on #{pr}.")) };
+pub(super) fn stop(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    at: Timestamp,
+    behest: &Behest,
+) -> Result<(), String> {
+    let Some(fix) = fix_of(transaction, pr, at) else { return Err(format!("No such fixer is at work on #{pr}.")) };
     let settled = Settled { reason: Reason::FixerCancelled, told: None, pushed: None, behest: behest.clone() };
     match fix.phase {
         Phase::Pushing { .. } => {
             return Err("Its push is on its way to GitHub already, and cannot be called off any more.".to_owned());
         }
-        Phase::Held { .. } => finish(draft, pr, settled),
+        Phase::Held { .. } => finish(transaction, pr, settled),
         Phase::Queued | Phase::Running => {
-            draft.plan.cancels.push(Served::Fixer(pr));
-            finish(draft, pr, settled);
+            transaction.plan.cancels.push(Served::Fixer(pr));
+            finish(transaction, pr, settled);
         }
     }
     Ok(())
 }
 
 /// The end of a fix, and where that leaves its workspace.
-fn finish(draft: &mut Draft<'_>, pr: PrNumber, settled: Settled) {
-    let Some(fix) = draft.state.workspaces.get(&pr).and_then(|workspace| workspace.fix.clone()) else { return };
+fn finish(transaction: &mut Transaction<'_>, pr: PrNumber, settled: Settled) {
+    let Some(fix) = transaction.state.workspaces.get(&pr).and_then(|workspace| workspace.fix.clone()) else { return };
     let (reason, told) = (settled.reason, settled.told.clone());
-    draft.effect(Effect::ClearFixer { pr, at: fix.at, head: fix.head.clone() });
-    draft.record(Event::FixSettled { pr, fix: Box::new(fix), settled }.into());
+    transaction.effect(Effect::ClearFixer { pr, at: fix.at, head: fix.head.clone() });
+    transaction.record(Event::FixSettled { pr, fix: Box::new(fix), settled }.into());
     let status = match reason.fix_outcome() {
         FixOutcome::Pushed | FixOutcome::TimedOut | FixOutcome::Outpaced => Status::WaitingForCi,
         FixOutcome::PrClosed => return,
         FixOutcome::GaveUp | FixOutcome::Cancelled | FixOutcome::Failed => Status::PausedAttentionNoPush,
     };
     let deed = if status.is_paused() { Deed::Pause } else { Deed::Wait };
-    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
+    let Some(workspace) = transaction.state.workspaces.get(&pr) else { return };
     let text = texts::attention(workspace, status, reason, told.as_deref());
     let moved = Event::RatchetMoved {
         pr,
@@ -277,8 +298,8 @@ fn finish(draft: &mut Draft<'_>, pr: PrNumber, settled: Settled) {
         snapshot: None,
         consumed: None,
     };
-    draft.record(moved.into());
+    transaction.record(moved.into());
     if let Some(text) = text {
-        draft.comment(pr, text);
+        transaction.comment(pr, text);
     }
 }

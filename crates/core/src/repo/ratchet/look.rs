@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use super::rounds::DAY;
 use super::{
-    Action, Change, Ci, Deed, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status, UPDATING,
-    Workspace, bar, determine_fixup_action, texts,
+    Action, Change, Ci, Deed, Effect, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status,
+    UPDATING, Workspace, bar, determine_fixup_action, texts,
 };
 use super::{fixes, talk};
 use crate::ids::PrNumber;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::transaction::Draft;
-use crate::repo::{Diagnosis, Effect, Failure, Input};
+use crate::repo::transaction::Transaction;
+use crate::repo::{self, Diagnosis, Input};
 
 /// What was decided on, and where.
 struct View {
@@ -22,38 +22,42 @@ struct View {
     forced: bool,
 }
 
-pub(super) fn at(draft: &mut Draft<'_>, pr: PrNumber, input: &Input) {
-    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
+pub(super) fn at(transaction: &mut Transaction<'_>, pr: PrNumber, input: &Input) {
+    let Some(workspace) = transaction.state.workspaces.get(&pr) else { return };
     if workspace.fix.is_some() {
-        fixes::advance(draft, pr);
+        fixes::advance(transaction, pr);
         // What came meanwhile is dealt with in one more pass.
-        if draft.state.workspaces.get(&pr).is_none_or(|workspace| workspace.fix.is_some()) {
+        if transaction.state.workspaces.get(&pr).is_none_or(|workspace| workspace.fix.is_some()) {
             return;
         }
     }
-    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
-    let known = draft.state.pr(pr);
+    let Some(workspace) = transaction.state.workspaces.get(&pr) else { return };
+    let known = transaction.state.pr(pr);
     if workspace.archived_at.is_some() {
         return;
     }
     let is_fresh = known.is_some_and(|known| {
         known.merge_state_wanted_since.is_none()
             && workspace.talk_wanted_since.is_none()
-            && !draft.state.wanted.contains_key(&pr)
+            && !transaction.state.wanted.contains_key(&pr)
     });
     let asked = Eligibility {
-        user_is_working: workspace.user_is_working(draft.settings.ratchet.session_timeout, draft.now),
+        user_is_working: workspace.user_is_working(transaction.settings.ratchet.session_timeout, transaction.now),
         has_pr: known.is_some(),
         is_open: known.is_some_and(CachedPr::is_ours),
-        is_enabled: draft.state.ratchet_is_on(pr, draft.settings),
+        is_enabled: transaction.state.ratchet_is_on(pr, &transaction.settings),
         ci: known.filter(|_| is_fresh).map_or(Ci::None, |known| Ci::of(&known.ci)),
     };
     if let Some(bar) = bar(asked) {
         let deed = if bar.status == Status::WaitingForCi { Deed::Wait } else { Deed::Pause };
         let seen = known.and_then(|known| seen(workspace, known));
-        settle(draft, pr, Move { deed, status: bar.status, reason: bar.reason, seen: seen.as_ref(), consumed: None });
+        settle(
+            transaction,
+            pr,
+            Move { deed, status: bar.status, reason: bar.reason, seen: seen.as_ref(), consumed: None },
+        );
         if matches!(bar.status, Status::PausedNoPr | Status::PausedPrNotOpen) {
-            draft.record(Event::WorkspaceArchived { pr }.into());
+            transaction.record(Event::WorkspaceArchived { pr }.into());
         }
         return;
     }
@@ -62,7 +66,7 @@ pub(super) fn at(draft: &mut Draft<'_>, pr: PrNumber, input: &Input) {
     }
     let Some(seen) = known.and_then(|known| seen(workspace, known)) else {
         // Nobody has read yet what was said about it.
-        return talk::want(draft, [pr]);
+        return talk::want(transaction, [pr]);
     };
     let markers = Markers { seen, enabled: asked.is_enabled };
     let changes = Markers::changes(workspace.consumed.as_ref(), &markers);
@@ -70,13 +74,14 @@ pub(super) fn at(draft: &mut Draft<'_>, pr: PrNumber, input: &Input) {
         return;
     }
     let forced = workspace.forced;
-    let action = determine_fixup_action(&markers.seen, &workspace.standing(&draft.settings.ratchet), draft.now);
+    let action =
+        determine_fixup_action(&markers.seen, &workspace.standing(&transaction.settings.ratchet), transaction.now);
     let view = View { pr, markers, changes, forced };
     match action {
-        Action::Wait(reason) => view.wait(draft, Status::WaitingForCi, reason),
-        Action::Pause(status, reason) => view.pause(draft, status, reason),
-        Action::Noop(reason) => view.noop(draft, reason),
-        Action::Fix(issue, reason) => view.fix(draft, issue, reason, input),
+        Action::Wait(reason) => view.wait(transaction, Status::WaitingForCi, reason),
+        Action::Pause(status, reason) => view.pause(transaction, status, reason),
+        Action::Noop(reason) => view.noop(transaction, reason),
+        Action::Fix(issue, reason) => view.fix(transaction, issue, reason, input),
     }
 }
 
@@ -86,24 +91,24 @@ fn seen(workspace: &Workspace, known: &CachedPr) -> Option<Seen> {
 }
 
 impl View {
-    fn wait(&self, draft: &mut Draft<'_>, status: Status, reason: Reason) {
+    fn wait(&self, transaction: &mut Transaction<'_>, status: Status, reason: Reason) {
         let seen = Some(&self.markers.seen);
-        settle(draft, self.pr, Move { deed: Deed::Wait, status, reason, seen, consumed: None });
+        settle(transaction, self.pr, Move { deed: Deed::Wait, status, reason, seen, consumed: None });
     }
 
     /// There is something to mend, and it is left for later: it stays news.
-    fn keep_out(&self, draft: &mut Draft<'_>, status: Status, reason: Reason) {
+    fn keep_out(&self, transaction: &mut Transaction<'_>, status: Status, reason: Reason) {
         let seen = Some(&self.markers.seen);
-        settle(draft, self.pr, Move { deed: Deed::Pause, status, reason, seen, consumed: None });
+        settle(transaction, self.pr, Move { deed: Deed::Pause, status, reason, seen, consumed: None });
     }
 
-    fn pause(&self, draft: &mut Draft<'_>, status: Status, reason: Reason) {
-        self.consume(draft, Deed::Pause, status, reason);
+    fn pause(&self, transaction: &mut Transaction<'_>, status: Status, reason: Reason) {
+        self.consume(transaction, Deed::Pause, status, reason);
     }
 
     /// Everything stays as it was, and what is shown of it, too; but what kept the ratchet out until now does so no longer.
-    fn noop(&self, draft: &mut Draft<'_>, reason: Reason) {
-        let status = draft.state.workspaces.get(&self.pr).map(|workspace| workspace.status).unwrap_or_default();
+    fn noop(&self, transaction: &mut Transaction<'_>, reason: Reason) {
+        let status = transaction.state.workspaces.get(&self.pr).map(|workspace| workspace.status).unwrap_or_default();
         let status = match status {
             Status::PausedUserWorking
             | Status::PausedNoPr
@@ -128,57 +133,59 @@ impl View {
                 if holds { status } else { Status::WaitingForCi }
             }
         };
-        self.consume(draft, Deed::Noop, status, reason);
+        self.consume(transaction, Deed::Noop, status, reason);
     }
 
-    fn consume(&self, draft: &mut Draft<'_>, deed: Deed, status: Status, reason: Reason) {
+    fn consume(&self, transaction: &mut Transaction<'_>, deed: Deed, status: Status, reason: Reason) {
         let (seen, consumed) = (Some(&self.markers.seen), Some(&self.markers));
-        settle(draft, self.pr, Move { deed, status, reason, seen, consumed });
+        settle(transaction, self.pr, Move { deed, status, reason, seen, consumed });
     }
 
     /// A fixer is wanted. Whether one may be sent, and whether it is known what to tell it.
-    fn fix(&self, draft: &mut Draft<'_>, issue: Issue, reason: Reason, input: &Input) {
-        let settings = &draft.settings.ratchet;
-        let Some(workspace) = draft.state.workspaces.get(&self.pr) else { return };
+    fn fix(&self, transaction: &mut Transaction<'_>, issue: Issue, reason: Reason, input: &Input) {
+        let settings = &transaction.settings.ratchet;
+        let Some(workspace) = transaction.state.workspaces.get(&self.pr) else { return };
         if workspace.attempts >= settings.max_attempts {
-            return self.pause(draft, Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts);
+            return self.pause(transaction, Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts);
         }
         if workspace.tried.as_ref().is_some_and(|tried| tried.covers(issue, &self.markers.seen)) {
-            return self.consume(draft, Deed::Noop, Status::PausedAttentionNoPush, Reason::AlreadyTried);
+            return self.consume(transaction, Deed::Noop, Status::PausedAttentionNoPush, Reason::AlreadyTried);
         }
         if !self.forced && self.changes.iter().all(|change| *change == Change::Mergeability) {
-            return self.noop(draft, Reason::ExternalChange);
+            return self.noop(transaction, Reason::ExternalChange);
         }
         if !settings.has_fixer {
-            return self.keep_out(draft, Status::PausedAttentionNoFixer, Reason::NoFixer);
+            return self.keep_out(transaction, Status::PausedAttentionNoFixer, Reason::NoFixer);
         }
-        if is_spent(&draft.state, settings.daily_budget, draft.now) {
-            return self.keep_out(draft, Status::PausedAttentionDailyBudget, Reason::DailyBudget);
+        if is_spent(&transaction.state, settings.daily_budget, transaction.now) {
+            return self.keep_out(transaction, Status::PausedAttentionDailyBudget, Reason::DailyBudget);
         }
-        if draft.state.owned_by_train(self.pr) {
-            return self.wait(draft, Status::WaitingForTrain, Reason::TrainAtWork);
+        if transaction.state.owned_by_train(self.pr) {
+            return self.wait(transaction, Status::WaitingForTrain, Reason::TrainAtWork);
         }
-        match (self.diagnosed(issue, input), workspace.retry_at) {
-            (Some(Ok(diagnosis)), _) => self.dispatch(draft, issue, reason, diagnosis),
-            (Some(Err(failure)), _) => {
-                let retry_at = reads::retry_at(failure, workspace.failures, draft.now);
-                let reason = failure.reason.clone();
-                draft.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at }.into());
-                self.wait(draft, Status::WaitingForCi, Reason::GithubUnavailable);
+        match input.completed() {
+            Some((repo::Effect::Ratchet(Effect::Diagnose { pr, head, issue: about, .. }), outcome))
+                if *pr == self.pr && *head == self.markers.seen.head && *about == issue =>
+            {
+                match outcome.answer() {
+                    Ok(diagnosis) => self.dispatch(transaction, issue, reason, diagnosis),
+                    Err(failure) => {
+                        let retry_at = reads::retry_at(failure, workspace.failures, transaction.now);
+                        let reason = failure.reason.clone();
+                        transaction.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at }.into());
+                        self.wait(transaction, Status::WaitingForCi, Reason::GithubUnavailable);
+                    }
+                }
             }
-            (None, Some(retry_at)) if retry_at > draft.now => {}
-            (None, _) => self.diagnose(draft, issue),
+            _ if workspace.retry_at.is_some_and(|at| at > transaction.now) => {}
+            _ => self.diagnose(transaction, issue),
         }
     }
 
-    /// What GitHub told about exactly this, if that is what came in.
-    fn diagnosed<'i>(&self, wanted: Issue, input: &'i Input) -> Option<&'i Result<Diagnosis, Failure>> {
-        let Input::Diagnosed { pr, head, issue, result } = input else { return None };
-        (*pr == self.pr && *head == self.markers.seen.head && *issue == wanted).then_some(result)
-    }
-
-    fn diagnose(&self, draft: &mut Draft<'_>, issue: Issue) {
-        let (Some(workspace), Some(known)) = (draft.state.workspaces.get(&self.pr), draft.state.pr(self.pr)) else {
+    fn diagnose(&self, transaction: &mut Transaction<'_>, issue: Issue) {
+        let (Some(workspace), Some(known)) =
+            (transaction.state.workspaces.get(&self.pr), transaction.state.pr(self.pr))
+        else {
             return;
         };
         let Some(branch) = known.head_ref.clone() else { return };
@@ -191,21 +198,23 @@ impl View {
             conflicts: self.markers.seen.conflicts(),
             handled: workspace.handled.clone(),
         };
-        draft.effect(effect);
+        transaction.effect(effect);
     }
 
-    fn dispatch(&self, draft: &mut Draft<'_>, issue: Issue, reason: Reason, diagnosis: &Diagnosis) {
-        let (Some(workspace), Some(known)) = (draft.state.workspaces.get(&self.pr), draft.state.pr(self.pr)) else {
+    fn dispatch(&self, transaction: &mut Transaction<'_>, issue: Issue, reason: Reason, diagnosis: &Diagnosis) {
+        let (Some(workspace), Some(known)) =
+            (transaction.state.workspaces.get(&self.pr), transaction.state.pr(self.pr))
+        else {
             return;
         };
         let Some(branch) = known.head_ref.clone() else { return };
         let signature = diagnosis.signature.clone().filter(|_| issue == Issue::FixCi);
         if signature.is_some() && signature == workspace.last_signature {
-            return self.pause(draft, Status::PausedAttentionTerminalFailed, Reason::SameFailure);
+            return self.pause(transaction, Status::PausedAttentionTerminalFailed, Reason::SameFailure);
         }
         let seen = &self.markers.seen;
         let fix = Fix {
-            at: draft.now,
+            at: transaction.now,
             issue,
             branch,
             base: known.base_ref.clone(),
@@ -224,9 +233,9 @@ impl View {
             approved: None,
         };
         let (deed, status) = (Deed::from(issue), Status::of(issue));
-        self.consume(draft, deed, status, reason);
-        draft.record(Event::FixDispatched { pr: self.pr, fix: Box::new(fix) }.into());
-        fixes::advance(draft, self.pr);
+        self.consume(transaction, deed, status, reason);
+        transaction.record(Event::FixDispatched { pr: self.pr, fix: Box::new(fix) }.into());
+        fixes::advance(transaction, self.pr);
     }
 }
 
@@ -244,9 +253,9 @@ pub(super) struct Move<'a> {
 }
 
 /// Records a decision, unless it says what was said before. Who has to do something about it is told.
-pub(super) fn settle(draft: &mut Draft<'_>, pr: PrNumber, decided: Move<'_>) {
+pub(super) fn settle(transaction: &mut Transaction<'_>, pr: PrNumber, decided: Move<'_>) {
     let Move { deed, status, reason, seen, consumed } = decided;
-    let Some(workspace) = draft.state.workspaces.get(&pr) else { return };
+    let Some(workspace) = transaction.state.workspaces.get(&pr) else { return };
     let is_same = (workspace.status, workspace.reason) == (status, reason);
     if is_same && consumed.is_none_or(|markers| workspace.consumed.as_ref() == Some(markers)) && !deed_begins(deed) {
         return;
@@ -264,9 +273,9 @@ pub(super) fn settle(draft: &mut Draft<'_>, pr: PrNumber, decided: Move<'_>) {
         consumed: consumed.map(|markers| Box::new(markers.clone())),
     };
     let text = texts::attention(workspace, status, reason, None).filter(|_| !is_same && deed != Deed::Noop);
-    draft.record(moved.into());
+    transaction.record(moved.into());
     if let Some(text) = text {
-        draft.comment(pr, text);
+        transaction.comment(pr, text);
     }
 }
 

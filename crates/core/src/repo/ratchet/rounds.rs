@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Phase, Reason, Workspace};
+use super::{Effect, Phase, Reason, Workspace};
 use super::{fixes, look, sessions, talk, toggle};
 use crate::ids::{PrNumber, Sha};
+use crate::repo::effect::EffectOutcome;
 use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::detail::{Intended, is_live};
 use crate::repo::trains::{CascadePhase, TrainRecord};
-use crate::repo::transaction::Draft;
-use crate::repo::{Input, Plan, Request, Settings, apply as applied, ratchet};
+use crate::repo::transaction::Transaction;
+use crate::repo::{self, Input, Plan, Request, Settings, apply as applied, ratchet};
 
 /// For how long a fixer counts against the budget of its repository.
 pub(super) const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -144,12 +145,7 @@ pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Sett
         )
     };
     match input {
-        Input::TalkRead { .. }
-        | Input::Diagnosed { .. }
-        | Input::FixStarted { .. }
-        | Input::Fixed { .. }
-        | Input::FixerCleared { .. }
-        | Input::Forwarded { .. } => true,
+        Input::Completed { effect: repo::Effect::Ratchet(_), .. } | Input::FixStarted { .. } => true,
         Input::Asked { request, .. } if is_asked(request) => true,
         Input::Resume | Input::Tick => !state.workspaces.is_empty() || settings.ratchet.enabled,
         _ => {
@@ -161,86 +157,106 @@ pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Sett
     }
 }
 
+/// What came of something that was done means for its workspace.
+pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::ReadTalk { prs } => talk::read(transaction, prs, outcome.requested_at, outcome.answer()),
+        // Whether a fixer is sent is decided where its workspace is looked at.
+        Effect::Diagnose { .. } => {}
+        Effect::Fix { pr, at, .. } => fixes::ended(transaction, *pr, *at, outcome.answer()),
+        Effect::Forward { pr, at, .. } => fixes::forwarded(transaction, *pr, *at, outcome.answer()),
+        Effect::ClearFixer { pr, at, .. } => {
+            if let Ok(()) = outcome.answer() {
+                transaction.record(ratchet::Event::FixCleared { pr: *pr, at: *at }.into());
+            }
+        }
+    }
+}
+
 /// What an input means for workspaces, beyond what it told about pull requests.
-pub(in crate::repo) fn react(draft: &mut Draft<'_>, input: &Input) {
+pub(in crate::repo) fn react(transaction: &mut Transaction<'_>, input: &Input) {
     match input {
         Input::Resume => {
-            talk::want_all(draft);
-            fixes::doubt(draft);
-            fixes::clear(draft);
+            talk::want_all(transaction);
+            fixes::doubt(transaction);
+            fixes::clear(transaction);
         }
-        Input::TalkRead { prs, requested_at, result } => talk::read(draft, prs, *requested_at, result),
-        Input::FixStarted { pr, at } => fixes::started(draft, *pr, *at),
-        Input::Fixed { pr, at, result } => fixes::ended(draft, *pr, *at, result),
-        Input::Forwarded { pr, at, result } => fixes::forwarded(draft, *pr, *at, result),
-        Input::FixerCleared { pr, at, result: Ok(()) } => {
-            draft.record(ratchet::Event::FixCleared { pr: *pr, at: *at }.into());
-        }
+        Input::FixStarted { pr, at } => fixes::started(transaction, *pr, *at),
         Input::Tick => {
-            sessions::expire(draft);
-            fixes::clear(draft);
+            sessions::expire(transaction);
+            fixes::clear(transaction);
         }
-        _ => {}
+        Input::Completed { .. }
+        | Input::Delivery { .. }
+        | Input::Unusable { .. }
+        | Input::Asked { .. }
+        | Input::Housekeeping => {}
     }
-    if let Some(pr) = talk::spoken_of(&draft.state, input) {
-        talk::want(draft, [pr]);
+    if let Some(pr) = talk::spoken_of(&transaction.state, input) {
+        talk::want(transaction, [pr]);
     }
     // Before the trains, which may have waited for them.
-    fixes::end_overtaken(draft);
+    fixes::end_overtaken(transaction);
 }
 
 /// Carries out what somebody asked for through the API; none where it is not about workspaces.
-pub(in crate::repo) fn requested(draft: &mut Draft<'_>, request: &Request) -> Option<Result<(), String>> {
+pub(in crate::repo) fn requested(transaction: &mut Transaction<'_>, request: &Request) -> Option<Result<(), String>> {
     Some(match request {
-        Request::Ratchet { pr, on, behest } => toggle(draft, *pr, *on, behest),
+        Request::Ratchet { pr, on, behest } => toggle(transaction, *pr, *on, behest),
         Request::LookAt { prs } => {
-            talk::look_at(draft, prs);
+            talk::look_at(transaction, prs);
             Ok(())
         }
-        Request::DecideFix { pr, at, behest } => fixes::decide(draft, *pr, *at, behest),
-        Request::StopFix { pr, at, behest } => fixes::stop(draft, *pr, *at, behest),
+        Request::DecideFix { pr, at, behest } => fixes::decide(transaction, *pr, *at, behest),
+        Request::StopFix { pr, at, behest } => fixes::stop(transaction, *pr, *at, behest),
         Request::Session { pr, session, idle, by, again } => {
-            sessions::seen(draft, *pr, session, *idle, by.as_deref(), *again)
+            sessions::seen(transaction, *pr, session, *idle, by.as_deref(), *again)
         }
-        Request::EndSession { pr, session, exit_code } => sessions::end(draft, *pr, session, *exit_code),
+        Request::EndSession { pr, session, exit_code } => sessions::end(transaction, *pr, session, *exit_code),
         _ => return None,
     })
 }
 
 /// Looks at every workspace about which something may have changed.
-pub(in crate::repo) fn run(draft: &mut Draft<'_>, input: &Input) {
-    open(draft, input);
+pub(in crate::repo) fn run(transaction: &mut Transaction<'_>, input: &Input) {
+    open(transaction, input);
     let everything = matches!(input, Input::Resume | Input::Tick);
     let mut looked_at: BTreeSet<PrNumber> = match everything {
-        true => draft.state.workspaces.keys().copied().collect(),
-        false => touched(&draft.state, &draft.plan.events),
+        true => transaction.state.workspaces.keys().copied().collect(),
+        false => touched(&transaction.state, &transaction.plan.events),
     };
-    let about = match input {
-        Input::Diagnosed { pr, .. } | Input::Fixed { pr, .. } | Input::Forwarded { pr, .. } => Some(*pr),
-        _ => None,
-    };
-    looked_at.extend(about);
+    if let Input::Completed { effect: repo::Effect::Ratchet(effect), .. } = input {
+        looked_at.extend(goes_on_after(effect));
+    }
     // What was kept waiting by a train, or by the budget of the repository, may go on.
     let is_kept = |workspace: &Workspace| {
         matches!(workspace.reason, Reason::TrainAtWork | Reason::DailyBudget) && workspace.archived_at.is_none()
     };
-    looked_at.extend(draft.state.workspaces.iter().filter(|(_, it)| is_kept(it)).map(|(pr, _)| *pr));
+    looked_at.extend(transaction.state.workspaces.iter().filter(|(_, it)| is_kept(it)).map(|(pr, _)| *pr));
     for pr in looked_at {
-        look::at(draft, pr, input);
+        look::at(transaction, pr, input);
     }
-    talk::read_if_due(draft);
+    talk::read_if_due(transaction);
+}
+
+/// The pull request whose workspace may go on when an effect has ended.
+fn goes_on_after(effect: &Effect) -> Option<PrNumber> {
+    match effect {
+        Effect::Diagnose { pr, .. } | Effect::Fix { pr, .. } | Effect::Forward { pr, .. } => Some(*pr),
+        Effect::ReadTalk { .. } | Effect::ClearFixer { .. } => None,
+    }
 }
 
 /// Workspaces for the pull requests that the ratchet is on for.
-fn open(draft: &mut Draft<'_>, input: &Input) {
+fn open(transaction: &mut Transaction<'_>, input: &Input) {
     let is_missing = |state: &RepoState, pr: &PrNumber| {
         let workspace = state.workspaces.get(pr);
         let is_ours = state.pr(*pr).is_some_and(CachedPr::is_ours);
         let is_closed = workspace.is_some_and(|workspace| workspace.archived_at.is_some());
-        is_ours && (is_closed || (workspace.is_none() && state.ratchet_is_on(*pr, draft.settings)))
+        is_ours && (is_closed || (workspace.is_none() && state.ratchet_is_on(*pr, &transaction.settings)))
     };
     let sees_all = matches!(input, Input::Resume | Input::Tick)
-        || draft.plan.events.iter().any(|event| {
+        || transaction.plan.events.iter().any(|event| {
             matches!(
                 event,
                 Event::SyncCompleted {}
@@ -249,14 +265,14 @@ fn open(draft: &mut Draft<'_>, input: &Input) {
             )
         });
     let named: BTreeSet<PrNumber> = match sees_all {
-        true => draft.state.prs.keys().copied().collect(),
-        false => touched(&draft.state, &draft.plan.events),
+        true => transaction.state.prs.keys().copied().collect(),
+        false => touched(&transaction.state, &transaction.plan.events),
     };
-    let missing: Vec<PrNumber> = named.into_iter().filter(|pr| is_missing(&draft.state, pr)).collect();
+    let missing: Vec<PrNumber> = named.into_iter().filter(|pr| is_missing(&transaction.state, pr)).collect();
     for pr in &missing {
-        draft.record(ratchet::Event::WorkspaceOpened { pr: *pr }.into());
+        transaction.record(ratchet::Event::WorkspaceOpened { pr: *pr }.into());
     }
-    talk::want(draft, missing);
+    talk::want(transaction, missing);
 }
 
 /// The pull requests that events are about.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{Event, SessionId};
 use crate::facts::HeadRepo;
 use crate::ids::PrNumber;
-use crate::repo::transaction::Draft;
+use crate::repo::transaction::Transaction;
 
 /// The longest name of a session.
 const LONGEST_NAME: usize = 128;
@@ -14,17 +14,17 @@ const MOST_SESSIONS: usize = 64;
 
 /// A session begins, or gives a sign of life.
 pub(super) fn seen(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     pr: PrNumber,
     session: &SessionId,
     idle: bool,
     by: Option<&str>,
     again: bool,
 ) -> Result<(), String> {
-    let workspace = draft.state.workspaces.get(&pr);
+    let workspace = transaction.state.workspaces.get(&pr);
     let known = workspace.and_then(|workspace| workspace.sessions.get(session));
     if known.is_some() {
-        draft.record(Event::SessionSeen { pr, session: session.clone(), idle }.into());
+        transaction.record(Event::SessionSeen { pr, session: session.clone(), idle }.into());
         return Ok(());
     }
     if again {
@@ -32,7 +32,7 @@ pub(super) fn seen(
             "The session {session:?} is not known any more: no sign of life came for too long, or it was ended. Open another."
         ));
     }
-    let Some(known) = draft.state.pr(pr) else {
+    let Some(known) = transaction.state.pr(pr) else {
         return Err(format!("There is no pull request #{pr} here, as far as is known."));
     };
     if known.head_repo == HeadRepo::Fork {
@@ -44,28 +44,29 @@ pub(super) fn seen(
     if workspace.is_some_and(|workspace| workspace.sessions.len() >= MOST_SESSIONS) {
         return Err(format!("There are {MOST_SESSIONS} sessions in this workspace already; end one first."));
     }
-    draft.record(Event::SessionOpened { pr, session: session.clone(), idle, by: by.map(str::to_owned) }.into());
+    transaction.record(Event::SessionOpened { pr, session: session.clone(), idle, by: by.map(str::to_owned) }.into());
     Ok(())
 }
 
 pub(super) fn end(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     pr: PrNumber,
     session: &SessionId,
     exit_code: Option<i32>,
 ) -> Result<(), String> {
-    let known = draft.state.workspaces.get(&pr).and_then(|workspace| workspace.sessions.get(session));
+    let known = transaction.state.workspaces.get(&pr).and_then(|workspace| workspace.sessions.get(session));
     let Some(started_at) = known.map(|known| known.started_at) else {
         return Err(format!("There is no session {session:?} in the workspace of #{pr}: it has ended already."));
     };
-    draft.record(Event::SessionEnded { pr, session: session.clone(), started_at, exit_code, vanished: false }.into());
+    transaction
+        .record(Event::SessionEnded { pr, session: session.clone(), started_at, exit_code, vanished: false }.into());
     Ok(())
 }
 
 /// Those of which nobody has heard for too long are over.
-pub(super) fn expire(draft: &mut Draft<'_>) {
-    let (timeout, now) = (draft.settings.ratchet.session_timeout, draft.now);
-    let gone: Vec<(PrNumber, SessionId, Timestamp)> = draft
+pub(super) fn expire(transaction: &mut Transaction<'_>) {
+    let (timeout, now) = (transaction.settings.ratchet.session_timeout, transaction.now);
+    let gone: Vec<(PrNumber, SessionId, Timestamp)> = transaction
         .state
         .workspaces
         .iter()
@@ -74,6 +75,6 @@ pub(super) fn expire(draft: &mut Draft<'_>) {
         .map(|(pr, id, session)| (pr, id, session.started_at))
         .collect();
     for (pr, session, started_at) in gone {
-        draft.record(Event::SessionEnded { pr, session, started_at, exit_code: None, vanished: true }.into());
+        transaction.record(Event::SessionEnded { pr, session, started_at, exit_code: None, vanished: true }.into());
     }
 }

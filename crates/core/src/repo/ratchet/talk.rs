@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::Event;
+use super::{Effect, Event};
 use crate::facts::{Delivery, Happening, Talk};
 use crate::ids::PrNumber;
 use crate::repo::event::{Event as RepoEvent, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::transaction::Draft;
-use crate::repo::{Effect, Failure, Input, outbox};
+use crate::repo::transaction::Transaction;
+use crate::repo::{Failure, Input, outbox};
 
 /// How many are read at once; the rest when these are there.
 const AT_ONCE: usize = 100;
@@ -37,27 +37,27 @@ pub(super) fn spoken_of(state: &RepoState, input: &Input) -> Option<PrNumber> {
 }
 
 /// What was said there is to be read.
-pub(super) fn want(draft: &mut Draft<'_>, prs: impl IntoIterator<Item = PrNumber>) {
+pub(super) fn want(transaction: &mut Transaction<'_>, prs: impl IntoIterator<Item = PrNumber>) {
     let prs: Vec<PrNumber> = prs.into_iter().collect();
     if !prs.is_empty() {
-        draft.record(Event::TalkOutdated { prs }.into());
+        transaction.record(Event::TalkOutdated { prs }.into());
     }
 }
 
 /// Nobody knows what was said while nobody listened.
-pub(super) fn want_all(draft: &mut Draft<'_>) {
-    let is_meant = |pr: &PrNumber| super::candidate(&draft.state, *pr, draft.settings);
-    let prs: Vec<PrNumber> = draft.state.workspaces.keys().copied().filter(is_meant).collect();
-    want(draft, prs);
+pub(super) fn want_all(transaction: &mut Transaction<'_>) {
+    let is_meant = |pr: &PrNumber| super::candidate(&transaction.state, *pr, &transaction.settings);
+    let prs: Vec<PrNumber> = transaction.state.workspaces.keys().copied().filter(is_meant).collect();
+    want(transaction, prs);
 }
 
 /// A heartbeat saw something new about these.
-pub(super) fn look_at(draft: &mut Draft<'_>, prs: &[PrNumber]) {
-    let is_ours = |pr: &PrNumber| draft.state.pr(*pr).is_some_and(CachedPr::is_ours);
+pub(super) fn look_at(transaction: &mut Transaction<'_>, prs: &[PrNumber]) {
+    let is_ours = |pr: &PrNumber| transaction.state.pr(*pr).is_some_and(CachedPr::is_ours);
     let prs: Vec<PrNumber> = prs.iter().copied().filter(is_ours).collect();
     if !prs.is_empty() {
-        draft.record(RepoEvent::MergeStateOutdated { prs: prs.clone() });
-        want(draft, prs);
+        transaction.record(RepoEvent::MergeStateOutdated { prs: prs.clone() });
+        want(transaction, prs);
     }
 }
 
@@ -69,38 +69,38 @@ pub(super) fn is_owed(state: &RepoState) -> bool {
     owed(state).next().is_some()
 }
 
-pub(super) fn read_if_due(draft: &mut Draft<'_>) {
-    let prs: Vec<PrNumber> = owed(&draft.state).take(AT_ONCE).collect();
-    if !prs.is_empty() && draft.state.talk_reads.is_due(draft.now) {
-        draft.effect(Effect::ReadTalk { prs });
+pub(super) fn read_if_due(transaction: &mut Transaction<'_>) {
+    let prs: Vec<PrNumber> = owed(&transaction.state).take(AT_ONCE).collect();
+    if !prs.is_empty() && transaction.state.talk_reads.is_due(transaction.now) {
+        transaction.effect(Effect::ReadTalk { prs });
     }
 }
 
 pub(super) fn read(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: &Result<Vec<(PrNumber, Talk)>, Failure>,
+    result: Result<&Vec<(PrNumber, Talk)>, &Failure>,
 ) {
     let found = match result {
         Ok(found) => found,
         Err(failure) => {
-            let retry_at = reads::retry_at(failure, draft.state.talk_reads.attempts, draft.now);
+            let retry_at = reads::retry_at(failure, transaction.state.talk_reads.attempts, transaction.now);
             let reason = failure.reason.clone();
-            return draft.record(RepoEvent::ReadFailed { read: ReadKind::Talk, reason, retry_at });
+            return transaction.record(RepoEvent::ReadFailed { read: ReadKind::Talk, reason, retry_at });
         }
     };
     for pr in prs {
-        let Some(since) = draft.state.workspaces.get(pr).and_then(|workspace| workspace.talk_wanted_since) else {
+        let Some(since) = transaction.state.workspaces.get(pr).and_then(|workspace| workspace.talk_wanted_since) else {
             continue;
         };
         // It was asked before the last reason to ask.
-        if requested_at < since && since <= draft.now {
+        if requested_at < since && since <= transaction.now {
             continue;
         }
         let talk = found.iter().find(|(number, _)| number == pr).map(|(_, talk)| talk.clone());
         let overview = talk.as_ref().map(|talk| talk.overview.clone()).unwrap_or_default();
         let (mark, points) = talk.and_then(|talk| talk.detail).map(|it| (it.mark, it.points)).unwrap_or_default();
-        draft.record(Event::TalkObserved { pr: *pr, overview, mark, points }.into());
+        transaction.record(Event::TalkObserved { pr: *pr, overview, mark, points }.into());
     }
 }

@@ -7,7 +7,7 @@ use crate::facts::{HeadRepo, PullFacts, PullState};
 use crate::ids::PrNumber;
 use crate::repo::event::Behest;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::transaction::Draft;
+use crate::repo::transaction::Transaction;
 
 /// Labels that turn the ratchet on and off for their pull request.
 pub const LABEL_ON: &str = "ratchet";
@@ -34,13 +34,13 @@ pub(in crate::repo) fn labelled(state: &RepoState, pull: &PullFacts) -> Option<E
 }
 
 pub(in crate::repo) fn toggle(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     pr: Option<PrNumber>,
     on: bool,
     behest: &Behest,
 ) -> Result<(), String> {
     if let Some(number) = pr {
-        let known = draft.state.pr(number);
+        let known = transaction.state.pr(number);
         match known {
             None => return Err(format!("There is no pull request #{number} here, as far as is known.")),
             Some(known) if known.head_repo == HeadRepo::Fork => {
@@ -52,6 +52,6 @@ pub(in crate::repo) fn toggle(
             Some(_) => {}
         }
     }
-    draft.record(Event::RatchetToggled { pr, on, behest: behest.clone() }.into());
+    transaction.record(Event::RatchetToggled { pr, on, behest: behest.clone() }.into());
     Ok(())
 }

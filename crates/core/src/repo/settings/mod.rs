@@ -3,6 +3,7 @@
 //! Only the file of the default branch counts. What is allowed is decided when it is used and not when it is read, so that a file
 //! stays right when the operator changes their mind.
 
+mod effect;
 mod reading;
 mod shown;
 mod verdict;
@@ -17,7 +18,8 @@ use crate::repo::Settings;
 use crate::repo::ratchet::Approve;
 use crate::repo::trains::message::Wording;
 
-pub(super) use reading::{Own, apply, backoffs, due, forked, pushed, seen, settings_after, told};
+pub use effect::{Effect, EffectKey};
+pub(super) use reading::{Own, apply, backoffs, completed, due, forked, pushed, seen, settings_after};
 pub use reading::{Reading, Showing, Standing};
 pub use shown::{Origin, Shown};
 pub use verdict::{CHECK, Problem, Verdict};

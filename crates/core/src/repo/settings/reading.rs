@@ -10,13 +10,15 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
+use super::{Effect, File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
 use crate::facts::{HeadRepo, OwnFile, PullFacts, PullState};
 use crate::ids::{BranchName, PrNumber, Sha};
+use crate::repo::effect::EffectOutcome;
 use crate::repo::event::{Event, PrStateName, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::state::{Backoff, CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, Input, Plan, Settings, outbox};
+use crate::repo::transaction::Transaction;
+use crate::repo::{self, Failure, FailureKind, Plan, Settings, outbox};
 
 /// How often a check is tried to be shown before it is left.
 const MOST_TRIES: u32 = 20;
@@ -129,95 +131,79 @@ pub(in crate::repo) fn settings_after<'s>(state: &RepoState, plan: &Plan, operat
     read.unwrap_or(&state.own.settings).within(operator)
 }
 
-/// What an answer about the file means; none where the input is no such answer.
-pub(in crate::repo) fn told(state: &RepoState, input: &Input, operator: &Settings, now: Timestamp) -> Option<Plan> {
-    Some(match input {
-        Input::SettingsRead { requested_at, result } => read(state, *requested_at, result, operator, now),
-        Input::ProposalRead { pr, head, result } => proposal_read(state, *pr, head, result, operator, now),
-        Input::CheckShown { head, result } => check_shown(state, head, result, now),
-        _ => return None,
-    })
+/// Takes in what was read of the file, or shown of it.
+pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::ReadSettings { .. } => read(transaction, outcome.requested_at, outcome.answer()),
+        Effect::ReadProposal { pr, head } => proposal_read(transaction, *pr, head, outcome.answer()),
+        Effect::ShowCheck { head, .. } => check_shown(transaction, head, outcome.answer()),
+    }
 }
 
-fn read(
-    state: &RepoState,
-    requested_at: Timestamp,
-    result: &Result<File, Failure>,
-    operator: &Settings,
-    now: Timestamp,
-) -> Plan {
-    let mut plan = Plan::default();
-    let Some(wanted) = state.own.wanted else { return plan };
+fn read(transaction: &mut Transaction<'_>, requested_at: Timestamp, result: Result<&File, &Failure>) {
+    let (state, operator, now) = (transaction.before, transaction.operator, transaction.now);
+    let Some(wanted) = state.own.wanted else { return };
     let File { at, blob, said } = match result {
         Ok(_) if reads::is_outdated(requested_at, wanted.since, now) => {
-            plan.effects.extend(state.default_branch.clone().map(|default| Effect::ReadSettings { default }));
-            return plan;
+            transaction.effects(state.default_branch.clone().map(|default| Effect::ReadSettings { default }));
+            return;
         }
         Ok(file) => file,
         Err(failure) => {
-            plan.events.push(reads::failed(ReadKind::Settings, failure, wanted.backoff.attempts, now));
-            return plan;
+            transaction.record(reads::failed(ReadKind::Settings, failure, wanted.backoff.attempts, now));
+            return;
         }
     };
     let problems = said.as_ref().err().cloned().unwrap_or_default();
     let known = state.own.read.as_ref();
     let is_known = known.is_some_and(|known| known.blob == *blob && known.problems == problems);
     if is_known && said.as_ref().ok().is_none_or(|said| *said == state.own.settings) {
-        plan.events.push(Event::SettingsConfirmed {});
-        return plan;
+        transaction.record(Event::SettingsConfirmed {});
+        return;
     }
     let settings = said.as_ref().ok().cloned();
-    plan.events.push(Event::SettingsObserved { head_sha: at.clone(), blob: blob.clone(), settings, problems });
+    transaction.record(Event::SettingsObserved { head_sha: at.clone(), blob: blob.clone(), settings, problems });
     // That all is as it should be is worth no check where nobody changed anything.
     if said.is_err() || known.is_some_and(|known| known.blob != *blob) {
-        owe(at, None, verdict(said, blob.is_some(), operator), &mut plan);
+        owe(transaction, at, None, verdict(said, blob.is_some(), operator));
     }
     if known.is_none() {
         // Which pull requests change the file can be told only now.
         let is_read = |(_, pr): &(&PrNumber, &CachedPr)| pr.is_ours() && pr.merge_state_wanted_since.is_none();
         let read: Vec<PrNumber> = state.prs.iter().filter(is_read).map(|(number, _)| *number).collect();
-        reads::want_merge_states(state, read, &mut plan);
+        reads::want_merge_states(transaction, read);
     }
-    plan
 }
 
-fn proposal_read(
-    state: &RepoState,
-    pr: PrNumber,
-    head: &Sha,
-    result: &Result<Proposal, Failure>,
-    operator: &Settings,
-    now: Timestamp,
-) -> Plan {
-    let mut plan = Plan::default();
+fn proposal_read(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha, result: Result<&Proposal, &Failure>) {
+    let (state, operator, now) = (transaction.before, transaction.operator, transaction.now);
     let Some(proposed) = state.own.proposals.get(&pr).filter(|it| it.standing == Standing::Suspected) else {
-        return plan;
+        return;
     };
     if proposed.head_sha != *head {
-        plan.effects.push(Effect::ReadProposal { pr, head: proposed.head_sha.clone() });
-        return plan;
+        transaction.effect(Effect::ReadProposal { pr, head: proposed.head_sha.clone() });
+        return;
     }
     let settled = |standing| Event::ProposalSettled { pr, head_sha: head.clone(), standing };
     let verdict = match result {
         Ok(Proposal::Untouched) => {
-            plan.events.push(settled(Standing::Untouched));
-            return plan;
+            transaction.record(settled(Standing::Untouched));
+            return;
         }
         Ok(Proposal::Removed) => Verdict::Removed {},
         Ok(Proposal::Written(said)) => verdict(said, true, operator),
         // It is gone, or may not be seen.
         Err(failure) if failure.kind == FailureKind::Permanent => {
-            plan.events.push(settled(Standing::Untouched));
-            return plan;
+            transaction.record(settled(Standing::Untouched));
+            return;
         }
         Err(failure) => {
-            plan.events.push(reads::failed(ReadKind::Proposal(pr), failure, proposed.backoff.attempts, now));
-            return plan;
+            transaction.record(reads::failed(ReadKind::Proposal(pr), failure, proposed.backoff.attempts, now));
+            return;
         }
     };
-    plan.events.push(settled(Standing::Changed));
-    owe(head, Some(pr), verdict, &mut plan);
-    plan
+    transaction.record(settled(Standing::Changed));
+    owe(transaction, head, Some(pr), verdict);
 }
 
 fn verdict(said: &Result<OwnSettings, Vec<Problem>>, is_there: bool, operator: &Settings) -> Verdict {
@@ -228,9 +214,9 @@ fn verdict(said: &Result<OwnSettings, Vec<Problem>>, is_there: bool, operator: &
     }
 }
 
-fn owe(head: &Sha, pr: Option<PrNumber>, verdict: Verdict, plan: &mut Plan) {
-    plan.events.push(Event::CheckOwed { head_sha: head.clone(), pr, verdict: verdict.clone() });
-    plan.effects.push(Effect::ShowCheck { head: head.clone(), verdict });
+fn owe(transaction: &mut Transaction<'_>, head: &Sha, pr: Option<PrNumber>, verdict: Verdict) {
+    transaction.record(Event::CheckOwed { head_sha: head.clone(), pr, verdict: verdict.clone() });
+    transaction.effect(Effect::ShowCheck { head: head.clone(), verdict });
 }
 
 /// What became of a check that was to be shown.
@@ -243,32 +229,31 @@ pub enum Showing {
     },
 }
 
-fn check_shown(state: &RepoState, head: &Sha, result: &Result<Showing, Failure>, now: Timestamp) -> Plan {
-    let mut plan = Plan::default();
-    let Some(owed) = state.own.checks.get(head) else { return plan };
+fn check_shown(transaction: &mut Transaction<'_>, head: &Sha, result: Result<&Showing, &Failure>) {
+    let (state, now) = (transaction.before, transaction.now);
+    let Some(owed) = state.own.checks.get(head) else { return };
     let dropped = |reason: &str| Event::CheckDropped { head_sha: head.clone(), reason: reason.to_owned() };
     match result {
-        Ok(Showing::Shown) => plan.events.push(Event::CheckShown { head_sha: head.clone() }),
+        Ok(Showing::Shown) => transaction.record(Event::CheckShown { head_sha: head.clone() }),
         Ok(Showing::NotAllowed { reason }) => {
-            plan.events.push(dropped(reason));
+            transaction.record(dropped(reason));
             if let Some(pr) = owed.pr.or_else(|| landed_as(state, head)) {
                 let say = outbox::Say::Comment { body: owed.verdict.comment() };
-                outbox::owe(state, pr, say, now, &mut plan);
+                transaction.say(pr, say);
             }
         }
         Err(failure) if failure.kind == FailureKind::Permanent || owed.backoff.attempts >= MOST_TRIES => {
-            plan.events.push(dropped(&failure.reason));
+            transaction.record(dropped(&failure.reason));
         }
         Err(failure) => {
             let retry_at = reads::retry_at(failure, owed.backoff.attempts, now);
             let reason = failure.reason.clone();
-            plan.events.push(Event::CheckDelayed { head_sha: head.clone(), reason, retry_at });
+            transaction.record(Event::CheckDelayed { head_sha: head.clone(), reason, retry_at });
         }
     }
     // One at a time.
     let next = state.own.checks.iter().find(|(other, owed)| *other != head && owed.backoff.is_due(now));
-    plan.effects.extend(next.map(|(head, owed)| show(head, owed)));
-    plan
+    transaction.effects(next.map(|(head, owed)| show(head, owed)));
 }
 
 /// The pull request that a commit of the default branch is the landing of.
@@ -279,35 +264,36 @@ fn landed_as(state: &RepoState, commit: &Sha) -> Option<PrNumber> {
 
 /// A push was heard of. Whether it has anything to do with the file.
 pub(in crate::repo) fn pushed(
-    state: &RepoState,
+    transaction: &mut Transaction<'_>,
     branch: &BranchName,
     after: &Sha,
     touches: bool,
-    plan: &mut Plan,
 ) -> bool {
-    let before = plan.events.len();
+    let state = transaction.before;
+    let known = transaction.plan.events.len();
     if touches && state.default_branch.as_ref() == Some(branch) {
-        plan.events.push(Event::SettingsWanted {});
-        plan.effects.push(Effect::ReadSettings { default: branch.clone() });
+        transaction.record(Event::SettingsWanted {});
+        transaction.effect(Effect::ReadSettings { default: branch.clone() });
     }
     let heads = state.prs.iter().filter(|(_, pr)| pr.is_ours() && pr.head_ref.as_ref() == Some(branch));
     for (number, _) in heads {
         let proposed = state.own.proposals.get(number);
         if touches || proposed.is_some_and(|proposed| proposed.standing == Standing::Changed) {
-            suspect(state, *number, after, plan);
+            suspect(transaction, *number, after);
         }
     }
-    plan.events.len() > before
+    transaction.plan.events.len() > known
 }
 
 /// A fork does not tell of its pushes, and its pull requests are read with no others: each new head is looked at.
-pub(in crate::repo) fn forked(state: &RepoState, pull: &PullFacts, plan: &mut Plan) -> bool {
+pub(in crate::repo) fn forked(transaction: &mut Transaction<'_>, pull: &PullFacts) -> bool {
     let is_fork = pull.head_repo == HeadRepo::Fork && pull.state == PullState::Open;
-    is_fork && suspect(state, pull.number, &pull.head_sha, plan)
+    is_fork && suspect(transaction, pull.number, &pull.head_sha)
 }
 
 /// What the reading of a merge state shows on the way.
-pub(in crate::repo) fn seen(state: &RepoState, pr: PrNumber, head: &Sha, file: &OwnFile, plan: &mut Plan) {
+pub(in crate::repo) fn seen(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha, file: &OwnFile) {
+    let state = transaction.before;
     let Some(read) = &state.own.read else { return };
     let differs = match file {
         OwnFile::Unseen => false,
@@ -323,33 +309,33 @@ pub(in crate::repo) fn seen(state: &RepoState, pr: PrNumber, head: &Sha, file: &
     if is_own_push && state.own.proposals.get(&pr).is_some_and(was_untouched) {
         return;
     }
-    suspect(state, pr, head, plan);
+    suspect(transaction, pr, head);
 }
 
-fn suspect(state: &RepoState, pr: PrNumber, head: &Sha, plan: &mut Plan) -> bool {
-    let is_known = state.own.proposals.get(&pr).is_some_and(|proposed| proposed.head_sha == *head);
+fn suspect(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha) -> bool {
+    let is_known = transaction.before.own.proposals.get(&pr).is_some_and(|proposed| proposed.head_sha == *head);
     if is_known {
         return false;
     }
-    plan.events.push(Event::ProposalSuspected { pr, head_sha: head.clone() });
-    plan.effects.push(Effect::ReadProposal { pr, head: head.clone() });
+    transaction.record(Event::ProposalSuspected { pr, head_sha: head.clone() });
+    transaction.effect(Effect::ReadProposal { pr, head: head.clone() });
     true
 }
 
 /// What is owed and due.
-pub(in crate::repo) fn due(state: &RepoState, now: Timestamp) -> Vec<Effect> {
+pub(in crate::repo) fn due(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let own = &state.own;
     let default = state.default_branch.clone().filter(|_| own.wanted.is_some_and(|it| it.backoff.is_due(now)));
     let suspects = own.proposals.iter().filter(|(_, it)| it.standing == Standing::Suspected && it.backoff.is_due(now));
     let checks = own.checks.iter().filter(|(_, owed)| owed.backoff.is_due(now));
-    let reads = default.map(|default| Effect::ReadSettings { default });
-    let proposals = suspects.map(|(pr, it)| Effect::ReadProposal { pr: *pr, head: it.head_sha.clone() });
+    let reads = default.map(|default| Effect::ReadSettings { default }.into());
+    let proposals = suspects.map(|(pr, it)| Effect::ReadProposal { pr: *pr, head: it.head_sha.clone() }.into());
     let shows = checks.map(|(head, owed)| show(head, owed));
     reads.into_iter().chain(proposals).chain(shows).collect()
 }
 
-fn show(head: &Sha, owed: &Owed) -> Effect {
-    Effect::ShowCheck { head: head.clone(), verdict: owed.verdict.clone() }
+fn show(head: &Sha, owed: &Owed) -> repo::Effect {
+    Effect::ShowCheck { head: head.clone(), verdict: owed.verdict.clone() }.into()
 }
 
 /// All that is owed, and when each is tried again.

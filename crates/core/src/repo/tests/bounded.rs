@@ -36,25 +36,21 @@ enum Machine {
 
 fn machines(effect: &Effect) -> Vec<Machine> {
     match effect {
-        Effect::Train { root, work } => works(*root, work),
-        Effect::ReadMergeStates { prs } => prs.iter().copied().map(Machine::ReadsMergeState).collect(),
-        Effect::WriteStatus { root, body, .. } => vec![Machine::Writes(*root, told(body))],
-        Effect::Survey
-        | Effect::ReadConversations { .. }
-        | Effect::FetchPull { .. }
-        | Effect::Say { .. }
-        | Effect::ReadStatus { .. }
-        | Effect::ReadPolicy { .. }
-        | Effect::ReadPermission { .. }
-        | Effect::DeleteBranch { .. }
-        | Effect::ReadTalk { .. }
-        | Effect::Diagnose { .. }
-        | Effect::Fix { .. }
-        | Effect::Forward { .. }
-        | Effect::ClearFixer { .. }
-        | Effect::ReadSettings { .. }
-        | Effect::ReadProposal { .. }
-        | Effect::ShowCheck { .. } => vec![Machine::Other(effect.key())],
+        Effect::Trains(TrainsEffect::Work { root, work }) => works(*root, work),
+        Effect::Mirror(MirrorEffect::ReadMergeStates { prs }) => {
+            prs.iter().copied().map(Machine::ReadsMergeState).collect()
+        }
+        Effect::Trains(TrainsEffect::WriteStatus { root, body, .. }) => vec![Machine::Writes(*root, told(body))],
+        Effect::Mirror(MirrorEffect::Survey)
+        | Effect::Mirror(MirrorEffect::ReadConversations { .. })
+        | Effect::Mirror(MirrorEffect::FetchPull { .. })
+        | Effect::Outbox(_)
+        | Effect::Trains(TrainsEffect::ReadStatus { .. })
+        | Effect::Trains(TrainsEffect::ReadPolicy { .. })
+        | Effect::Commands(_)
+        | Effect::Trains(TrainsEffect::DeleteBranch { .. })
+        | Effect::Ratchet(_)
+        | Effect::Settings(_) => vec![Machine::Other(effect.key())],
     }
 }
 
@@ -165,7 +161,7 @@ impl Stuck {
         let plan = self.yard.worker.feed(&input);
         if plan.events.iter().any(|event| matches!(event, Event::RepositoryListed { .. })) {
             // A full look reads the file anew; how often there is one is counted.
-            self.done.remove(&Machine::Other(EffectKey::ReadSettings));
+            self.done.remove(&Machine::Other(EffectKey::Settings(SettingsKey::ReadSettings)));
         }
         // What lands moves the default branch, which is news to every train; and nothing lands twice.
         let has_landed = plan.events.iter().any(|event| matches!(event, Event::SquashCommitted { .. }));

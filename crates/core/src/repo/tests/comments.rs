@@ -51,8 +51,8 @@ fn nobody_but_the_author_declares_and_nothing_stands_on_itself() {
 fn a_command_on_an_unknown_pull_request_waits_until_it_is_fetched() {
     let mut worker = Worker::ready(&[pull(1)]);
     let plan = worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
-    assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(2) }]);
-    worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(0), result: Ok(Some(stacked(2, 1))) });
+    assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(2) })]);
+    worker.feed(&fetched(pr(2), at(0), Ok(Some(stacked(2, 1)))));
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
 
@@ -79,7 +79,7 @@ fn a_declaration_is_not_refused_for_what_is_in_doubt() {
         |event: &Event| matches!(event, Event::CommandHandled { outcome: CommandOutcome::Refused { .. }, .. });
     assert!(!worker.log.iter().any(|line| refused(&line.event)));
     worker.clock = 5;
-    worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(4), result: Ok(Some(now)) });
+    worker.feed(&fetched(pr(2), at(4), Ok(Some(now))));
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
     let answered = worker.log.iter().filter(|line| matches!(line.event, Event::CommandHandled { .. })).count();
     assert_eq!(answered, 2, "the declaration and the question, each once");
@@ -91,7 +91,7 @@ fn a_declaration_that_waited_in_vain_is_refused_then() {
     worker.clock = 4;
     worker.comment_event(CommentChange::Created, comment(2, 20, &declares(1)));
     let other = PullFacts { base_ref: branch("main"), ..now };
-    worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(4), result: Ok(Some(other)) });
+    worker.feed(&fetched(pr(2), at(4), Ok(Some(other))));
     assert_eq!(worker.known(2).predecessor, None);
     assert_eq!(worker.state.outbox.owed.len(), 1, "it is told why");
     assert!(worker.state.wanted.is_empty());
@@ -128,8 +128,8 @@ fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
     assert_eq!(worker.comment_event(CommentChange::Created, stranger).cancels, []);
     let plan = worker.comment_event(CommentChange::Created, comment(3, 32, "@merge-train stop"));
     assert_eq!(plan.cancels, [Served::Train(pr(1))], "anywhere in the stack");
-    assert_eq!(worker.state.served_by(&Effect::FetchPull { pr: pr(2) }), Some(Served::Train(pr(1))));
-    assert_eq!(worker.state.served_by(&Effect::Survey), None);
+    assert_eq!(Effect::Mirror(MirrorEffect::FetchPull { pr: pr(2) }).served(&worker.state), Some(Served::Train(pr(1))));
+    assert_eq!(Effect::Mirror(MirrorEffect::Survey).served(&worker.state), None);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_command_that_is_the_first_thing_ever_heard_waits_until_the_repository_is_kn
     let mut worker = Worker::default();
     worker.comment_event(CommentChange::Created, comment(1, 10, "@merge-train start"));
     // Fetched before the repository was looked at: still nobody knows what stands on it.
-    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
+    worker.feed(&fetched(pr(1), at(0), Ok(Some(pull(1)))));
     assert!(worker.state.starts.is_empty());
     worker.surveyed(at(1), &[pull(1), stacked(2, 1)], &[comment(2, 20, &declares(1))]);
     assert!(worker.state.starts.contains_key(&pr(1)));
@@ -150,6 +150,6 @@ fn commands_that_waited_for_the_first_look_are_each_answered() {
         worker.comment_event(CommentChange::Created, comment(number, id, "@merge-train dance"));
     }
     let plan = worker.surveyed(at(1), &[pull(1), pull(2)], &[]);
-    let said = plan.effects.iter().filter(|effect| matches!(effect, Effect::Say { .. })).count();
+    let said = plan.effects.iter().filter(|effect| matches!(effect, Effect::Outbox(OutboxEffect::Say { .. }))).count();
     assert_eq!((said, worker.state.outbox.owed.len()), (2, 2));
 }

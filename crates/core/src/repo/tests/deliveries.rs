@@ -9,9 +9,12 @@ fn the_first_delivery_of_an_unknown_repository_asks_for_a_full_look() {
     let mut worker = Worker::default();
     assert_eq!(worker.state.lifecycle(), Lifecycle::Unknown);
     let plan = worker.pull_event("opened", pull(1));
-    assert!(plan.effects.contains(&Effect::Survey));
+    assert!(plan.effects.contains(&Effect::Mirror(MirrorEffect::Survey)));
     assert_eq!(worker.state.lifecycle(), Lifecycle::Bootstrapping);
-    assert!(!worker.pull_event("opened", pull(2)).effects.contains(&Effect::Survey), "it is under way");
+    assert!(
+        !worker.pull_event("opened", pull(2)).effects.contains(&Effect::Mirror(MirrorEffect::Survey)),
+        "it is under way"
+    );
     assert!(worker.known(2).is_open(), "what is told meanwhile is not lost");
 }
 
@@ -22,11 +25,7 @@ fn the_rows_of_the_table_of_incremental_updates() {
     assert!(worker.known(1).is_open());
 
     worker.clock = 10;
-    worker.feed(&Input::MergeStates {
-        prs: vec![pr(1)],
-        requested_at: at(10),
-        result: Ok(vec![merge_facts(1, MergeState::Clean)]),
-    });
+    worker.feed(&merge_states(vec![pr(1)], at(10), Ok(vec![merge_facts(1, MergeState::Clean)])));
     assert_eq!(worker.known(1).merge_state, MergeState::Clean);
     worker.pull_event("synchronize", PullFacts { head_sha: sha(11), updated_at: at(10), ..pull(1) });
     assert_eq!(worker.known(1).head_sha, sha(11));
@@ -36,7 +35,7 @@ fn the_rows_of_the_table_of_incremental_updates() {
         .pull_event("edited", PullFacts { head_sha: sha(11), base_ref: branch("next"), updated_at: at(11), ..pull(1) });
     assert_eq!(worker.known(1).base_ref, branch("next"));
 
-    let reads = || Effect::ReadMergeStates { prs: vec![pr(1)] };
+    let reads = || Effect::Mirror(MirrorEffect::ReadMergeStates { prs: vec![pr(1)] });
     let suite = CheckSuiteFacts {
         id: CheckSuiteId::new(5),
         head_sha: sha(11),
@@ -152,7 +151,7 @@ fn a_pull_request_from_a_fork_is_known_and_left_alone() {
     let plan = worker.pull_event("opened", PullFacts { head_repo: HeadRepo::Fork, ..pull(7) });
     assert_eq!(
         plan.effects,
-        [Effect::ReadProposal { pr: pr(7), head: sha(7) }],
+        [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(7), head: sha(7) })],
         "but for the repository's own settings"
     );
     let again = worker.pull_event("edited", PullFacts { head_repo: HeadRepo::Fork, updated_at: at(1), ..pull(7) });
@@ -169,12 +168,15 @@ fn an_unknown_pull_request_is_fetched_and_the_fifth_means_a_full_look() {
     for number in 1..=4 {
         let talk = Happening::ReviewTalk { pr: pr(number) };
         let plan = worker.heard("pull_request_review_comment", Some("created"), talk);
-        assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(number) }]);
+        assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(number) })]);
     }
     let again = worker.heard("pull_request_review_comment", Some("edited"), Happening::ReviewTalk { pr: pr(1) });
     assert_eq!(again.effects, [], "it is wanted already");
     let plan = worker.heard("pull_request_review_comment", Some("created"), Happening::ReviewTalk { pr: pr(5) });
-    assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(5) }, Effect::Survey]);
+    assert_eq!(
+        plan.effects,
+        [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(5) }), Effect::Mirror(MirrorEffect::Survey)]
+    );
     assert_eq!(worker.state.lifecycle(), Lifecycle::Resync);
 }
 

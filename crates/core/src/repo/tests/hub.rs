@@ -161,23 +161,24 @@ impl Hub {
     /// Does what an effect asks for, and answers.
     pub fn perform(&mut self, effect: &Effect, requested_at: Timestamp) -> Input {
         self.seconds += 1;
-        match effect.clone() {
-            Effect::Survey => {
+        Input::Completed { effect: effect.clone(), requested_at, result: Ok(self.answer(effect.clone(), requested_at)) }
+    }
+
+    fn answer(&mut self, effect: Effect, requested_at: Timestamp) -> Answer {
+        match effect {
+            Effect::Mirror(MirrorEffect::Survey) => {
                 let listed = self.pulls.keys().filter(|number| !self.unlisted.contains(number));
                 let pulls = listed.map(|number| self.facts(*number)).collect();
-                let facts = Listing { default_branch: branch("main"), pulls, bot: UserId::new(900) };
-                Input::Surveyed { requested_at, result: Ok(facts) }
+                Listing { default_branch: branch("main"), pulls, bot: UserId::new(900) }.into()
             }
-            Effect::ReadConversations { prs } => {
-                let result = Ok(prs.iter().map(|pr| self.conversation(pr.get())).collect());
-                Input::ConversationsRead { prs, requested_at, result }
+            Effect::Mirror(MirrorEffect::ReadConversations { prs }) => {
+                Answer::Conversations(prs.iter().map(|pr| self.conversation(pr.get())).collect())
             }
-            Effect::ReadStatus { root, comment } => {
-                let status = self.status(root.get()).filter(|status| status.id == comment);
-                Input::StatusRead { root, comment, result: Ok(status) }
+            Effect::Trains(TrainsEffect::ReadStatus { root, comment }) => {
+                self.status(root.get()).filter(|status| status.id == comment).into()
             }
-            Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(self.facts(pr.get()))) },
-            Effect::ReadMergeStates { prs } => {
+            Effect::Mirror(MirrorEffect::FetchPull { pr }) => Some(self.facts(pr.get())).into(),
+            Effect::Mirror(MirrorEffect::ReadMergeStates { prs }) => {
                 let fact = |pr: &PrNumber| {
                     let HubPull { head, base, landed, closed, .. } = &self.pulls[&pr.get()];
                     MergeFacts {
@@ -187,45 +188,35 @@ impl Hub {
                         ..merge_facts(pr.get(), MergeState::Clean)
                     }
                 };
-                let result = Ok(prs.iter().map(fact).collect());
-                Input::MergeStates { prs, requested_at, result }
+                Answer::MergeStates(prs.iter().map(fact).collect())
             }
-            Effect::Say { note, say, .. } => {
+            Effect::Outbox(OutboxEffect::Say { say, .. }) => {
                 if let Say::Acknowledge { comment } = say {
                     self.acknowledged.insert(comment);
                 }
-                Input::Said { note, result: Ok(()) }
+                ().into()
             }
-            Effect::WriteStatus { root, seq, body, .. } => {
+            Effect::Trains(TrainsEffect::WriteStatus { root, body, .. }) => {
                 self.show(root.get(), body);
                 self.written_at.insert(root.get(), requested_at);
-                Input::StatusWritten { root, seq, result: Ok(CommentId::new(5_000 + root.get())) }
+                CommentId::new(5_000 + root.get()).into()
             }
-            Effect::ReadPolicy { .. } => {
+            Effect::Trains(TrainsEffect::ReadPolicy { .. }) => {
                 let methods =
                     MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
                 let stale_approvals = StaleApprovals::Kept;
                 let required_checks = Some(BTreeSet::new());
-                Input::PolicyRead { result: Ok(Policy { methods, stale_approvals, required_checks }) }
+                Policy { methods, stale_approvals, required_checks }.into()
             }
-            Effect::ReadPermission { comment, .. } => {
-                Input::PermissionRead { comment, result: Ok(crate::facts::Permission::Read) }
+            Effect::Commands(CommandsEffect::ReadPermission { .. }) => crate::facts::Permission::Read.into(),
+            Effect::Trains(TrainsEffect::DeleteBranch { .. }) => ().into(),
+            Effect::Trains(TrainsEffect::Work { work, .. }) => self.work(&work).into(),
+            Effect::Settings(SettingsEffect::ReadSettings { .. }) => no_settings().into(),
+            Effect::Settings(SettingsEffect::ReadProposal { .. }) => crate::repo::settings::Proposal::Untouched.into(),
+            Effect::Settings(SettingsEffect::ShowCheck { .. }) => {
+                unreachable!("nobody says anything about the repository here")
             }
-            Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
-            Effect::Train { root, work } => {
-                let outcome = self.work(&work);
-                Input::Worked { root, work, result: Ok(outcome) }
-            }
-            Effect::ReadSettings { .. } => no_settings(requested_at),
-            Effect::ReadProposal { pr, head } => {
-                Input::ProposalRead { pr, head, result: Ok(crate::repo::settings::Proposal::Untouched) }
-            }
-            Effect::ShowCheck { .. } => unreachable!("nobody says anything about the repository here"),
-            Effect::ReadTalk { .. }
-            | Effect::Diagnose { .. }
-            | Effect::Fix { .. }
-            | Effect::Forward { .. }
-            | Effect::ClearFixer { .. } => unreachable!("nothing is under ratchet here"),
+            Effect::Ratchet(_) => unreachable!("nothing is under ratchet here"),
         }
     }
 

@@ -10,7 +10,7 @@ fn declares(number: u64) -> String {
 /// What is said to a comment: the effects that say something.
 fn answers(plan: &Plan) -> Vec<(PrNumber, Say)> {
     let say = |effect: &Effect| match effect {
-        Effect::Say { pr, say, .. } => Some((*pr, say.clone())),
+        Effect::Outbox(OutboxEffect::Say { pr, say, .. }) => Some((*pr, say.clone())),
         _ => None,
     };
     plan.effects.iter().filter_map(say).collect()
@@ -28,7 +28,7 @@ fn declare(worker: &mut Worker, on: u64, id: u64, predecessor: u64) -> Plan {
 }
 
 fn said(worker: &mut Worker, note: u64, result: Result<(), Failure>) -> Plan {
-    worker.feed(&Input::Said { note: NoteId(note), result })
+    worker.feed(&inputs::said(NoteId(note), result))
 }
 
 fn failure(kind: FailureKind) -> Failure {
@@ -123,8 +123,8 @@ fn an_edit_that_is_refused_leaves_the_declaration_as_it_was() {
 fn a_declaration_waits_until_its_predecessor_is_known() {
     let mut worker = Worker::ready(&[stacked(2, 1)]);
     let plan = declare(&mut worker, 2, 20, 1);
-    assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(1) }]);
-    let plan = worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
+    assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })]);
+    let plan = worker.feed(&fetched(pr(1), at(0), Ok(Some(pull(1)))));
     assert_eq!(answers(&plan), [(pr(2), Say::Acknowledge { comment: CommentId::new(20) })]);
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
@@ -133,7 +133,7 @@ fn a_declaration_waits_until_its_predecessor_is_known() {
 fn a_predecessor_that_does_not_exist_is_told() {
     let mut worker = Worker::ready(&[stacked(2, 1)]);
     declare(&mut worker, 2, 20, 1);
-    let plan = worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(None) });
+    let plan = worker.feed(&fetched(pr(1), at(0), Ok(None)));
     assert_eq!(refusal(&plan), "There is no pull request #1 in this repository. Check the number, and declare again.");
 }
 
@@ -153,7 +153,8 @@ fn on_one_pull_request_notes_are_said_one_after_the_other() {
     assert_eq!(answers(&declare(&mut worker, 2, 21, 1)), [], "it waits for the first");
     assert_eq!(answers(&declare(&mut worker, 3, 30, 3)).len(), 1, "another pull request does not");
     let plan = said(&mut worker, 1, Ok(()));
-    let [Effect::Say { note: NoteId(2), tried: Tried::Never, .. }] = plan.effects.as_slice() else {
+    let [Effect::Outbox(OutboxEffect::Say { note: NoteId(2), tried: Tried::Never, .. })] = plan.effects.as_slice()
+    else {
         panic!("the second: {plan:?}")
     };
     assert_eq!(said(&mut worker, 2, Ok(())).effects, []);
@@ -166,7 +167,7 @@ fn a_note_that_may_have_been_said_is_looked_for() {
     declare(&mut worker, 2, 20, 1);
     let tried = |plan: &Plan| {
         plan.effects.iter().find_map(|effect| match effect {
-            Effect::Say { tried, .. } => Some(*tried),
+            Effect::Outbox(OutboxEffect::Say { tried, .. }) => Some(*tried),
             _ => None,
         })
     };

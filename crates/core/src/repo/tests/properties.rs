@@ -141,19 +141,19 @@ impl Compacted {
             What::Surveyed(pulls, comments) => {
                 worker.surveyed(now, &pulls, &comments);
             }
-            What::SurveyFailed => drop(worker.feed(&Input::Surveyed { requested_at: now, result: Err(failure()) })),
+            What::SurveyFailed => drop(worker.feed(&surveyed(now, Err(failure())))),
             What::Fetched(number, pull) => {
                 let result = Ok(pull.map(|pull| PullFacts { number: pr(number), ..pull }));
-                worker.feed(&Input::Fetched { pr: pr(number), requested_at: now, result });
+                worker.feed(&fetched(pr(number), now, result));
             }
             What::FetchFailed(number) => {
-                worker.feed(&Input::Fetched { pr: pr(number), requested_at: now, result: Err(failure()) });
+                worker.feed(&fetched(pr(number), now, Err(failure())));
             }
             What::MergeStates(states) => {
                 let prs = states.iter().map(|(number, ..)| pr(*number)).collect();
                 let fact = |(number, head, state)| MergeFacts { head_sha: sha(head), ..merge_facts(number, state) };
                 let result = Ok(states.into_iter().map(fact).collect());
-                worker.feed(&Input::MergeStates { prs, requested_at: now, result });
+                worker.feed(&merge_states(prs, now, result));
             }
             What::Tick => drop(worker.feed(&Input::Tick)),
             What::Resume => drop(worker.feed(&Input::Resume)),

@@ -286,7 +286,11 @@ impl Bench {
                 self.asked.push(effect.clone());
             }
             let (known, _) = self.under_way.entry(effect.key()).or_insert((effect.clone(), now));
-            if let (Effect::Fix { at: first, .. }, Effect::Fix { at: second, .. }) = (known, effect) {
+            if let (
+                Effect::Ratchet(RatchetEffect::Fix { at: first, .. }),
+                Effect::Ratchet(RatchetEffect::Fix { at: second, .. }),
+            ) = (known, effect)
+            {
                 assert_eq!(first, second, "another fixer is at work on it");
             }
         }
@@ -309,10 +313,10 @@ impl Bench {
                 fix.filter(|fix| fix.at == *sent).map(|fix| &fix.phase)
             };
             match effect {
-                Effect::Fix { pr, at, .. } => {
+                Effect::Ratchet(RatchetEffect::Fix { pr, at, .. }) => {
                     assert!(matches!(phase(pr, at), Some(Phase::Queued | Phase::Running)), "{effect:?}");
                 }
-                Effect::Forward { pr, at, push, doubted, .. } => {
+                Effect::Ratchet(RatchetEffect::Forward { pr, at, push, doubted, .. }) => {
                     let Some(Phase::Pushing { push: intended, doubted: is_doubted, hopeless }) = phase(pr, at) else {
                         panic!("it was not intended: {effect:?}");
                     };
@@ -363,14 +367,14 @@ impl Bench {
 
     fn hangs(&self, key: EffectKey) -> bool {
         match &self.under_way[&key].0 {
-            Effect::Fix { pr, .. } => {
+            Effect::Ratchet(RatchetEffect::Fix { pr, .. }) => {
                 let is_running =
                     matches!(self.worker.state.workspaces[pr].fix, Some(Fix { phase: Phase::Running, .. }));
                 self.is_full || (is_running && self.scripts[&pr.get()].fixer == Fixer::Works)
             }
-            Effect::Forward { pr, .. } => self.scripts[&pr.get()].way == Way::Hangs,
-            Effect::Diagnose { .. } => self.is_slow,
-            Effect::Train { .. } => self.is_blocked,
+            Effect::Ratchet(RatchetEffect::Forward { pr, .. }) => self.scripts[&pr.get()].way == Way::Hangs,
+            Effect::Ratchet(RatchetEffect::Diagnose { .. }) => self.is_slow,
+            Effect::Trains(TrainsEffect::Work { .. }) => self.is_blocked,
             _ => false,
         }
     }
@@ -379,7 +383,7 @@ impl Bench {
     fn answer(&mut self, key: EffectKey) {
         let (effect, asked_at) = self.under_way[&key].clone();
         self.worker.clock += 1;
-        if let Effect::Fix { pr, at, .. } = &effect {
+        if let Effect::Ratchet(RatchetEffect::Fix { pr, at, .. }) = &effect {
             let script = self.scripts[&pr.get()].fixer;
             let phase = self.worker.state.workspaces.get(pr).and_then(|it| it.fix.as_ref()).map(|fix| &fix.phase);
             if phase == Some(&Phase::Queued) && !matches!(script, Fixer::Stumbles | Fixer::Breaks) {

@@ -12,14 +12,17 @@ fn a_failed_bootstrap_is_tried_again_later_and_later() {
     worker.pull_event("opened", pull(1));
     let mut waits = Vec::new();
     for _ in 0..12 {
-        worker.feed(&Input::Surveyed { requested_at: at(worker.clock), result: Err(transient("502")) });
+        worker.feed(&surveyed(at(worker.clock), Err(transient("502"))));
         assert_eq!(worker.state.lifecycle(), Lifecycle::Failed);
         let wake = next_wake(&worker.state, &worker.settings, at(worker.clock)).expect("a retry");
         let wait = wake.duration_since(at(worker.clock)).as_secs();
         waits.push(wait);
-        assert!(!worker.feed(&Input::Tick).effects.contains(&Effect::Survey), "not before it is due");
+        assert!(
+            !worker.feed(&Input::Tick).effects.contains(&Effect::Mirror(MirrorEffect::Survey)),
+            "not before it is due"
+        );
         worker.clock += wait;
-        assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Survey));
+        assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Mirror(MirrorEffect::Survey)));
     }
     assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300]);
     worker.surveyed(at(worker.clock), &[pull(1)], &[]);
@@ -31,8 +34,17 @@ fn a_retry_waits_as_long_as_github_asks() {
     let mut worker = Worker::default();
     worker.pull_event("opened", pull(1));
     let told = Failure { retry_at: Some(at(900)), ..transient("secondary rate limit") };
-    worker.feed(&Input::Surveyed { requested_at: at(0), result: Err(told) });
+    worker.feed(&surveyed(at(0), Err(told)));
     assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(900)));
+}
+
+#[test]
+fn an_answer_that_is_none_to_its_effect_is_a_failure_that_does_not_pass() {
+    let mut worker = Worker::default();
+    worker.pull_event("opened", pull(1));
+    let plan = worker.feed(&completed(MirrorEffect::Survey, at(0), Ok(None::<PullFacts>)));
+    let reason = "the answer to survey is none to it; this is a bug".to_owned();
+    assert_eq!(plan.events, [Event::ReadFailed { read: ReadKind::Repository, reason, retry_at: at(3600) }]);
 }
 
 #[test]
@@ -40,7 +52,7 @@ fn everything_is_read_anew_each_hour() {
     let mut worker = Worker::ready(&[pull(1)]);
     assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(3600)));
     worker.clock = 3600;
-    assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Survey));
+    assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Mirror(MirrorEffect::Survey)));
     assert!(worker.log.iter().any(|line| line.event == Event::SyncRequested { reason: SyncReason::Periodic }));
 }
 
@@ -48,7 +60,7 @@ fn everything_is_read_anew_each_hour() {
 fn a_state_that_nobody_touched_for_an_hour_is_read_anew_on_resumption() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.clock = 3601;
-    assert_eq!(worker.feed(&Input::Resume).effects, [Effect::Survey]);
+    assert_eq!(worker.feed(&Input::Resume).effects, [Effect::Mirror(MirrorEffect::Survey)]);
     assert!(worker.log.iter().any(|line| line.event == Event::SyncRequested { reason: SyncReason::Stale }));
 }
 
@@ -57,10 +69,16 @@ fn a_resumed_worker_asks_again_for_all_that_is_owed() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.heard("pull_request_review_comment", None, Happening::ReviewTalk { pr: pr(8) });
     let effects = worker.feed(&Input::Resume).effects;
-    assert_eq!(effects, [Effect::FetchPull { pr: pr(8) }, Effect::ReadMergeStates { prs: vec![pr(1)] }]);
+    assert_eq!(
+        effects,
+        [
+            Effect::Mirror(MirrorEffect::FetchPull { pr: pr(8) }),
+            Effect::Mirror(MirrorEffect::ReadMergeStates { prs: vec![pr(1)] })
+        ]
+    );
     let mut young = Worker::default();
     young.pull_event("opened", pull(1));
-    assert!(young.feed(&Input::Resume).effects.contains(&Effect::Survey));
+    assert!(young.feed(&Input::Resume).effects.contains(&Effect::Mirror(MirrorEffect::Survey)));
 }
 
 #[test]
@@ -86,8 +104,8 @@ fn an_open_pull_request_that_a_full_look_does_not_find_is_fetched() {
     worker.clock = 3600;
     worker.feed(&Input::Tick);
     let plan = worker.surveyed(at(3600), &[pull(2)], &[]);
-    assert!(plan.effects.contains(&Effect::FetchPull { pr: pr(1) }));
-    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(3600), result: Ok(None) });
+    assert!(plan.effects.contains(&Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })));
+    worker.feed(&fetched(pr(1), at(3600), Ok(None)));
     assert_eq!(worker.state.pr(pr(1)), None);
 }
 
@@ -95,9 +113,9 @@ fn an_open_pull_request_that_a_full_look_does_not_find_is_fetched() {
 fn the_merge_state_of_another_head_is_not_believed() {
     let mut worker = Worker::ready(&[pull(1)]);
     let other = MergeFacts { head_sha: sha(77), ..merge_facts(1, MergeState::Clean) };
-    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: Ok(vec![other]) });
+    let plan = worker.feed(&merge_states(vec![pr(1)], at(0), Ok(vec![other])));
     assert_eq!(worker.known(1).merge_state, MergeState::Unknown);
-    assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(1) }]);
+    assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })]);
     assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(2)));
 }
 
@@ -105,17 +123,24 @@ fn the_merge_state_of_another_head_is_not_believed() {
 fn what_ci_said_of_a_head_before_it_was_known_is_asked_for() {
     let mut worker = Worker::ready(&[pull(1)]);
     let clean = Ok(vec![merge_facts(1, MergeState::Clean)]);
-    worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: clean });
+    worker.feed(&merge_states(vec![pr(1)], at(0), clean));
     worker.clock = 2;
     let synchronized = |head: u64| Happening::Pull(PullFacts { head_sha: sha(head), updated_at: at(2), ..pull(1) });
     worker.heard("pull_request", Some("synchronize"), synchronized(11));
     let plan = worker.heard("pull_request", Some("synchronize"), synchronized(12));
-    assert!(plan.effects.contains(&Effect::FetchPull { pr: pr(1) }), "which of the two is newer only GitHub knows");
+    assert!(
+        plan.effects.contains(&Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })),
+        "which of the two is newer only GitHub knows"
+    );
     worker.clock = 3;
     let newer = PullFacts { head_sha: sha(12), updated_at: at(2), ..pull(1) };
-    let plan = worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(2), result: Ok(Some(newer)) });
+    let plan = worker.feed(&fetched(pr(1), at(2), Ok(Some(newer))));
     assert_eq!(worker.known(1).head_sha, sha(12));
-    assert!(plan.effects.contains(&Effect::ReadMergeStates { prs: vec![pr(1)] }), "{:?}", plan.effects);
+    assert!(
+        plan.effects.contains(&Effect::Mirror(MirrorEffect::ReadMergeStates { prs: vec![pr(1)] })),
+        "{:?}",
+        plan.effects
+    );
 }
 
 #[test]
@@ -127,10 +152,13 @@ fn an_answer_from_before_the_last_doubt_settles_nothing() {
     worker.pull_event("synchronize", pushed(12));
     worker.clock = 3;
     worker.pull_event("synchronize", pushed(13));
-    let fetched =
-        |head: u64, asked: i64| Input::Fetched { pr: pr(1), requested_at: at(asked), result: Ok(Some(pushed(head))) };
+    let fetched = |head: u64, asked: i64| fetched(pr(1), at(asked), Ok(Some(pushed(head))));
     let plan = worker.feed(&fetched(12, 2));
-    assert_eq!((plan.events, plan.effects), (vec![], vec![Effect::FetchPull { pr: pr(1) }]), "it is asked again");
+    assert_eq!(
+        (plan.events, plan.effects),
+        (vec![], vec![Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })]),
+        "it is asked again"
+    );
     worker.feed(&fetched(13, 3));
     assert_eq!(worker.known(1).head_sha, sha(13));
     assert!(worker.state.wanted.is_empty());
@@ -142,8 +170,8 @@ fn a_clock_that_was_set_back_makes_no_answer_too_old() {
     worker.clock = 1_000;
     worker.comment_event(CommentChange::Created, comment(2, 20, "@merge-train predecessor #1"));
     worker.clock = 10;
-    let plan = worker.feed(&Input::Fetched { pr: pr(2), requested_at: at(9), result: Ok(Some(stacked(2, 1))) });
-    assert!(!plan.effects.contains(&Effect::FetchPull { pr: pr(2) }), "{:?}", plan.effects);
+    let plan = worker.feed(&fetched(pr(2), at(9), Ok(Some(stacked(2, 1)))));
+    assert!(!plan.effects.contains(&Effect::Mirror(MirrorEffect::FetchPull { pr: pr(2) })), "{:?}", plan.effects);
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
 
@@ -154,9 +182,9 @@ fn where_one_has_ended_and_nobody_said_so_everything_is_looked_at_once() {
     let retargeted = MergeFacts { base_ref: branch("elsewhere"), ..merge_facts(2, MergeState::Clean) };
     let facts = || Ok(vec![ended.clone(), retargeted.clone()]);
     let prs = || vec![pr(1), pr(2)];
-    let plan = worker.feed(&Input::MergeStates { prs: prs(), requested_at: at(0), result: facts() });
-    assert_eq!(plan.effects, [Effect::Survey]);
-    let plan = worker.feed(&Input::MergeStates { prs: prs(), requested_at: at(0), result: facts() });
+    let plan = worker.feed(&merge_states(prs(), at(0), facts()));
+    assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::Survey)]);
+    let plan = worker.feed(&merge_states(prs(), at(0), facts()));
     assert_eq!(plan.effects, [], "it is under way");
 }
 
@@ -164,11 +192,11 @@ fn where_one_has_ended_and_nobody_said_so_everything_is_looked_at_once() {
 fn where_everything_was_looked_at_a_moment_ago_only_what_differs_is_fetched() {
     let mut worker = Worker::ready(&[pull(1), pull(2)]);
     let ended = || Ok(vec![MergeFacts { is_open: false, ..merge_facts(1, MergeState::Unknown) }]);
-    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: ended() });
-    assert_eq!(plan.effects, [Effect::Survey]);
+    let plan = worker.feed(&merge_states(vec![pr(1)], at(0), ended()));
+    assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::Survey)]);
     worker.surveyed(at(0), &[pull(1), pull(2)], &[]);
-    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(0), result: ended() });
-    assert_eq!(plan.effects, [Effect::FetchPull { pr: pr(1) }]);
+    let plan = worker.feed(&merge_states(vec![pr(1)], at(0), ended()));
+    assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })]);
 }
 
 #[test]
@@ -179,7 +207,7 @@ fn a_merge_state_that_github_has_not_computed_is_asked_for_again_with_patience_b
         asked += 1;
         assert!(asked < 100, "for ever");
         let unknown = Ok(vec![merge_facts(1, MergeState::Unknown)]);
-        worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(worker.clock), result: unknown });
+        worker.feed(&merge_states(vec![pr(1)], at(worker.clock), unknown));
         worker.clock += 60;
         worker.feed(&Input::Tick);
     }
@@ -196,9 +224,9 @@ fn an_answer_asked_for_before_the_last_reason_to_ask_does_not_settle_it() {
     };
     worker.heard("pull_request_review", Some("submitted"), review);
     let clean = || Ok(vec![merge_facts(1, MergeState::Clean)]);
-    let plan = worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(49), result: clean() });
-    assert_eq!(plan.effects, [Effect::ReadMergeStates { prs: vec![pr(1)] }]);
-    worker.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(50), result: clean() });
+    let plan = worker.feed(&merge_states(vec![pr(1)], at(49), clean()));
+    assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::ReadMergeStates { prs: vec![pr(1)] })]);
+    worker.feed(&merge_states(vec![pr(1)], at(50), clean()));
     assert_eq!(worker.known(1).merge_state, MergeState::Clean);
 }
 
@@ -206,7 +234,7 @@ fn an_answer_asked_for_before_the_last_reason_to_ask_does_not_settle_it() {
 fn a_full_look_can_be_asked_for_and_is_not_begun_twice() {
     let mut worker = Worker::ready(&[]);
     let asked = |request: &str| Input::Asked { key: Key::api("ops", request).unwrap(), request: Request::Sync };
-    assert_eq!(worker.feed(&asked("one")).effects, [Effect::Survey]);
+    assert_eq!(worker.feed(&asked("one")).effects, [Effect::Mirror(MirrorEffect::Survey)]);
     assert_eq!(worker.feed(&asked("two")).effects, []);
     let outcomes = worker.log.iter().filter_map(|line| match line.event {
         Event::RequestProcessed { outcome, .. } => Some(outcome),
@@ -226,6 +254,6 @@ fn a_repository_that_is_owed_something_is_looked_at_although_nothing_comes_in() 
         "at once: the fetch may have died with its worker"
     );
     worker.clock = 5;
-    worker.feed(&Input::Fetched { pr: pr(8), requested_at: at(0), result: Err(transient("502")) });
+    worker.feed(&fetched(pr(8), at(0), Err(transient("502"))));
     assert_eq!(attention(&worker.state, &worker.settings), Some(at(7)));
 }

@@ -54,7 +54,8 @@ impl Yard {
             if self.shown(root).is_some_and(|record| met(&record)) {
                 return;
             }
-            let first = self.under_way.keys().position(|key| matches!(key, EffectKey::WriteStatus(_)));
+            let first =
+                self.under_way.keys().position(|key| matches!(key, EffectKey::Trains(TrainsKey::WriteStatus(_))));
             self.answer(first.unwrap_or_default());
         }
         panic!("it is never shown: {:?}", self.worker.state.active_trains);
@@ -110,7 +111,10 @@ fn with_the_comment_lost_too_a_person_has_to_look() {
 fn a_start_that_was_acknowledged_and_shows_nothing_is_lost_too() {
     let mut yard = Yard::new(&[0, 1]);
     yard.start(1);
-    yard.until(|yard| yard.state_of(1).is_some() && !yard.under_way.keys().any(|key| matches!(key, EffectKey::Say(_))));
+    yard.until(|yard| {
+        yard.state_of(1).is_some()
+            && !yard.under_way.keys().any(|key| matches!(key, EffectKey::Outbox(OutboxKey::Say(_))))
+    });
     yard.hub.statuses.clear();
     yard.lose_everything();
     yard.settle();
@@ -306,20 +310,18 @@ fn a_crawl_that_is_cut_off_reads_only_the_rest() {
     let pulls: Vec<PullFacts> = (1..=120).map(pull).collect();
     let mut worker = Worker::default();
     worker.heard("ping", None, Happening::Other);
-    let plan = worker.feed(&Input::Surveyed { requested_at: at(0), result: Ok(listing(&pulls)) });
+    let plan = worker.feed(&surveyed(at(0), Ok(listing(&pulls))));
     let batches = |plan: &Plan| -> Vec<Vec<PrNumber>> {
         let prs = |effect: &Effect| match effect {
-            Effect::ReadConversations { prs } => Some(prs.clone()),
+            Effect::Mirror(MirrorEffect::ReadConversations { prs }) => Some(prs.clone()),
             _ => None,
         };
         plan.effects.iter().filter_map(prs).collect()
     };
     let all = batches(&plan);
     assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [50, 50, 20]);
-    let heard = |prs: &[PrNumber]| Input::ConversationsRead {
-        prs: prs.to_vec(),
-        requested_at: at(0),
-        result: Ok(prs.iter().map(|pr| conversation(pr.get(), &[])).collect()),
+    let heard = |prs: &[PrNumber]| {
+        conversations_read(prs.to_vec(), at(0), Ok(prs.iter().map(|pr| conversation(pr.get(), &[])).collect()))
     };
     worker.feed(&heard(&all[1]));
     assert_eq!(worker.state.progress().unread, Some(70));

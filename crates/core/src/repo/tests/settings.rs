@@ -21,13 +21,13 @@ fn file(head: u64, blob: u64, said: Result<OwnSettings, Vec<Problem>>) -> File {
 fn lands(worker: &mut Worker, file: File) -> Plan {
     let after = 500 + u64::try_from(worker.clock).unwrap();
     let plan = push(worker, "main", after, true);
-    assert_eq!(plan.effects, [Effect::ReadSettings { default: branch("main") }]);
+    assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadSettings { default: branch("main") })]);
     read(worker, file)
 }
 
 fn read(worker: &mut Worker, file: File) -> Plan {
     let requested_at = at(worker.clock);
-    worker.feed(&Input::SettingsRead { requested_at, result: Ok(file) })
+    worker.feed(&settings_read(requested_at, Ok(file)))
 }
 
 fn push(worker: &mut Worker, name: &str, after: u64, touches_own_file: bool) -> Plan {
@@ -38,7 +38,7 @@ fn push(worker: &mut Worker, name: &str, after: u64, touches_own_file: bool) -> 
 fn merge_states(worker: &mut Worker, facts: Vec<MergeFacts>) -> Plan {
     let prs = facts.iter().map(|fact| fact.number).collect();
     let requested_at = at(worker.clock);
-    worker.feed(&Input::MergeStates { prs, requested_at, result: Ok(facts) })
+    worker.feed(&inputs::merge_states(prs, requested_at, Ok(facts)))
 }
 
 fn with_file(number: u64, own_file: OwnFile) -> MergeFacts {
@@ -46,11 +46,11 @@ fn with_file(number: u64, own_file: OwnFile) -> MergeFacts {
 }
 
 fn proposes(worker: &mut Worker, number: u64, head: u64, proposal: Proposal) -> Plan {
-    worker.feed(&Input::ProposalRead { pr: pr(number), head: sha(head), result: Ok(proposal) })
+    worker.feed(&proposal_read(pr(number), sha(head), Ok(proposal)))
 }
 
 fn shown(worker: &mut Worker, head: u64, result: Result<Showing, Failure>) -> Plan {
-    worker.feed(&Input::CheckShown { head: sha(head), result })
+    worker.feed(&check_shown(sha(head), result))
 }
 
 fn failure(kind: FailureKind) -> Failure {
@@ -59,7 +59,7 @@ fn failure(kind: FailureKind) -> Failure {
 
 fn checks(plan: &Plan) -> Vec<(Sha, Verdict)> {
     let check = |effect: &Effect| match effect {
-        Effect::ShowCheck { head, verdict } => Some((head.clone(), verdict.clone())),
+        Effect::Settings(SettingsEffect::ShowCheck { head, verdict }) => Some((head.clone(), verdict.clone())),
         _ => None,
     };
     plan.effects.iter().filter_map(check).collect()
@@ -84,14 +84,17 @@ fn is_the_same_after_a_replay(worker: &Worker) {
 fn every_full_look_reads_the_file_again_and_what_is_known_changes_nothing() {
     let mut worker = Worker::default();
     worker.heard("ping", None, Happening::Other);
-    let plan = worker.feed(&Input::Surveyed { requested_at: at(0), result: Ok(listing(&[])) });
-    assert!(plan.effects.contains(&Effect::ReadSettings { default: branch("main") }), "{plan:?}");
+    let plan = worker.feed(&surveyed(at(0), Ok(listing(&[]))));
+    assert!(
+        plan.effects.contains(&Effect::Settings(SettingsEffect::ReadSettings { default: branch("main") })),
+        "{plan:?}"
+    );
     let plan = read(&mut worker, file(1, 2, Ok(own(2))));
     assert_eq!(checks(&plan), [], "that all is well is nothing to show where nobody changed anything");
     assert_eq!(worker.state.settings(&worker.settings).ratchet.max_attempts, 2);
     worker.clock += 3600;
     worker.feed(&Input::Tick);
-    worker.feed(&Input::Surveyed { requested_at: at(worker.clock), result: Ok(listing(&[])) });
+    worker.feed(&surveyed(at(worker.clock), Ok(listing(&[]))));
     let plan = read(&mut worker, file(1, 2, Ok(own(2))));
     assert_eq!(plan.events, [Event::SettingsConfirmed {}]);
     is_the_same_after_a_replay(&worker);
@@ -160,9 +163,9 @@ fn an_answer_from_before_the_last_push_is_asked_for_again() {
     let mut worker = Worker::ready(&[]);
     push(&mut worker, "main", 500, true);
     let requested_at = at(worker.clock - 1);
-    let plan = worker.feed(&Input::SettingsRead { requested_at, result: Ok(file(1, 2, Ok(own(2)))) });
+    let plan = worker.feed(&settings_read(requested_at, Ok(file(1, 2, Ok(own(2))))));
     assert_eq!(plan.events, []);
-    assert_eq!(plan.effects, [Effect::ReadSettings { default: branch("main") }]);
+    assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadSettings { default: branch("main") })]);
 }
 
 #[test]
@@ -170,13 +173,19 @@ fn a_reading_that_fails_is_tried_again_and_outlives_a_restart() {
     let mut worker = Worker::ready(&[]);
     push(&mut worker, "main", 500, true);
     let result = Err(failure(FailureKind::Transient));
-    worker.feed(&Input::SettingsRead { requested_at: at(worker.clock), result });
+    worker.feed(&settings_read(at(worker.clock), result));
     let wake = next_wake(&worker.state, &worker.settings, at(worker.clock)).expect("something is owed");
     assert_eq!(wake, at(worker.clock + 2));
     assert_eq!(attention(&worker.state, &worker.settings), Some(wake));
     worker.clock += 2;
-    assert_eq!(worker.feed(&Input::Tick).effects, [Effect::ReadSettings { default: branch("main") }]);
-    assert_eq!(worker.feed(&Input::Resume).effects, [Effect::ReadSettings { default: branch("main") }]);
+    assert_eq!(
+        worker.feed(&Input::Tick).effects,
+        [Effect::Settings(SettingsEffect::ReadSettings { default: branch("main") })]
+    );
+    assert_eq!(
+        worker.feed(&Input::Resume).effects,
+        [Effect::Settings(SettingsEffect::ReadSettings { default: branch("main") })]
+    );
 }
 
 #[test]
@@ -195,20 +204,24 @@ fn a_pull_request_that_changes_the_file_gets_a_check_and_its_settings_do_not_cou
     let mut worker = Worker::ready(&[pull(1), pull(2)]);
     let facts = vec![with_file(1, OwnFile::Blob(sha(20))), with_file(2, OwnFile::Absent)];
     let plan = merge_states(&mut worker, facts);
-    assert_eq!(plan.effects, [Effect::ReadProposal { pr: pr(1), head: sha(1) }], "the other is as the default branch");
+    assert_eq!(
+        plan.effects,
+        [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(1) })],
+        "the other is as the default branch"
+    );
     let plan = proposes(&mut worker, 1, 1, Proposal::Written(Err(vec![problem(2)])));
     assert_eq!(checks(&plan), [(sha(1), Verdict::Invalid { problems: vec![problem(2)] })]);
     assert_eq!(*worker.state.settings(&worker.settings), worker.settings);
     shown(&mut worker, 1, Ok(Showing::Shown));
     // Somebody mends it.
     let plan = push(&mut worker, "feature-1", 101, true);
-    assert_eq!(plan.effects, [Effect::ReadProposal { pr: pr(1), head: sha(101) }]);
+    assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(101) })]);
     let plan = proposes(&mut worker, 1, 101, Proposal::Written(Ok(own(2))));
     assert_eq!(checks(&plan), [(sha(101), Verdict::Valid { limited: Vec::new() })]);
     shown(&mut worker, 101, Ok(Showing::Shown));
     // And pushes something else: the new head has no check yet.
     let plan = push(&mut worker, "feature-1", 102, false);
-    assert_eq!(plan.effects, [Effect::ReadProposal { pr: pr(1), head: sha(102) }]);
+    assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(102) })]);
     let plan = proposes(&mut worker, 1, 102, Proposal::Removed);
     assert_eq!(checks(&plan), [(sha(102), Verdict::Removed {})]);
     is_the_same_after_a_replay(&worker);
@@ -221,12 +234,15 @@ fn one_that_only_is_behind_the_default_branch_is_asked_about_once() {
     let mut worker = Worker::ready(&[pull(1)]);
     lands(&mut worker, file(10, 20, Ok(own(2))));
     let plan = merge_states(&mut worker, vec![with_file(1, OwnFile::Absent)]);
-    assert!(plan.effects.contains(&Effect::ReadProposal { pr: pr(1), head: sha(1) }), "{plan:?}");
+    assert!(
+        plan.effects.contains(&Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(1) })),
+        "{plan:?}"
+    );
     let plan = proposes(&mut worker, 1, 1, Proposal::Untouched);
     assert_eq!(checks(&plan), []);
     worker.feed(&Input::Resume);
     let plan = merge_states(&mut worker, vec![with_file(1, OwnFile::Absent)]);
-    let asks = |effect: &Effect| matches!(effect, Effect::ReadProposal { .. });
+    let asks = |effect: &Effect| matches!(effect, Effect::Settings(SettingsEffect::ReadProposal { .. }));
     assert!(!plan.effects.iter().any(asks), "{plan:?}");
 }
 
@@ -237,7 +253,7 @@ fn an_answer_about_another_head_is_asked_for_again() {
     push(&mut worker, "feature-1", 102, true);
     let plan = proposes(&mut worker, 1, 101, Proposal::Written(Ok(own(2))));
     assert_eq!(plan.events, []);
-    assert_eq!(plan.effects, [Effect::ReadProposal { pr: pr(1), head: sha(102) }]);
+    assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(102) })]);
 }
 
 #[test]
@@ -268,7 +284,7 @@ fn where_no_check_may_be_shown_one_comment_says_it() {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Say { pr, say: Say::Comment { body }, .. } => Some((*pr, body.clone())),
+            Effect::Outbox(OutboxEffect::Say { pr, say: Say::Comment { body }, .. }) => Some((*pr, body.clone())),
             _ => None,
         })
         .collect();

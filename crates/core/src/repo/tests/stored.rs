@@ -6,15 +6,15 @@ use serde_json::Value;
 use super::*;
 use crate::facts::{Progress, ReviewDecision, Verdict};
 use crate::fixtures::{Tag, assert_same, by_type, data, missing, read_back, variants};
-use crate::repo::ratchet::{Ci, Deed, FixExit, Issue, Phase, Reason, Status};
 use crate::repo::event::PrStateName;
 use crate::repo::pace::Act;
-use crate::workflow::Decision;
+use crate::repo::ratchet::{Ci, Deed, FixExit, Issue, Phase, Reason, Status};
 use crate::repo::trains::detail::Intended;
 use crate::repo::trains::status::Party;
 use crate::repo::trains::work::{PushKind, Tidying};
 use crate::repo::trains::{CascadePhase, StaleApprovals, TrainState};
 use crate::repo::{ratchet, settings};
+use crate::workflow::Decision;
 
 /// Every event, once with every field and once with as few as possible. No repository has such a history.
 const LOG: &str = include_str!("fixtures/every_event.log");

@@ -164,7 +164,7 @@ fn a_stop_is_final_until_somebody_starts_again() {
     }
     let plan = yard.worker.comment_event(CommentChange::Created, comment(2, 900, "@merge-train stop"));
     assert_eq!(plan.cancels, [Served::Train(pr(1))]);
-    yard.under_way.retain(|key, _| *key != EffectKey::Train(pr(1)));
+    yard.under_way.retain(|key, _| *key != EffectKey::Trains(TrainsKey::Work(pr(1))));
     yard.begin(plan);
     for _ in 0..200 {
         yard.answer(0);
@@ -185,7 +185,7 @@ fn a_train_that_was_stopped_says_so_until_what_was_on_board_goes_on() {
         yard.answer(0);
     }
     let plan = yard.worker.comment_event(CommentChange::Created, comment(1, 900, "@merge-train stop"));
-    yard.under_way.retain(|key, _| *key != EffectKey::Train(pr(1)));
+    yard.under_way.retain(|key, _| *key != EffectKey::Trains(TrainsKey::Work(pr(1))));
     yard.begin(plan);
     // It was never on board, and goes its own way.
     let plan = yard.worker.comment_event(CommentChange::Created, comment(3, 203, "@merge-train predecessor #1"));
@@ -209,9 +209,9 @@ fn a_train_that_was_stopped_says_so_until_what_was_on_board_goes_on() {
 fn squashed_late(shape: &[u64]) -> Yard {
     let mut yard = Yard::new(shape);
     yard.start(1);
-    let train = EffectKey::Train(pr(1));
+    let train = EffectKey::Trains(TrainsKey::Work(pr(1)));
     let asks = |yard: &Yard, what: fn(&Work) -> bool| match yard.under_way.get(&train) {
-        Some(Effect::Train { work, .. }) => what(work),
+        Some(Effect::Trains(TrainsEffect::Work { work, .. })) => what(work),
         _ => false,
     };
     while !asks(&yard, |work| matches!(work, Work::Squash { .. })) {
@@ -222,9 +222,9 @@ fn squashed_late(shape: &[u64]) -> Yard {
     while !asks(&yard, |work| matches!(work, Work::Expect { .. })) {
         yard.answer(0);
     }
-    let Some(Effect::Train { root, work }) = yard.under_way.remove(&train) else { unreachable!() };
+    let Some(Effect::Trains(TrainsEffect::Work { root, work })) = yard.under_way.remove(&train) else { unreachable!() };
     let elsewhere = Outcome::Expected(Expected::HeadChanged { head: sha(77) });
-    yard.feed(&Input::Worked { root, work, result: Ok(elsewhere) });
+    yard.feed(&worked(root, work, Ok(elsewhere)));
     assert_eq!(yard.worker.state.active_trains[&pr(1)].cascade_phase, CascadePhase::Idle, "it is thought over");
     let asked = at(yard.worker.clock);
     yard.hub.perform(&squash, asked);
@@ -251,14 +251,16 @@ fn a_squash_that_github_did_after_it_was_looked_for_is_recorded_and_proven_like_
 #[test]
 fn a_late_squash_that_is_not_what_it_should_be_freezes_the_train() {
     let mut yard = squashed_late(&[0, 1]);
-    let train = EffectKey::Train(pr(1));
+    let train = EffectKey::Trains(TrainsKey::Work(pr(1)));
     while !yard.under_way.contains_key(&train) {
         yard.answer(0);
     }
-    let Some(Effect::Train { root, work }) = yard.under_way.remove(&train) else { panic!("it is to be proven") };
+    let Some(Effect::Trains(TrainsEffect::Work { root, work })) = yard.under_way.remove(&train) else {
+        panic!("it is to be proven")
+    };
     assert!(matches!(work, Work::Prove { .. }), "{work:?}");
     let proof = Proof::WrongTree { expected: sha(5), found: sha(6), files: Vec::new() };
-    yard.feed(&Input::Worked { root, work, result: Ok(Outcome::Proved(proof)) });
+    yard.feed(&worked(root, work, Ok(Outcome::Proved(proof))));
     assert_eq!(yard.worker.state.active_trains[&pr(1)].state, TrainState::NeedsManualReview);
 }
 
@@ -266,14 +268,16 @@ fn a_late_squash_that_is_not_what_it_should_be_freezes_the_train() {
 fn an_answer_to_a_question_that_no_longer_stands_changes_nothing() {
     let mut yard = Yard::new(&[0]);
     yard.start(1);
-    while !yard.under_way.contains_key(&EffectKey::Train(pr(1))) || yard.worker.state.active_trains.is_empty() {
+    while !yard.under_way.contains_key(&EffectKey::Trains(TrainsKey::Work(pr(1))))
+        || yard.worker.state.active_trains.is_empty()
+    {
         yard.answer(0);
     }
     let before = yard.worker.state.clone();
     let (via, wording) = (crate::repo::trains::work::Via::Now, crate::repo::trains::message::Wording::default());
     let work = Work::Squash { pull: pr(1), head: sha(77), base: branch("main"), via, wording };
     let result = Ok(Outcome::Squashed(crate::repo::trains::work::Squashed::HeadChanged));
-    yard.worker.feed(&Input::Worked { root: pr(1), work, result });
+    yard.worker.feed(&worked(pr(1), work, result));
     assert_eq!(before.active_trains, yard.worker.state.active_trains);
     assert_eq!(before.details, yard.worker.state.details);
 }

@@ -20,8 +20,8 @@ impl Yard {
 
     /// Until a train is to do something like this next.
     fn until_next(&mut self, root: u64, what: impl Fn(&Work) -> bool) {
-        let key = EffectKey::Train(pr(root));
-        self.until(|yard| matches!(yard.under_way.get(&key), Some(Effect::Train { work, .. }) if what(work)));
+        let key = EffectKey::Trains(TrainsKey::Work(pr(root)));
+        self.until(|yard| matches!(yard.under_way.get(&key), Some(Effect::Trains(TrainsEffect::Work { work, .. })) if what(work)));
     }
 
     fn said(&mut self, on: u64, id: u64, body: &str) {
@@ -44,9 +44,9 @@ impl Yard {
 
     /// What the train asked for comes to this.
     fn answers(&mut self, root: u64, outcome: Outcome) {
-        let effect = self.under_way.remove(&EffectKey::Train(pr(root)));
-        let Some(Effect::Train { root, work }) = effect else { panic!("nothing is under way") };
-        self.feed(&Input::Worked { root, work, result: Ok(outcome) });
+        let effect = self.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(root))));
+        let Some(Effect::Trains(TrainsEffect::Work { root, work })) = effect else { panic!("nothing is under way") };
+        self.feed(&worked(root, work, Ok(outcome)));
     }
 
     fn standing(&self, root: u64) -> Option<TrainState> {
@@ -123,7 +123,7 @@ fn a_command_beside_a_declaration_that_waits_for_its_predecessor_is_given_once()
     let mut worker = Worker::ready(&[pull(1)]);
     let said = comment(1, 7, "@merge-train predecessor #5\n@merge-train status");
     worker.comment_event(CommentChange::Created, said);
-    worker.feed(&Input::Fetched { pr: pr(5), requested_at: at(0), result: Ok(Some(pull(5))) });
+    worker.feed(&fetched(pr(5), at(0), Ok(Some(pull(5)))));
     let given = |recorded: &&Recorded| matches!(recorded.event, Event::CommandGiven { .. });
     assert_eq!(worker.log.iter().filter(given).count(), 1);
 }
@@ -133,7 +133,7 @@ fn an_edit_that_waits_for_its_predecessor_gives_no_command() {
     let mut worker = Worker::ready(&[pull(1)]);
     let said = comment(1, 7, "@merge-train predecessor #5\n@merge-train start");
     worker.comment_event(CommentChange::Edited, said);
-    worker.feed(&Input::Fetched { pr: pr(5), requested_at: at(0), result: Ok(Some(pull(5))) });
+    worker.feed(&fetched(pr(5), at(0), Ok(Some(pull(5)))));
     assert!(!worker.log.iter().any(|recorded| matches!(recorded.event, Event::CommandGiven { .. })));
 }
 
@@ -188,11 +188,11 @@ fn a_start_after_one_that_was_refused_because_the_rules_could_not_be_read_reads_
     let mut yard = Yard::new(&[0]);
     yard.start(1);
     let denied = Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None };
-    yard.under_way.remove(&EffectKey::ReadPolicy).expect("the rules are read");
-    yard.feed(&Input::PolicyRead { result: Err(denied) });
+    yard.under_way.remove(&EffectKey::Trains(TrainsKey::ReadPolicy)).expect("the rules are read");
+    yard.feed(&policy_read(Err(denied)));
     assert!(yard.worker.state.starts.is_empty(), "refused");
     yard.start_as(1, 900);
-    assert!(yard.under_way.contains_key(&EffectKey::ReadPolicy));
+    assert!(yard.under_way.contains_key(&EffectKey::Trains(TrainsKey::ReadPolicy)));
     yard.finish();
     assert_eq!(yard.landed(), [1]);
 }
@@ -202,8 +202,8 @@ fn a_pull_request_that_github_does_not_have_any_more_ends_the_train() {
     let mut yard = Yard::new(&[0, 1]);
     yard.start(1);
     yard.until(|yard| yard.standing(1).is_some());
-    yard.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(yard.worker.clock), result: Ok(Vec::new()) });
-    yard.feed(&Input::Fetched { pr: pr(1), requested_at: at(yard.worker.clock), result: Ok(None) });
+    yard.feed(&merge_states(vec![pr(1)], at(yard.worker.clock), Ok(Vec::new())));
+    yard.feed(&fetched(pr(1), at(yard.worker.clock), Ok(None)));
     assert_eq!(yard.standing(1), Some(TrainState::Aborted));
 }
 
@@ -212,7 +212,7 @@ fn a_survey_that_was_asked_for_before_a_declaration_does_not_undo_it() {
     let mut yard = Yard::new(&[0, 1]);
     yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
     let asked = at(yard.worker.clock);
-    let before = yard.hub.perform(&Effect::Survey, asked);
+    let before = yard.hub.perform(&Effect::Mirror(MirrorEffect::Survey), asked);
     yard.worker.clock += 1;
     // Deleted after GitHub answered, before the answer came.
     let said = yard.hub.declaration(2).expect("declared");
@@ -221,7 +221,7 @@ fn a_survey_that_was_asked_for_before_a_declaration_does_not_undo_it() {
     assert_eq!(yard.worker.known(2).predecessor, None);
     yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
     yard.hub.edit(2, |pull| pull.comment = None);
-    let before = yard.hub.perform(&Effect::Survey, at(yard.worker.clock));
+    let before = yard.hub.perform(&Effect::Mirror(MirrorEffect::Survey), at(yard.worker.clock));
     yard.worker.clock += 1;
     yard.said(2, 300, "@merge-train predecessor #1");
     yard.worker.feed(&before);
@@ -236,7 +236,7 @@ fn a_declaration_that_was_refused_does_not_count_after_the_next_survey() {
     yard.hub.edit(2, |pull| (pull.predecessor, pull.comment) = (Some(1), Some(102)));
     yard.worker.clock += 1;
     yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
-    let found = yard.hub.perform(&Effect::Survey, at(yard.worker.clock));
+    let found = yard.hub.perform(&Effect::Mirror(MirrorEffect::Survey), at(yard.worker.clock));
     yard.worker.feed(&found);
     assert_eq!(yard.worker.known(2).predecessor, None);
 }
@@ -257,11 +257,11 @@ fn a_stack_that_starts_by_itself_and_is_refused_is_told_so_once() {
         let ci = CiFacts { checks: [("ci".to_owned(), check)].into(), ..CiFacts::default() };
         let requested_at = at(yard.worker.clock);
         let fact = MergeFacts { ci, ..merge_facts(1, MergeState::Clean) };
-        yard.under_way.remove(&EffectKey::ReadMergeStates);
-        yard.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at, result: Ok(vec![fact]) });
-        if yard.under_way.remove(&EffectKey::ReadPolicy).is_some() {
+        yard.under_way.remove(&EffectKey::Mirror(MirrorKey::ReadMergeStates));
+        yard.feed(&merge_states(vec![pr(1)], requested_at, Ok(vec![fact])));
+        if yard.under_way.remove(&EffectKey::Trains(TrainsKey::ReadPolicy)).is_some() {
             let denied = Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None };
-            yard.feed(&Input::PolicyRead { result: Err(denied) });
+            yard.feed(&policy_read(Err(denied)));
         }
         yard.worker.clock += 10_000;
     };
@@ -276,15 +276,15 @@ fn told_of_another_base(below: PullState) -> Vec<String> {
     let mut yard = Yard::new(&[0, 1]);
     let (prs, requested_at) = (vec![pr(2)], at(yard.worker.clock));
     let fact = MergeFacts { base_ref: branch("main"), ..merge_facts(2, MergeState::Clean) };
-    yard.worker.feed(&Input::MergeStates { prs, requested_at, result: Ok(vec![fact]) });
+    yard.worker.feed(&merge_states(prs, requested_at, Ok(vec![fact])));
     let retargeted = PullFacts { updated_at: at(yard.worker.clock + 5), ..pull(2) };
     yard.worker.clock += 6;
     let requested_at = at(yard.worker.clock);
-    let plan = yard.worker.feed(&Input::Fetched { pr: pr(2), requested_at, result: Ok(Some(retargeted)) });
-    assert!(plan.effects.contains(&Effect::FetchPull { pr: pr(1) }), "{:?}", plan.effects);
+    let plan = yard.worker.feed(&fetched(pr(2), requested_at, Ok(Some(retargeted))));
+    assert!(plan.effects.contains(&Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })), "{:?}", plan.effects);
     assert!(yard.notes(2).is_empty(), "what it stands on may have landed: {:?}", yard.notes(2));
     let below = PullFacts { state: below, updated_at: requested_at, ..pull(1) };
-    yard.worker.feed(&Input::Fetched { pr: pr(1), requested_at, result: Ok(Some(below)) });
+    yard.worker.feed(&fetched(pr(1), requested_at, Ok(Some(below))));
     yard.notes(2).iter().map(ToString::to_string).collect()
 }
 
@@ -301,7 +301,7 @@ fn a_descendant_that_was_behind_is_looked_at_again_before_the_train_is_ended_for
     let mut yard = Yard::new(&[0, 1]);
     let (prs, requested_at) = (vec![pr(2)], at(yard.worker.clock));
     let fact = MergeFacts { base_ref: branch("feature-1"), ..merge_facts(2, MergeState::Behind) };
-    yard.worker.feed(&Input::MergeStates { prs, requested_at, result: Ok(vec![fact]) });
+    yard.worker.feed(&merge_states(prs, requested_at, Ok(vec![fact])));
     assert_eq!(yard.worker.known(2).merge_state, MergeState::Behind);
     yard.start(1);
     yard.finish();
@@ -314,11 +314,13 @@ fn trains_that_parted_go_on_although_the_old_worktree_cannot_be_removed() {
     yard.start(1);
     yard.until_next(1, |work| matches!(work, Work::Worktrees(_)));
     for _ in 0..400 {
-        let key = EffectKey::Train(pr(1));
-        if let Some(Effect::Train { root, work: work @ Work::Worktrees(_) }) = yard.under_way.remove(&key) {
+        let key = EffectKey::Trains(TrainsKey::Work(pr(1)));
+        if let Some(Effect::Trains(TrainsEffect::Work { root, work: work @ Work::Worktrees(_) })) =
+            yard.under_way.remove(&key)
+        {
             let reason = "No space left on device".to_owned();
             let result = Err(Failure { reason, kind: FailureKind::Transient, retry_at: None });
-            yard.feed(&Input::Worked { root, work, result });
+            yard.feed(&worked(root, work, result));
         } else {
             yard.answer(0);
         }
@@ -332,10 +334,10 @@ fn a_train_that_cannot_read_how_its_pull_request_stands_says_so() {
     yard.start(1);
     yard.until(|yard| yard.standing(1).is_some());
     for _ in 0..20 {
-        if yard.under_way.remove(&EffectKey::ReadMergeStates).is_some() {
+        if yard.under_way.remove(&EffectKey::Mirror(MirrorKey::ReadMergeStates)).is_some() {
             let reason = "502".to_owned();
             let result = Err(Failure { reason, kind: FailureKind::Transient, retry_at: None });
-            yard.feed(&Input::MergeStates { prs: vec![pr(1)], requested_at: at(yard.worker.clock), result });
+            yard.feed(&merge_states(vec![pr(1)], at(yard.worker.clock), result));
         } else {
             yard.answer(0);
         }
@@ -350,7 +352,7 @@ fn what_was_closed_while_its_predecessor_landed_is_brought_into_order_when_it_is
     let mut yard = Yard::new(&[0, 1]);
     yard.hub.edit(1, |pull| pull.landed = Some(sha(1_000)));
     yard.told(1);
-    assert!(yard.under_way.contains_key(&EffectKey::Train(pr(2))), "it is late");
+    assert!(yard.under_way.contains_key(&EffectKey::Trains(TrainsKey::Work(pr(2)))), "it is late");
     yard.hub.edit(2, |pull| pull.closed = true);
     yard.told(2);
     yard.finish();
@@ -415,7 +417,7 @@ fn a_retarget_that_was_begun_before_the_default_branch_was_renamed_goes_to_the_n
     let now = at(yard.worker.clock);
     let renamed = Event::DefaultBranchChanged { default_branch: branch("trunk") };
     apply(&mut yard.worker.state, &renamed, now);
-    yard.under_way.remove(&EffectKey::Train(pr(1)));
+    yard.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(1))));
     yard.feed(&Input::Tick);
     let base = branch("trunk");
     yard.until_next(1, |work| matches!(work, Work::Retarget { base: to, .. } if *to == base));
@@ -427,26 +429,22 @@ fn a_train_says_what_it_fails_at_even_if_it_waited_for_something_else_before() {
     yard.start(1);
     yard.until(|yard| yard.standing(1).is_some());
     let observe = |yard: &mut Yard, state: MergeState| {
-        yard.under_way.remove(&EffectKey::ReadMergeStates);
+        yard.under_way.remove(&EffectKey::Mirror(MirrorKey::ReadMergeStates));
         let facts = MergeFacts { review: Some(crate::facts::ReviewDecision::ReviewRequired), ..merge_facts(1, state) };
-        yard.feed(&Input::MergeStates {
-            prs: vec![pr(1)],
-            requested_at: at(yard.worker.clock),
-            result: Ok(vec![facts]),
-        });
+        yard.feed(&merge_states(vec![pr(1)], at(yard.worker.clock), Ok(vec![facts])));
     };
     observe(&mut yard, MergeState::Blocked);
     let first = yard.worker.state.why(pr(1)).expect("it waits for a review").blocker;
     yard.worker.feed(&Input::Asked { key: key(), request: Request::Sync });
-    let survey = yard.hub.perform(&Effect::Survey, at(yard.worker.clock));
+    let survey = yard.hub.perform(&Effect::Mirror(MirrorEffect::Survey), at(yard.worker.clock));
     yard.feed(&survey);
     observe(&mut yard, MergeState::Behind);
     for _ in 0..40 {
-        match yard.under_way.remove(&EffectKey::Train(pr(1))) {
-            Some(Effect::Train { root, work }) => {
+        match yard.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(1)))) {
+            Some(Effect::Trains(TrainsEffect::Work { root, work })) => {
                 let result =
                     Err(Failure { reason: "no route".to_owned(), kind: FailureKind::Transient, retry_at: None });
-                yard.feed(&Input::Worked { root, work, result });
+                yard.feed(&worked(root, work, result));
             }
             _ => yard.tick(),
         }
@@ -477,7 +475,7 @@ fn a_declaration_that_was_taken_back_before_its_predecessor_was_found_does_not_c
     let said = comment(2, 7, "@merge-train predecessor #1");
     worker.comment_event(CommentChange::Created, said.clone());
     worker.comment_event(CommentChange::Deleted, said);
-    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
+    worker.feed(&fetched(pr(1), at(0), Ok(Some(pull(1)))));
     assert_eq!(worker.known(2).predecessor, None);
 }
 
@@ -486,9 +484,9 @@ fn of_two_edits_that_wait_for_their_predecessors_the_later_counts() {
     let mut worker = Worker::ready(&[stacked(2, 1)]);
     worker.comment_event(CommentChange::Created, comment(2, 7, "@merge-train predecessor #3"));
     worker.comment_event(CommentChange::Edited, comment(2, 7, "@merge-train predecessor #1"));
-    worker.feed(&Input::Fetched { pr: pr(1), requested_at: at(0), result: Ok(Some(pull(1))) });
+    worker.feed(&fetched(pr(1), at(0), Ok(Some(pull(1)))));
     let third = PullFacts { head_ref: branch("feature-1"), ..pull(3) };
-    worker.feed(&Input::Fetched { pr: pr(3), requested_at: at(0), result: Ok(Some(third)) });
+    worker.feed(&fetched(pr(3), at(0), Ok(Some(third))));
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
 
@@ -512,10 +510,10 @@ fn what_cannot_be_brought_into_order_for_good_is_told_so_once() {
     yard.hub.edit(1, |pull| pull.landed = Some(main));
     yard.told(1);
     for _ in 0..30 {
-        match yard.under_way.remove(&EffectKey::Train(pr(2))) {
-            Some(Effect::Train { root, work: work @ Work::Merge { .. } }) => {
+        match yard.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(2)))) {
+            Some(Effect::Trains(TrainsEffect::Work { root, work: work @ Work::Merge { .. } })) => {
                 let result = Err(Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None });
-                yard.feed(&Input::Worked { root, work, result });
+                yard.feed(&worked(root, work, result));
             }
             Some(other) => {
                 yard.under_way.insert(other.key(), other);

@@ -122,7 +122,7 @@ impl Yard {
             self.hub.perform(&effect, asked);
         }
         let failure = Failure { reason: "502".to_owned(), kind: FailureKind::Transient, retry_at: None };
-        self.feed(&effect.failed(asked, failure));
+        self.feed(&failed(effect, asked, failure));
     }
 
     /// One turn of a story; what is about a pull request that there is not, is nothing.

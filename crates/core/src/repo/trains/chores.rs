@@ -2,32 +2,36 @@
 
 use jiff::Timestamp;
 
-use super::Draft;
+use super::{Effect, Transaction};
 use crate::ids::PrNumber;
 use crate::repo::event::{Event, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Effect, Failure, FailureKind};
+use crate::repo::{Failure, FailureKind};
 
 /// Deletes the branches of what landed, unless something is based on them.
-pub(super) fn delete_branches(draft: &mut Draft<'_>) {
-    for (pr, outlived) in draft.state.outlived.clone() {
+pub(super) fn delete_branches(transaction: &mut Transaction<'_>) {
+    for (pr, outlived) in transaction.state.outlived.clone() {
         let is_base = |other: &CachedPr| other.is_open() && other.base_ref == outlived.branch;
-        if outlived.backoff.is_due(draft.now) && !draft.state.prs.values().any(is_base) {
-            draft.effect(Effect::DeleteBranch { pr, branch: outlived.branch, head: outlived.head });
+        if outlived.backoff.is_due(transaction.now) && !transaction.state.prs.values().any(is_base) {
+            transaction.effect(Effect::DeleteBranch { pr, branch: outlived.branch, head: outlived.head });
         }
     }
 }
 
-pub(super) fn branch_deleted(draft: &mut Draft<'_>, pr: PrNumber, result: &Result<(), Failure>) {
-    let Some(outlived) = draft.state.outlived.get(&pr) else { return };
+pub(super) fn branch_deleted(transaction: &mut Transaction<'_>, pr: PrNumber, result: Result<&(), &Failure>) {
+    let Some(outlived) = transaction.state.outlived.get(&pr) else { return };
     match result {
         Err(failure) if failure.kind == FailureKind::Transient => {
-            let retry_at = reads::retry_at(failure, outlived.backoff.attempts, draft.now);
-            draft.record(Event::ReadFailed { read: ReadKind::Branch(pr), reason: failure.reason.clone(), retry_at });
+            let retry_at = reads::retry_at(failure, outlived.backoff.attempts, transaction.now);
+            transaction.record(Event::ReadFailed {
+                read: ReadKind::Branch(pr),
+                reason: failure.reason.clone(),
+                retry_at,
+            });
         }
         // Protected, or not where it was: then it stays.
-        Ok(()) | Err(_) => draft.record(Event::BranchSettled { pr }),
+        Ok(()) | Err(_) => transaction.record(Event::BranchSettled { pr }),
     }
 }
 

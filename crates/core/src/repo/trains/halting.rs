@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::detail::is_live;
 use super::texts::halt::Halt;
 use super::texts::notice;
-use super::{Change, Draft, Next, Standpoint};
+use super::{Change, Next, Standpoint, Transaction};
 use super::{TrainRecord, TrainState};
 use crate::ids::PrNumber;
 use crate::repo::Served;
@@ -58,26 +58,27 @@ impl Standpoint<'_> {
 }
 
 /// Ends a train because of something that happened, whatever it is doing.
-pub(super) fn abort(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
-    if let Some(change) = aborted(draft, root, failed, halt) {
-        draft.plan.cancels.push(Served::Train(root));
-        draft.make(change);
+pub(super) fn abort(transaction: &mut Transaction<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
+    if let Some(change) = aborted(transaction, root, failed, halt) {
+        transaction.plan.cancels.push(Served::Train(root));
+        transaction.make(change);
     }
 }
 
 /// The same, where the pull request that failed is told later.
-pub(super) fn abort_quietly(draft: &mut Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
-    if let Some(mut change) = aborted(draft, root, failed, halt) {
+pub(super) fn abort_quietly(transaction: &mut Transaction<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) {
+    if let Some(mut change) = aborted(transaction, root, failed, halt) {
         change.notes.retain(|(pr, _)| *pr != failed);
-        draft.plan.cancels.push(Served::Train(root));
-        draft.make(change);
+        transaction.plan.cancels.push(Served::Train(root));
+        transaction.make(change);
     }
 }
 
-fn aborted(draft: &Draft<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) -> Option<Change> {
-    let train = draft.state.active_trains.get(&root).filter(|train| is_live(train.state))?;
-    let detail = draft.state.details.get(&root)?;
-    let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail };
+fn aborted(transaction: &Transaction<'_>, root: PrNumber, failed: PrNumber, halt: &Halt) -> Option<Change> {
+    let train = transaction.state.active_trains.get(&root).filter(|train| is_live(train.state))?;
+    let detail = transaction.state.details.get(&root)?;
+    let here =
+        Standpoint { state: &transaction.state, settings: &transaction.settings, now: transaction.now, root, detail };
     Some(here.halted(train, failed, halt))
 }
 
@@ -89,29 +90,29 @@ pub(in crate::repo) enum Stopping {
 }
 
 /// Stops the train, or the start of one, that has this pull request on board. False if there is none.
-pub(in crate::repo) fn stop(draft: &mut Draft<'_>, pr: PrNumber, how: Stopping, behest: &Behest) -> bool {
-    let path = draft.state.path_from_root(pr).unwrap_or_else(|| vec![pr]);
-    let starts = draft.state.starts.iter();
+pub(in crate::repo) fn stop(transaction: &mut Transaction<'_>, pr: PrNumber, how: Stopping, behest: &Behest) -> bool {
+    let path = transaction.state.path_from_root(pr).unwrap_or_else(|| vec![pr]);
+    let starts = transaction.state.starts.iter();
     // Also what was asked for here and begins elsewhere: the pull request has landed, and those that stood on it go on.
     let asked_here =
         starts.filter(|(number, asked)| path.contains(number) || asked.comment.is_some_and(|comment| comment.pr == pr));
     let starting: Vec<PrNumber> = asked_here.map(|(number, _)| *number).collect();
     for pr in &starting {
-        draft.plan.cancels.push(Served::Train(*pr));
-        draft.record(Event::StartSettled { pr: *pr });
+        transaction.plan.cancels.push(Served::Train(*pr));
+        transaction.record(Event::StartSettled { pr: *pr });
     }
     let starting = starting.first();
-    let Some(root) = draft.state.train_of(pr) else { return starting.is_some() };
-    let Some(train) = draft.state.active_trains.get(&root) else { return starting.is_some() };
+    let Some(root) = transaction.state.train_of(pr) else { return starting.is_some() };
+    let Some(train) = transaction.state.active_trains.get(&root) else { return starting.is_some() };
     let is_live = is_live(train.state);
     if is_live || (how == Stopping::Forced && train.state != TrainState::Stopped) {
-        draft.plan.cancels.push(Served::Train(root));
-        draft.record(Event::TrainStopped { root_pr: root, behest: behest.clone() });
+        transaction.plan.cancels.push(Served::Train(root));
+        transaction.record(Event::TrainStopped { root_pr: root, behest: behest.clone() });
         return true;
     }
     // One that waits for a person can be put away by one.
     if train.state == TrainState::NeedsManualReview {
-        draft.record(Event::TrainStopped { root_pr: root, behest: behest.clone() });
+        transaction.record(Event::TrainStopped { root_pr: root, behest: behest.clone() });
         return true;
     }
     starting.is_some()

@@ -5,31 +5,31 @@
 
 use super::texts::{declare, halt};
 use super::work::{Step, Work};
-use super::{Change, Draft, Next, Standpoint};
+use super::{Change, Next, Standpoint, Transaction};
 use super::{TrainRecord, TrainState};
 use crate::ids::PrNumber;
 use crate::repo::event::{Behest, Event};
 use crate::repo::state::{CachedPr, RepoState};
 
 /// Finds them. Where a train landed the predecessor they follow it; else they are only brought into order.
-pub(super) fn find(draft: &mut Draft<'_>) {
-    if !may_have_come(&draft.plan.events) {
+pub(super) fn find(transaction: &mut Transaction<'_>) {
+    if !may_have_come(&transaction.plan.events) {
         return;
     }
-    let state = &draft.state;
+    let state = &transaction.state;
     let late: Vec<PrNumber> = state.prs.keys().copied().filter(|number| is_late(state, *number)).collect();
     for number in late {
-        let Some(pr) = draft.state.prs.get(&number) else { continue };
-        let default = draft.state.default_branch.clone();
+        let Some(pr) = transaction.state.prs.get(&number) else { continue };
+        let default = transaction.state.default_branch.clone();
         if let (Some(default), Some(predecessor)) = (default, pr.predecessor)
             && pr.base_ref == default
         {
-            draft.comment(number, declare::manually_retargeted(&default, predecessor));
+            transaction.comment(number, declare::manually_retargeted(&default, predecessor));
         }
-        if follows_a_train(&draft.state, number) {
-            draft.record(Event::TrainStarted { root_pr: number, current_pr: number, behest: Behest::default() });
+        if follows_a_train(&transaction.state, number) {
+            transaction.record(Event::TrainStarted { root_pr: number, current_pr: number, behest: Behest::default() });
         } else {
-            draft.record(Event::LateFound { pr: number });
+            transaction.record(Event::LateFound { pr: number });
         }
     }
 }

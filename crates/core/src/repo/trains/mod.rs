@@ -8,6 +8,7 @@ mod chores;
 pub mod conflict;
 pub mod detail;
 pub mod difference;
+mod effect;
 mod fold;
 mod halting;
 mod late;
@@ -31,10 +32,11 @@ pub mod work;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::effect::EffectOutcome;
 use super::event::Event;
 use super::state::{Backoff, RepoState};
-use super::transaction::{Change, Draft};
-use super::{Effect, Failure, FailureKind, Input, Settings};
+use super::transaction::{Change, Transaction};
+use super::{Failure, FailureKind, Input, Settings};
 use crate::ids::PrNumber;
 use detail::{Detail, Intended, is_live};
 use work::Work;
@@ -44,6 +46,7 @@ pub(super) use polls::wakes;
 pub(super) use recover::trace;
 pub(super) use start::ask as ask_for_start;
 
+pub use effect::{Effect, EffectKey};
 pub use fold::apply;
 pub use policy::{Policy, StaleApprovals};
 pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};
@@ -97,66 +100,76 @@ pub(super) fn is_landing(state: &RepoState, pr: PrNumber) -> bool {
     state.active_trains.values().any(|train| train.current_pr == pr && is_live(train.state) && is_last_step(train))
 }
 
-/// What an input means for the trains, beyond what it told about pull requests: `before` is the state without it.
-pub(super) fn react(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
+/// What came of something that was done means for the train that wanted it.
+pub(super) fn completed(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
+    match effect {
+        Effect::Work { root, work } => results::settle(transaction, *root, work, outcome.answer()),
+        Effect::WriteStatus { root, seq, .. } => status_updates::written(transaction, *root, *seq, outcome.answer()),
+        Effect::ReadStatus { root, comment } => recover::status_read(transaction, *root, *comment, outcome.answer()),
+        Effect::ReadPolicy { .. } => start::policy_read(transaction, outcome.answer()),
+        Effect::DeleteBranch { pr, .. } => chores::branch_deleted(transaction, *pr, outcome.answer()),
+    }
+}
+
+/// What an input means for the trains, beyond what it told about pull requests.
+pub(super) fn react(transaction: &mut Transaction<'_>, input: &Input) {
     match input {
         Input::Resume => {
-            doubt_intents(draft);
-            recover::doubt_statuses(draft);
-            start::want_unknown_policy(draft);
+            doubt_intents(transaction);
+            recover::doubt_statuses(transaction);
+            start::want_unknown_policy(transaction);
         }
-        Input::Worked { root, work, result } => results::settle(draft, *root, work, result),
-        Input::StatusWritten { root, seq, result } => status_updates::written(draft, *root, *seq, result),
-        Input::StatusRead { root, comment, result } => recover::status_read(draft, *root, *comment, result),
-        Input::PolicyRead { result } => start::policy_read(draft, result),
-        Input::BranchDeleted { pr, result } => chores::branch_deleted(draft, *pr, result),
-        Input::Tick => polls::poll_if_due(draft),
-        Input::Delivery { delivery, .. } => turns::reviewed(draft, delivery),
-        _ => {}
+        Input::Tick => polls::poll_if_due(transaction),
+        Input::Delivery { delivery, .. } => turns::reviewed(transaction, delivery),
+        Input::Completed { .. }
+        | Input::Unusable { .. }
+        | Input::Asked { .. }
+        | Input::FixStarted { .. }
+        | Input::Housekeeping => {}
     }
-    turns::happened(draft, before, input);
-    recover::settle(draft, before);
+    turns::happened(transaction, input);
+    recover::settle(transaction);
 }
 
 /// Lets every train go on as far as it can by itself, and asks for what each needs done.
-pub(super) fn run(draft: &mut Draft<'_>, before: &RepoState) {
-    if draft.state.is_outdated() {
+pub(super) fn run(transaction: &mut Transaction<'_>) {
+    if transaction.state.is_outdated() {
         // Whoever acts on a part of what there is leaves out the rest.
         return;
     }
-    late::find(draft);
-    start::automatically(draft, before);
-    let starting: Vec<PrNumber> = draft.state.starts.keys().copied().collect();
+    late::find(transaction);
+    start::automatically(transaction);
+    let starting: Vec<PrNumber> = transaction.state.starts.keys().copied().collect();
     for pr in starting {
-        start::advance(draft, pr);
+        start::advance(transaction, pr);
     }
     // Trains part and begin while this goes on.
     let mut done: Vec<PrNumber> = Vec::new();
-    while let Some(root) = draft.state.details.keys().copied().find(|root| !done.contains(root)) {
-        advance(draft, root);
+    while let Some(root) = transaction.state.details.keys().copied().find(|root| !done.contains(root)) {
+        advance(transaction, root);
         done.push(root);
     }
-    late::find(draft);
-    for root in draft.state.details.keys().copied().collect::<Vec<_>>() {
+    late::find(transaction);
+    for root in transaction.state.details.keys().copied().collect::<Vec<_>>() {
         if !done.contains(&root) {
-            advance(draft, root);
+            advance(transaction, root);
         }
-        recover::read_if_due(draft, root);
-        status_updates::write_if_due(draft, root);
+        recover::read_if_due(transaction, root);
+        status_updates::write_if_due(transaction, root);
     }
-    start::read_policy_if_wanted(draft);
-    chores::delete_branches(draft);
+    start::read_policy_if_wanted(transaction);
+    chores::delete_branches(transaction);
 }
 
-fn advance(draft: &mut Draft<'_>, root: PrNumber) {
+fn advance(transaction: &mut Transaction<'_>, root: PrNumber) {
     for _ in 0..MOST_TURNS {
-        match next(&draft.state, root, draft.settings, draft.now) {
-            Next::Change(change) => draft.make(change),
-            Next::Do(work) => return draft.effect(Effect::Train { root, work }),
+        match next(&transaction.state, root, &transaction.settings, transaction.now) {
+            Next::Change(change) => transaction.make(change),
+            Next::Do(work) => return transaction.effect(Effect::Work { root, work }),
             Next::Rest => return,
         }
     }
-    unreachable!("the train of #{root} takes turn after turn: {:?}", draft.state.active_trains.get(&root));
+    unreachable!("the train of #{root} takes turn after turn: {:?}", transaction.state.active_trains.get(&root));
 }
 
 /// What the train does next. A pure function of the state and the time.
@@ -240,12 +253,12 @@ impl Standpoint<'_> {
 }
 
 /// The process that began these may have ended in the middle of them.
-fn doubt_intents(draft: &mut Draft<'_>) {
+fn doubt_intents(transaction: &mut Transaction<'_>) {
     let is_trusting = |detail: &Detail| detail.intent.as_ref().is_some_and(|intent| !intent.doubted);
     let roots: Vec<PrNumber> =
-        draft.state.details.iter().filter(|(_, detail)| is_trusting(detail)).map(|(root, _)| *root).collect();
+        transaction.state.details.iter().filter(|(_, detail)| is_trusting(detail)).map(|(root, _)| *root).collect();
     for train_root in roots {
-        draft.record(Event::WorkDoubted { train_root });
+        transaction.record(Event::WorkDoubted { train_root });
     }
 }
 

@@ -3,21 +3,21 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::detail::is_live;
-use super::{Draft, chores, start, status_updates};
+use super::{Transaction, chores, start, status_updates};
 use crate::ids::PrNumber;
 use crate::repo::event::Event;
 use crate::repo::state::RepoState;
 use crate::repo::{Settings, pace};
 
 /// Asks GitHub about the pull requests that trains wait for, if it is time.
-pub(super) fn poll_if_due(draft: &mut Draft<'_>) {
-    if next_poll(&draft.state, draft.settings).is_none_or(|at| at > draft.now) {
+pub(super) fn poll_if_due(transaction: &mut Transaction<'_>) {
+    if next_poll(&transaction.state, &transaction.settings).is_none_or(|at| at > transaction.now) {
         return;
     }
-    draft.record(Event::TrainsPolled {});
-    let prs: Vec<PrNumber> = frontier(&draft.state).collect();
+    transaction.record(Event::TrainsPolled {});
+    let prs: Vec<PrNumber> = frontier(&transaction.state).collect();
     if !prs.is_empty() {
-        draft.record(Event::MergeStateOutdated { prs });
+        transaction.record(Event::MergeStateOutdated { prs });
     }
 }
 

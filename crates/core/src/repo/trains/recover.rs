@@ -11,86 +11,83 @@ use super::detail::{CLOSED, is_live};
 use super::status::{self, Unreadable};
 use super::texts::notice;
 use super::{CascadePhase, TrainError, TrainRecord, TrainState};
-use super::{Draft, retry_at, start};
+use super::{Effect, Transaction, retry_at, start};
 use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
 use crate::repo::commands::{self, Command, Said};
 use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind, Served};
+use crate::repo::{Failure, FailureKind, Served};
 
 /// Whoever resumes a train cannot know whether the state it has is the newest: a backup is older than what it was made of.
-pub(super) fn doubt_statuses(draft: &mut Draft<'_>) {
+pub(super) fn doubt_statuses(transaction: &mut Transaction<'_>) {
     let is_doubtful = |root: &PrNumber| {
-        let status = draft.state.details.get(root).map(|detail| &detail.status);
+        let status = transaction.state.details.get(root).map(|detail| &detail.status);
         status.is_some_and(|status| status.comment.is_some() && !status.doubted && status.closing.is_none())
     };
-    let roots: Vec<PrNumber> = draft.state.active_trains.keys().copied().filter(is_doubtful).collect();
+    let roots: Vec<PrNumber> = transaction.state.active_trains.keys().copied().filter(is_doubtful).collect();
     for train_root in roots {
-        draft.record(Event::StatusDoubted { train_root });
+        transaction.record(Event::StatusDoubted { train_root });
     }
 }
 
 /// Reads what is doubted.
-pub(super) fn read_if_due(draft: &mut Draft<'_>, root: PrNumber) {
-    let Some(status) = draft.state.details.get(&root).map(|detail| &detail.status) else { return };
-    let is_due = status.doubted && status.retry_at.is_none_or(|at| at <= draft.now);
+pub(super) fn read_if_due(transaction: &mut Transaction<'_>, root: PrNumber) {
+    let Some(status) = transaction.state.details.get(&root).map(|detail| &detail.status) else { return };
+    let is_due = status.doubted && status.retry_at.is_none_or(|at| at <= transaction.now);
     if let (true, Some(comment)) = (is_due, status.comment) {
-        draft.effect(Effect::ReadStatus { root, comment });
+        transaction.effect(Effect::ReadStatus { root, comment });
     }
 }
 
 /// The status comment was read back.
 pub(super) fn status_read(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     root: PrNumber,
     comment: CommentId,
-    result: &Result<Option<CommentFacts>, Failure>,
+    result: Result<&Option<CommentFacts>, &Failure>,
 ) {
-    let Some(status) = draft.state.details.get(&root).map(|detail| &detail.status) else { return };
+    let Some(status) = transaction.state.details.get(&root).map(|detail| &detail.status) else { return };
     if !status.doubted || status.comment != Some(comment) {
         return;
     }
     let is_written = status.shown != 0 && status.shown != CLOSED;
     match result {
         Err(failure) if failure.kind == FailureKind::Transient => {
-            let retry_at = retry_at(failure, status.attempts, draft.now);
-            draft.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
+            let retry_at = retry_at(failure, status.attempts, transaction.now);
+            transaction.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
             return;
         }
         // Nobody can say that it shows more than is known.
         Err(_) | Ok(None) => {}
-        Ok(Some(found)) => match shown(&draft.state, root, std::slice::from_ref(found)) {
-            Shown::Record { record, comment, updated_at } if is_ahead(&draft.state, &record) => {
-                adopt(draft, &Found { record: &record, comment, updated_at });
+        Ok(Some(found)) => match shown(&transaction.state, root, std::slice::from_ref(found)) {
+            Shown::Record { record, comment, updated_at } if is_ahead(&transaction.state, &record) => {
+                adopt(transaction, &Found { record: &record, comment, updated_at });
                 // What else is remembered is as old.
-                look_again(draft);
+                look_again(transaction);
             }
             // A train that begins anew finds the last word on the one before in its comment.
-            Shown::Closed { .. } if is_written => return over(draft, root),
+            Shown::Closed { .. } if is_written => return over(transaction, root),
             Shown::Record { .. } | Shown::Closed { .. } | Shown::ByAnother | Shown::Nothing => {}
         },
     }
-    if draft.state.details.get(&root).is_some_and(|detail| detail.status.doubted) {
-        draft.record(Event::StatusTrusted { train_root: root });
+    if transaction.state.details.get(&root).is_some_and(|detail| detail.status.doubted) {
+        transaction.record(Event::StatusTrusted { train_root: root });
     }
 }
 
 /// Its comment has the last word on it already: what is remembered is older than its end.
-fn over(draft: &mut Draft<'_>, root: PrNumber) {
+fn over(transaction: &mut Transaction<'_>, root: PrNumber) {
     let reason = "its status comment says that it has ended".to_owned();
-    draft.plan.cancels.push(Served::Train(root));
-    draft.record(Event::TrainForgotten { root_pr: root, reason });
-    look_again(draft);
+    transaction.plan.cancels.push(Served::Train(root));
+    transaction.record(Event::TrainForgotten { root_pr: root, reason });
+    look_again(transaction);
 }
 
 /// GitHub has gone on without what is remembered here: trains wait until all of it is read.
-fn look_again(draft: &mut Draft<'_>) {
-    let mut looked = crate::repo::Plan::default();
-    reads::request_sync(&draft.state, SyncReason::Behind, &mut looked);
-    looked.events.into_iter().for_each(|event| draft.record(event));
-    draft.plan.effects.extend(looked.effects);
+fn look_again(transaction: &mut Transaction<'_>) {
+    reads::request_sync(transaction, SyncReason::Behind);
 }
 
 /// What a conversation tells of trains, if that is more than is known.
@@ -182,24 +179,24 @@ struct Found<'a> {
 }
 
 /// Takes over what a status comment shows, where that is ahead.
-fn adopt(draft: &mut Draft<'_>, found: &Found<'_>) {
+fn adopt(transaction: &mut Transaction<'_>, found: &Found<'_>) {
     let root = found.record.original_root_pr;
-    if !is_ahead(&draft.state, found.record) {
+    if !is_ahead(&transaction.state, found.record) {
         return;
     }
-    let local = draft.state.active_trains.get(&root);
+    let local = transaction.state.active_trains.get(&root);
     // What somebody said after the comment was written still holds.
     let is_stopped = local.is_some_and(|train| {
         train.state == TrainState::Stopped && train.stopped_at.is_some_and(|at| at > found.updated_at)
     });
     if local.is_some() {
-        draft.plan.cancels.push(Served::Train(root));
+        transaction.plan.cancels.push(Served::Train(root));
     }
-    let landed = landed(&draft.state, found.record);
+    let landed = landed(&transaction.state, found.record);
     let record = TrainRecord { status_comment_id: None, ..found.record.clone() };
-    draft.record(Event::TrainRecovered { record, comment: found.comment, landed });
+    transaction.record(Event::TrainRecovered { record, comment: found.comment, landed });
     if is_stopped {
-        draft.record(Event::TrainStopped { root_pr: root, behest: Behest::default() });
+        transaction.record(Event::TrainStopped { root_pr: root, behest: Behest::default() });
     }
 }
 
@@ -221,40 +218,41 @@ fn has_landed(pr: &CachedPr) -> bool {
 }
 
 /// The whole repository was looked at: takes over what was found of trains, and judges what was not.
-pub(super) fn settle(draft: &mut Draft<'_>, before: &RepoState) {
-    let completed = draft.plan.events.iter().any(|event| matches!(event, Event::SyncCompleted {}));
+pub(super) fn settle(transaction: &mut Transaction<'_>) {
+    let before = transaction.before;
+    let completed = transaction.plan.events.iter().any(|event| matches!(event, Event::SyncCompleted {}));
     if !completed {
         return;
     }
     let mut traces = before.sync.traces.clone();
-    for event in &draft.plan.events {
+    for event in &transaction.plan.events {
         if let Event::ConversationsHeard { traces: heard, .. } = event {
             traces.extend(heard.iter().map(|trace| (trace.pr, trace.clone())));
         }
     }
     for trace in traces.values() {
         if let Shown::Record { record, comment, updated_at } = &trace.shown {
-            adopt(draft, &Found { record, comment: *comment, updated_at: *updated_at });
+            adopt(transaction, &Found { record, comment: *comment, updated_at: *updated_at });
         }
     }
-    heed_stops(draft, &traces);
+    heed_stops(transaction, &traces);
     if traces.values().any(|trace| matches!(trace.shown, Shown::Record { .. })) {
-        forget_succeeded(draft);
-        complete_fan_outs(draft);
-        start::want_unknown_policy(draft);
+        forget_succeeded(transaction);
+        complete_fan_outs(transaction);
+        start::want_unknown_policy(transaction);
     }
     if before.is_bootstrapping() {
-        for root in lost(&draft.state, &traces) {
-            hand_to_a_person(draft, root);
+        for root in lost(&transaction.state, &traces) {
+            hand_to_a_person(transaction, root);
         }
     }
 }
 
 /// A stop that was acknowledged holds, although the status comment has not come to say so.
-fn heed_stops(draft: &mut Draft<'_>, traces: &BTreeMap<PrNumber, Trace>) {
-    let live = draft.state.active_trains.values().filter(|train| is_live(train.state));
+fn heed_stops(transaction: &mut Transaction<'_>, traces: &BTreeMap<PrNumber, Trace>) {
+    let live = transaction.state.active_trains.values().filter(|train| is_live(train.state));
     let is_stopped = |train: &&TrainRecord| {
-        let aboard = |trace: &&Trace| draft.state.train_of(trace.pr) == Some(train.original_root_pr);
+        let aboard = |trace: &&Trace| transaction.state.train_of(trace.pr) == Some(train.original_root_pr);
         let aboard: Vec<&Trace> = traces.values().filter(aboard).collect();
         let stopped_at = aboard.iter().filter_map(|trace| trace.stopped_at).max();
         let started_at = aboard.iter().filter_map(|trace| trace.started_at).max().max(Some(train.started_at));
@@ -262,13 +260,13 @@ fn heed_stops(draft: &mut Draft<'_>, traces: &BTreeMap<PrNumber, Trace>) {
     };
     let stopped: Vec<PrNumber> = live.filter(is_stopped).map(|train| train.original_root_pr).collect();
     for root_pr in stopped {
-        draft.record(Event::TrainStopped { root_pr, behest: Behest::default() });
+        transaction.record(Event::TrainStopped { root_pr, behest: Behest::default() });
     }
 }
 
 /// A train that halted, and was started again elsewhere: only the younger goes on.
-fn forget_succeeded(draft: &mut Draft<'_>) {
-    let trains = &draft.state.active_trains;
+fn forget_succeeded(transaction: &mut Transaction<'_>) {
+    let trains = &transaction.state.active_trains;
     let successor = |old: &TrainRecord| {
         let mut younger = trains.values().filter(|train| train.original_root_pr != old.original_root_pr);
         younger.find(|train| train.started_at > old.started_at && old.gives_way_to(train.original_root_pr))
@@ -279,14 +277,15 @@ fn forget_succeeded(draft: &mut Draft<'_>) {
         .collect();
     for (old, new) in pairs {
         let (text, new_roots) = (notice::succeeded(new), Vec::new());
-        draft.record(Event::StatusClosing { train_root: old, text, new_roots });
-        draft.record(Event::TrainForgotten { root_pr: old, reason: format!("it goes on as the train of #{new}") });
+        transaction.record(Event::StatusClosing { train_root: old, text, new_roots });
+        transaction
+            .record(Event::TrainForgotten { root_pr: old, reason: format!("it goes on as the train of #{new}") });
     }
 }
 
 /// A train that parted, as far as its own comment knows not completely: some of the new ones have comments of their own.
-fn complete_fan_outs(draft: &mut Draft<'_>) {
-    let trains = &draft.state.active_trains;
+fn complete_fan_outs(transaction: &mut Transaction<'_>) {
+    let trains = &transaction.state.active_trains;
     let has_parted = |train: &&TrainRecord| {
         let frozen = train.cascade_phase.frozen_descendants();
         let is_own = |root: &PrNumber| trains.get(root).is_some_and(|own| own.started_at >= train.started_at);
@@ -296,13 +295,13 @@ fn complete_fan_outs(draft: &mut Draft<'_>) {
         trains.values().filter(has_parted).map(|train| (train.original_root_pr, train.cascade_phase.clone())).collect();
     for (old_root, phase) in parted {
         let aboard = phase.frozen_descendants().iter().filter(|number| !phase.skipped().contains(number));
-        let all = first_unlanded(&draft.state, aboard.copied().collect());
-        let is_missing = |number: &PrNumber| !draft.state.active_trains.contains_key(number);
+        let all = first_unlanded(&transaction.state, aboard.copied().collect());
+        let is_missing = |number: &PrNumber| !transaction.state.active_trains.contains_key(number);
         let new_roots: Vec<PrNumber> = all.iter().copied().filter(is_missing).collect();
         let text = notice::fan_out_completed(&all);
-        draft.record(Event::StatusClosing { train_root: old_root, text, new_roots: all.clone() });
-        draft.record(Event::FanOutCompleted { old_root, new_roots, original_root_pr: old_root });
-        draft.record(Event::MergeStateOutdated { prs: all });
+        transaction.record(Event::StatusClosing { train_root: old_root, text, new_roots: all.clone() });
+        transaction.record(Event::FanOutCompleted { old_root, new_roots, original_root_pr: old_root });
+        transaction.record(Event::MergeStateOutdated { prs: all });
     }
 }
 
@@ -354,11 +353,11 @@ fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> 
 }
 
 /// Which phase was cut off cannot be inferred, and to guess could lose what somebody wrote.
-fn hand_to_a_person(draft: &mut Draft<'_>, root: PrNumber) {
-    let stack = draft.state.stack_above(root);
+fn hand_to_a_person(transaction: &mut Transaction<'_>, root: PrNumber) {
+    let stack = transaction.state.stack_above(root);
     let descendants: Vec<PrNumber> = stack.iter().map(|member| member.pull).filter(|number| *number != root).collect();
     let message = notice::state_lost(&descendants);
-    draft.record(Event::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() });
+    transaction.record(Event::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() });
     let error = TrainError { error_type: TrainError::STATE_LOST.to_owned(), message };
-    draft.record(Event::TrainFrozen { root_pr: root, error });
+    transaction.record(Event::TrainFrozen { root_pr: root, error });
 }

@@ -6,7 +6,7 @@ mod landing;
 use super::detail::is_live;
 use super::texts::{halt, notice};
 use super::work::{Outcome, OwnChange, Push, Retargeted, Work};
-use super::{Change, Draft, Next, Standpoint, next, retry_at, start};
+use super::{Change, Next, Standpoint, Transaction, next, retry_at, start};
 use super::{TrainRecord, why};
 use crate::ids::PrNumber;
 use crate::repo::event::Event;
@@ -16,14 +16,25 @@ use crate::repo::{Failure, FailureKind};
 pub(super) const QUIET_FAILURES: u32 = 3;
 
 /// Takes an answer, if its question still stands.
-pub(super) fn settle(draft: &mut Draft<'_>, root: PrNumber, work: &Work, result: &Result<Outcome, Failure>) {
+pub(super) fn settle(
+    transaction: &mut Transaction<'_>,
+    root: PrNumber,
+    work: &Work,
+    result: Result<&Outcome, &Failure>,
+) {
     if let Work::Plan { .. } = work {
-        return start::planned(draft, root, work, result);
+        return start::planned(transaction, root, work, result);
     }
     // As if nothing waited: the answer is there, whatever it was to be retried at.
-    let asked = next(&draft.state, root, draft.settings, draft.now);
-    let Some(detail) = draft.state.details.get(&root).cloned() else { return };
-    let here = Standpoint { state: &draft.state, settings: draft.settings, now: draft.now, root, detail: &detail };
+    let asked = next(&transaction.state, root, &transaction.settings, transaction.now);
+    let Some(detail) = transaction.state.details.get(&root).cloned() else { return };
+    let here = Standpoint {
+        state: &transaction.state,
+        settings: &transaction.settings,
+        now: transaction.now,
+        root,
+        detail: &detail,
+    };
     let change = match (result, asked) {
         (Ok(outcome), Next::Do(asked)) if asked == *work => here.came_to(work, outcome),
         (Err(failure), Next::Do(asked)) if asked == *work => here.failed(work, failure),
@@ -33,7 +44,7 @@ pub(super) fn settle(draft: &mut Draft<'_>, root: PrNumber, work: &Work, result:
     };
     // What changes nothing would be asked for again at once.
     let change = if change.is_nothing() { here.delayed(work, &nothing_of_it()) } else { change };
-    draft.make(change);
+    transaction.make(change);
 }
 
 impl Standpoint<'_> {

@@ -6,7 +6,7 @@ use super::detail::is_live;
 use super::texts::halt::{self, Dismissal};
 use super::texts::{notice, start as texts};
 use super::work::{Outcome, Work};
-use super::{Draft, late, retry_at, turns};
+use super::{Effect, Transaction, late, retry_at, turns};
 use super::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
@@ -14,7 +14,7 @@ use crate::repo::event::{Behest, CommentRef, Event, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure, FailureKind};
+use crate::repo::{Failure, FailureKind};
 
 /// How often something is tried again before the start is refused for it.
 pub(super) const MOST_TRIES: u32 = 4;
@@ -23,20 +23,20 @@ const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(30);
 
 /// Somebody wants the stack of this pull request to land. Err: why that cannot be.
 pub(in crate::repo) fn ask(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     pr: PrNumber,
     comment: Option<CommentRef>,
     behest: &Behest,
 ) -> Result<(), String> {
-    let targets = targets(&draft.state, pr)?;
+    let targets = targets(&transaction.state, pr)?;
     for target in &targets {
-        possible(draft, *target)?;
+        possible(transaction, *target)?;
     }
     for target in targets {
-        draft.record(Event::StartAsked { pr: target, comment, behest: behest.clone() });
+        transaction.record(Event::StartAsked { pr: target, comment, behest: behest.clone() });
     }
-    if draft.state.rules.wanted.is_some() {
-        want_policy_now(draft);
+    if transaction.state.rules.wanted.is_some() {
+        want_policy_now(transaction);
     }
     Ok(())
 }
@@ -75,8 +75,8 @@ fn left_by(state: &RepoState, train: &TrainRecord) -> Vec<PrNumber> {
 }
 
 /// What can be told without asking anybody.
-fn possible(draft: &Draft<'_>, pr: PrNumber) -> Result<(), String> {
-    let state = &draft.state;
+fn possible(transaction: &Transaction<'_>, pr: PrNumber) -> Result<(), String> {
+    let state = &transaction.state;
     let Some(cached) = state.prs.get(&pr).filter(|cached| cached.is_open()) else { return Err(texts::not_open(pr)) };
     if let Some(root) = state.train_of(pr)
         && state.active_trains.get(&root).is_some_and(|train| is_live(train.state))
@@ -97,7 +97,7 @@ fn possible(draft: &Draft<'_>, pr: PrNumber) -> Result<(), String> {
     if cached.draft {
         return Err(texts::draft(pr));
     }
-    let (found, most) = (state.stack_above(pr).len(), draft.settings.max_stack_size);
+    let (found, most) = (state.stack_above(pr).len(), transaction.settings.max_stack_size);
     if found > most {
         return Err(texts::too_large(found, most));
     }
@@ -105,23 +105,23 @@ fn possible(draft: &Draft<'_>, pr: PrNumber) -> Result<(), String> {
 }
 
 /// Goes on with a start that was asked for: reads the rules, computes the plan, and begins.
-pub(super) fn advance(draft: &mut Draft<'_>, pr: PrNumber) {
-    if let Err(refusal) = possible(draft, pr) {
-        return refuse(draft, pr, refusal);
+pub(super) fn advance(transaction: &mut Transaction<'_>, pr: PrNumber) {
+    if let Err(refusal) = possible(transaction, pr) {
+        return refuse(transaction, pr, refusal);
     }
-    if draft.state.starts.get(&pr).is_none_or(|asked| !asked.backoff.is_due(draft.now)) {
+    if transaction.state.starts.get(&pr).is_none_or(|asked| !asked.backoff.is_due(transaction.now)) {
         return;
     }
-    let Some(policy) = fresh_policy(draft) else {
+    let Some(policy) = fresh_policy(transaction) else {
         // Asked for once; the start waits for the answer.
-        return want_policy(draft);
+        return want_policy(transaction);
     };
     if let Err(refusal) = allowed(&policy) {
-        return refuse(draft, pr, refusal);
+        return refuse(transaction, pr, refusal);
     }
-    match plan_of(&draft.state, pr) {
-        Some(work) => draft.effect(Effect::Train { root: pr, work }),
-        None => begin(draft, pr, &policy),
+    match plan_of(&transaction.state, pr) {
+        Some(work) => transaction.effect(Effect::Work { root: pr, work }),
+        None => begin(transaction, pr, &policy),
     }
 }
 
@@ -141,63 +141,63 @@ fn allowed(policy: &Policy) -> Result<(), String> {
     }
 }
 
-fn fresh_policy(draft: &Draft<'_>) -> Option<Policy> {
-    let (policy, read_at) = draft.state.rules.known.as_ref()?;
-    let is_fresh = draft.now.duration_since(*read_at) < draft.settings.policy_ttl;
-    (is_fresh && draft.state.rules.wanted.is_none()).then(|| policy.clone())
+fn fresh_policy(transaction: &Transaction<'_>) -> Option<Policy> {
+    let (policy, read_at) = transaction.state.rules.known.as_ref()?;
+    let is_fresh = transaction.now.duration_since(*read_at) < transaction.settings.policy_ttl;
+    (is_fresh && transaction.state.rules.wanted.is_none()).then(|| policy.clone())
 }
 
-pub(super) fn want_policy(draft: &mut Draft<'_>) {
-    if draft.state.rules.wanted.is_none() {
-        draft.record(Event::PolicyWanted {});
+pub(super) fn want_policy(transaction: &mut Transaction<'_>) {
+    if transaction.state.rules.wanted.is_none() {
+        transaction.record(Event::PolicyWanted {});
     }
 }
 
 /// A train that was not started here has rules, too.
-pub(super) fn want_unknown_policy(draft: &mut Draft<'_>) {
-    let has_trains = draft.state.active_trains.values().any(|train| is_live(train.state));
-    if has_trains && draft.state.rules.known.is_none() {
-        want_policy(draft);
+pub(super) fn want_unknown_policy(transaction: &mut Transaction<'_>) {
+    let has_trains = transaction.state.active_trains.values().any(|train| is_live(train.state));
+    if has_trains && transaction.state.rules.known.is_none() {
+        want_policy(transaction);
     }
 }
 
 /// The same, although a reading that failed is not due yet: somebody may have mended it, and waits for the answer.
-pub(super) fn want_policy_now(draft: &mut Draft<'_>) {
-    if draft.state.rules.wanted.is_none_or(|backoff| !backoff.is_due(draft.now)) {
-        draft.record(Event::PolicyWanted {});
+pub(super) fn want_policy_now(transaction: &mut Transaction<'_>) {
+    if transaction.state.rules.wanted.is_none_or(|backoff| !backoff.is_due(transaction.now)) {
+        transaction.record(Event::PolicyWanted {});
     }
 }
 
-pub(super) fn read_policy_if_wanted(draft: &mut Draft<'_>) {
-    let is_due = draft.state.rules.wanted.is_some_and(|backoff| backoff.is_due(draft.now));
-    if let (true, Some(default)) = (is_due, draft.state.default_branch.clone()) {
-        draft.effect(Effect::ReadPolicy { default });
+pub(super) fn read_policy_if_wanted(transaction: &mut Transaction<'_>) {
+    let is_due = transaction.state.rules.wanted.is_some_and(|backoff| backoff.is_due(transaction.now));
+    if let (true, Some(default)) = (is_due, transaction.state.default_branch.clone()) {
+        transaction.effect(Effect::ReadPolicy { default });
     }
 }
 
-pub(super) fn policy_read(draft: &mut Draft<'_>, result: &Result<Policy, Failure>) {
-    let Some(backoff) = draft.state.rules.wanted else { return };
+pub(super) fn policy_read(transaction: &mut Transaction<'_>, result: Result<&Policy, &Failure>) {
+    let Some(backoff) = transaction.state.rules.wanted else { return };
     match result {
         Ok(policy) => {
-            draft.record(Event::PolicyObserved { policy: policy.clone() });
+            transaction.record(Event::PolicyObserved { policy: policy.clone() });
             let dismissal = match policy.stale_approvals {
                 StaleApprovals::Kept => Dismissal::Deliberate,
                 StaleApprovals::Dismissed => Dismissal::BySetting,
                 StaleApprovals::Unverified => Dismissal::Unverified,
             };
-            tell_dismissals(draft, dismissal);
+            tell_dismissals(transaction, dismissal);
         }
         Err(failure) => {
-            let is_hopeless = is_hopeless(failure, backoff.attempts, draft.now);
+            let is_hopeless = is_hopeless(failure, backoff.attempts, transaction.now);
             if is_hopeless {
-                let waiting: Vec<PrNumber> = draft.state.starts.keys().copied().collect();
+                let waiting: Vec<PrNumber> = transaction.state.starts.keys().copied().collect();
                 for pr in waiting {
-                    refuse(draft, pr, texts::preflight_failed(&failure.reason));
+                    refuse(transaction, pr, texts::preflight_failed(&failure.reason));
                 }
-                tell_dismissals(draft, Dismissal::Unverified);
+                tell_dismissals(transaction, Dismissal::Unverified);
             }
-            let retry_at = reads::retry_at(failure, backoff.attempts, draft.now);
-            draft.record(Event::ReadFailed { read: ReadKind::Policy, reason: failure.reason.clone(), retry_at });
+            let retry_at = reads::retry_at(failure, backoff.attempts, transaction.now);
+            transaction.record(Event::ReadFailed { read: ReadKind::Policy, reason: failure.reason.clone(), retry_at });
         }
     }
 }
@@ -208,80 +208,86 @@ fn is_hopeless(failure: &Failure, attempts: u32, now: Timestamp) -> bool {
     failure.kind == FailureKind::Permanent || attempts + 1 >= MOST_TRIES || is_far
 }
 
-fn tell_dismissals(draft: &mut Draft<'_>, dismissal: Dismissal) {
-    for (pr, _) in draft.state.dismissals.clone() {
-        draft.record(Event::DismissalTold { pr });
-        draft.comment(pr, halt::review_dismissed(pr, dismissal).comment());
+fn tell_dismissals(transaction: &mut Transaction<'_>, dismissal: Dismissal) {
+    for (pr, _) in transaction.state.dismissals.clone() {
+        transaction.record(Event::DismissalTold { pr });
+        transaction.comment(pr, halt::review_dismissed(pr, dismissal).comment());
     }
 }
 
-pub(super) fn planned(draft: &mut Draft<'_>, pr: PrNumber, work: &Work, result: &Result<Outcome, Failure>) {
-    let Some(asked) = draft.state.starts.get(&pr).cloned() else { return };
+pub(super) fn planned(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    work: &Work,
+    result: Result<&Outcome, &Failure>,
+) {
+    let Some(asked) = transaction.state.starts.get(&pr).cloned() else { return };
     match result {
         // The stack is another by now: it is planned again.
-        _ if plan_of(&draft.state, pr).as_ref() != Some(work) => {}
+        _ if plan_of(&transaction.state, pr).as_ref() != Some(work) => {}
         Ok(Outcome::Planned(plan)) if plan.lands_everything() => {
-            if let Some(policy) = fresh_policy(draft) {
-                begin(draft, pr, &policy);
+            if let Some(policy) = fresh_policy(transaction) {
+                begin(transaction, pr, &policy);
             }
         }
-        Ok(Outcome::Planned(plan)) => refuse(draft, pr, texts::would_conflict(plan)),
+        Ok(Outcome::Planned(plan)) => refuse(transaction, pr, texts::would_conflict(plan)),
         Ok(_) => {}
-        Err(failure) if is_hopeless(failure, asked.backoff.attempts, draft.now) => {
-            refuse(draft, pr, texts::preflight_failed(&failure.reason));
+        Err(failure) if is_hopeless(failure, asked.backoff.attempts, transaction.now) => {
+            refuse(transaction, pr, texts::preflight_failed(&failure.reason));
         }
         Err(failure) => {
-            let retry_at = retry_at(failure, asked.backoff.attempts, draft.now);
-            draft.record(Event::StartDelayed { pr, reason: failure.reason.clone(), retry_at });
+            let retry_at = retry_at(failure, asked.backoff.attempts, transaction.now);
+            transaction.record(Event::StartDelayed { pr, reason: failure.reason.clone(), retry_at });
         }
     }
 }
 
-fn begin(draft: &mut Draft<'_>, pr: PrNumber, policy: &Policy) {
-    let asked = draft.state.starts.get(&pr);
+fn begin(transaction: &mut Transaction<'_>, pr: PrNumber, policy: &Policy) {
+    let asked = transaction.state.starts.get(&pr);
     let comment = asked.and_then(|asked| asked.comment);
     let behest = asked.map(|asked| asked.behest.clone()).unwrap_or_default();
     // Only a train that had it on board has its successor now; any other is still as it says.
-    let trains = draft.state.active_trains.values();
+    let trains = transaction.state.active_trains.values();
     let old: Vec<PrNumber> =
         trains.filter(|old| old.gives_way_to(pr)).map(|old| old.original_root_pr).filter(|old| *old != pr).collect();
     for train_root in old {
-        draft.record(Event::StatusClosing { train_root, text: notice::succeeded(pr), new_roots: Vec::new() });
+        transaction.record(Event::StatusClosing { train_root, text: notice::succeeded(pr), new_roots: Vec::new() });
     }
-    let aboard = draft.state.stack_above(pr).into_iter().map(|member| member.pull);
-    let prs: Vec<PrNumber> = aboard.filter(|pr| draft.state.pr(*pr).is_some_and(|pr| pr.left_out)).collect();
+    let aboard = transaction.state.stack_above(pr).into_iter().map(|member| member.pull);
+    let prs: Vec<PrNumber> = aboard.filter(|pr| transaction.state.pr(*pr).is_some_and(|pr| pr.left_out)).collect();
     if !prs.is_empty() {
-        draft.record(Event::PrsTakenIn { prs });
+        transaction.record(Event::PrsTakenIn { prs });
     }
-    draft.record(Event::TrainStarted { root_pr: pr, current_pr: pr, behest });
-    draft.record(Event::StartSettled { pr });
-    draft.record(Event::MergeStateOutdated { prs: vec![pr] });
+    transaction.record(Event::TrainStarted { root_pr: pr, current_pr: pr, behest });
+    transaction.record(Event::StartSettled { pr });
+    transaction.record(Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {
-        draft.say(comment.pr, Say::Acknowledge { comment: comment.id });
+        transaction.say(comment.pr, Say::Acknowledge { comment: comment.id });
     }
     if policy.stale_approvals == StaleApprovals::Unverified {
-        draft.comment(pr, texts::unverified_protection());
+        transaction.comment(pr, texts::unverified_protection());
     }
 }
 
-fn refuse(draft: &mut Draft<'_>, pr: PrNumber, refusal: String) {
-    let on = draft.state.starts.get(&pr).and_then(|asked| asked.comment).map_or(pr, |comment| comment.pr);
-    draft.record(Event::StartSettled { pr });
-    draft.comment(on, refusal);
+fn refuse(transaction: &mut Transaction<'_>, pr: PrNumber, refusal: String) {
+    let on = transaction.state.starts.get(&pr).and_then(|asked| asked.comment).map_or(pr, |comment| comment.pr);
+    transaction.record(Event::StartSettled { pr });
+    transaction.comment(on, refusal);
 }
 
 /// Starts what is approved and mergeable once its checks have passed, where the operator wants that.
-pub(super) fn automatically(draft: &mut Draft<'_>, before: &RepoState) {
-    if !draft.settings.auto_start {
+pub(super) fn automatically(transaction: &mut Transaction<'_>) {
+    let before = transaction.before;
+    if !transaction.settings.auto_start {
         return;
     }
-    let ready: Vec<PrNumber> = draft.plan.events.iter().filter_map(became_ready).collect();
+    let ready: Vec<PrNumber> = transaction.plan.events.iter().filter_map(became_ready).collect();
     for pr in ready {
-        let state = &draft.state;
+        let state = &transaction.state;
         let is_alone = state.descendants(pr).next().is_none();
         let is_known = state.train_of(pr).is_some() || state.starts.contains_key(&pr) || was_ready(before, pr);
-        if !is_alone && !is_known && possible(draft, pr).is_ok() {
-            draft.record(Event::StartAsked { pr, comment: None, behest: Behest::default() });
+        if !is_alone && !is_known && possible(transaction, pr).is_ok() {
+            transaction.record(Event::StartAsked { pr, comment: None, behest: Behest::default() });
         }
     }
 }

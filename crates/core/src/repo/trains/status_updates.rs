@@ -5,40 +5,40 @@ use jiff::{SignedDuration, Timestamp};
 use super::detail::{CLOSED, Detail, is_live};
 use super::status::{self, Row, Standing, View, Why};
 use super::texts::halt;
-use super::{Draft, halting};
+use super::{Effect, Transaction, halting};
 use super::{TrainRecord, why};
 use crate::ids::{BranchName, PrNumber};
+use crate::repo::Failure;
 use crate::repo::event::Event;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Effect, Failure};
 
 /// A comment is not written more often than this: who reads it is a person, and GitHub counts.
 const PACE: SignedDuration = SignedDuration::from_secs(1);
 
 /// Writes what the comment does not show yet.
-pub(super) fn write_if_due(draft: &mut Draft<'_>, root: PrNumber) {
-    let Some(detail) = draft.state.details.get(&root) else { return };
-    if due_at(&draft.state, root, detail).is_none_or(|at| at > draft.now) {
+pub(super) fn write_if_due(transaction: &mut Transaction<'_>, root: PrNumber) {
+    let Some(detail) = transaction.state.details.get(&root) else { return };
+    if due_at(&transaction.state, root, detail).is_none_or(|at| at > transaction.now) {
         return;
     }
     let comment = detail.status.comment;
-    let (body, seq) = match (&detail.status.closing, draft.state.active_trains.get(&root)) {
+    let (body, seq) = match (&detail.status.closing, transaction.state.active_trains.get(&root)) {
         (Some(text), _) => (status::closing(text, &detail.status.new_roots), CLOSED),
-        (None, Some(train)) => match draft.state.status_body(train) {
+        (None, Some(train)) => match transaction.state.status_body(train) {
             Ok(body) => (body, train.recovery_seq),
-            Err(_) => return too_large(draft, root),
+            Err(_) => return too_large(transaction, root),
         },
         (None, None) => return,
     };
-    draft.effect(Effect::WriteStatus { root, comment, body, seq });
+    transaction.effect(Effect::WriteStatus { root, comment, body, seq });
 }
 
 /// The record fits no comment. To go on without it would end the recovery from GitHub without a word.
-fn too_large(draft: &mut Draft<'_>, root: PrNumber) {
-    halting::abort(draft, root, root, &halt::status_too_large());
+fn too_large(transaction: &mut Transaction<'_>, root: PrNumber) {
+    halting::abort(transaction, root, root, &halt::status_too_large());
     let told = halt::status_too_large().told_alone();
-    draft.record(Event::StatusClosing { train_root: root, text: told, new_roots: Vec::new() });
+    transaction.record(Event::StatusClosing { train_root: root, text: told, new_roots: Vec::new() });
 }
 
 /// When the comment is to be written, if it is.
@@ -67,17 +67,19 @@ pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
 }
 
 pub(super) fn written(
-    draft: &mut Draft<'_>,
+    transaction: &mut Transaction<'_>,
     root: PrNumber,
     seq: u64,
-    result: &Result<crate::ids::CommentId, Failure>,
+    result: Result<&crate::ids::CommentId, &Failure>,
 ) {
-    let Some(detail) = draft.state.details.get(&root) else { return };
+    let Some(detail) = transaction.state.details.get(&root) else { return };
     match result {
-        Ok(comment) => draft.record(Event::StatusWritten { train_root: root, comment: *comment, status_seq: seq }),
+        Ok(comment) => {
+            transaction.record(Event::StatusWritten { train_root: root, comment: *comment, status_seq: seq });
+        }
         Err(failure) => {
-            let retry_at = reads::retry_at(failure, detail.status.attempts, draft.now);
-            draft.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
+            let retry_at = reads::retry_at(failure, detail.status.attempts, transaction.now);
+            transaction.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
         }
     }
 }

@@ -4,7 +4,7 @@ use super::CascadePhase;
 use super::detail::is_live;
 use super::texts::halt::{self, Dismissal};
 use super::texts::{declare, notice};
-use super::{Draft, halting, start};
+use super::{Transaction, halting, start};
 use crate::facts::{CommentChange, Delivery, Happening, ReviewState};
 use crate::ids::{BranchName, PrNumber};
 use crate::repo::Input;
@@ -13,42 +13,43 @@ use crate::repo::outbox;
 use crate::repo::state::{CachedPr, PrState, RepoState};
 
 /// Looks at what was recorded: closed pull requests, other bases, other declarations.
-pub(super) fn happened(draft: &mut Draft<'_>, before: &RepoState, input: &Input) {
-    for event in draft.plan.events.clone() {
+pub(super) fn happened(transaction: &mut Transaction<'_>, input: &Input) {
+    let before = transaction.before;
+    for event in transaction.plan.events.clone() {
         match event {
-            Event::PrStateChanged { pr, state: PrStateName::Closed, .. } => closed(draft, before, pr),
+            Event::PrStateChanged { pr, state: PrStateName::Closed, .. } => closed(transaction, before, pr),
             Event::PrMerged { pr, .. } | Event::PrStateChanged { pr, state: PrStateName::Merged, .. } => {
-                collapsed(draft, before, pr);
+                collapsed(transaction, before, pr);
             }
-            Event::PrObserved { pr, .. } => observed(draft, before, pr),
-            Event::PredecessorRemoved { pr } => undeclared(draft, before, pr, input),
-            Event::PredecessorDeclared { pr, predecessor, .. } => redeclared(draft, before, pr, predecessor),
+            Event::PrObserved { pr, .. } => observed(transaction, before, pr),
+            Event::PredecessorRemoved { pr } => undeclared(transaction, before, pr, input),
+            Event::PredecessorDeclared { pr, predecessor, .. } => redeclared(transaction, before, pr, predecessor),
             _ => {}
         }
     }
 }
 
 /// What stood on it is orphaned.
-fn closed(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber) {
+fn closed(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumber) {
     let was_open = before.pr(pr).is_some_and(CachedPr::is_open);
-    let above: Vec<PrNumber> = draft.state.descendants(pr).collect();
+    let above: Vec<PrNumber> = transaction.state.descendants(pr).collect();
     for orphan in above.into_iter().filter(|_| was_open) {
-        let is_left = draft.state.pr(orphan).is_some_and(CachedPr::is_ours);
-        if is_left && !outbox::is_closing(&draft.state, orphan) {
-            draft.comment(orphan, notice::orphaned(orphan, pr));
+        let is_left = transaction.state.pr(orphan).is_some_and(CachedPr::is_ours);
+        if is_left && !outbox::is_closing(&transaction.state, orphan) {
+            transaction.comment(orphan, notice::orphaned(orphan, pr));
         }
     }
 }
 
 /// It was merged into the branch of what it stood on, and not into the default branch: what stood on it has nothing to stand
 /// on any more.
-fn collapsed(draft: &mut Draft<'_>, before: &RepoState, number: PrNumber) {
+fn collapsed(transaction: &mut Transaction<'_>, before: &RepoState, number: PrNumber) {
     if before.pr(number).is_none_or(|pr| !pr.is_open()) {
         return;
     }
-    for above in draft.state.descendants(number).collect::<Vec<_>>() {
-        if let Some(told) = collapsed_below(&draft.state, above) {
-            draft.comment(above, told);
+    for above in transaction.state.descendants(number).collect::<Vec<_>>() {
+        if let Some(told) = collapsed_below(&transaction.state, above) {
+            transaction.comment(above, told);
         }
     }
 }
@@ -71,20 +72,20 @@ pub(super) fn collapsed_below(state: &RepoState, number: PrNumber) -> Option<Str
 
 /// It may have another base, which no longer is the branch of what it declares to stand on. Whoever landed that may have
 /// changed the base, too, and nobody hears of the two in order: what it stands on is looked at before anything is said.
-fn observed(draft: &mut Draft<'_>, before: &RepoState, number: PrNumber) {
+fn observed(transaction: &mut Transaction<'_>, before: &RepoState, number: PrNumber) {
     let was_left = before.wanted.get(&number).is_some_and(|wanted| wanted.is_left);
-    if was_left && !draft.state.wanted.contains_key(&number) {
-        let above: Vec<PrNumber> = draft.state.descendants(number).collect();
-        above.into_iter().for_each(|above| warn_of_base(draft, above));
+    if was_left && !transaction.state.wanted.contains_key(&number) {
+        let above: Vec<PrNumber> = transaction.state.descendants(number).collect();
+        above.into_iter().for_each(|above| warn_of_base(transaction, above));
     }
-    let (Some(was), Some(pr)) = (before.pr(number), draft.state.pr(number)) else { return };
+    let (Some(was), Some(pr)) = (before.pr(number), transaction.state.pr(number)) else { return };
     if was.base_ref == pr.base_ref {
         return;
     }
-    if let Some((predecessor, _)) = left(&draft.state, number) {
-        draft.record(Event::PrWanted { pr: predecessor, reason: WantReason::BaseChanged, comment: None });
-    } else if pr.left_out && pr.is_ours() && live_train(&draft.state, number).is_some() {
-        draft.comment(number, notice::still_left_out(number));
+    if let Some((predecessor, _)) = left(&transaction.state, number) {
+        transaction.record(Event::PrWanted { pr: predecessor, reason: WantReason::BaseChanged, comment: None });
+    } else if pr.left_out && pr.is_ours() && live_train(&transaction.state, number).is_some() {
+        transaction.comment(number, notice::still_left_out(number));
     }
 }
 
@@ -97,18 +98,18 @@ fn left(state: &RepoState, number: PrNumber) -> Option<(PrNumber, BranchName)> {
     Some((predecessor, head))
 }
 
-fn warn_of_base(draft: &mut Draft<'_>, number: PrNumber) {
-    let Some((predecessor, head)) = left(&draft.state, number) else { return };
-    let Some(base) = draft.state.pr(number).map(|pr| pr.base_ref.clone()) else { return };
-    let train = live_train(&draft.state, number);
+fn warn_of_base(transaction: &mut Transaction<'_>, number: PrNumber) {
+    let Some((predecessor, head)) = left(&transaction.state, number) else { return };
+    let Some(base) = transaction.state.pr(number).map(|pr| pr.base_ref.clone()) else { return };
+    let train = live_train(&transaction.state, number);
     if train.is_some() {
-        draft.record(Event::PrLeftOut { pr: number });
+        transaction.record(Event::PrLeftOut { pr: number });
     }
-    draft.comment(number, declare::retargeted_away(number, &base, predecessor, &head, train));
+    transaction.comment(number, declare::retargeted_away(number, &base, predecessor, &head, train));
 }
 
 /// The declaration is gone: if its pull request was on board of a train, the stack is not what was started.
-fn undeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, input: &Input) {
+fn undeclared(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumber, input: &Input) {
     let Some(from) = open_predecessor(before, pr) else { return };
     let Some(root) = live_train(before, pr) else { return };
     let is_deleted = matches!(
@@ -116,23 +117,23 @@ fn undeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, input: &I
         Input::Delivery { delivery: Delivery { happening: Happening::Comment(CommentChange::Deleted, _), .. }, .. }
     );
     let halt = if is_deleted { halt::declaration_deleted(pr) } else { halt::declaration_changed(pr, Some(from), None) };
-    halting::abort(draft, root, pr, &halt);
+    halting::abort(transaction, root, pr, &halt);
 }
 
-fn redeclared(draft: &mut Draft<'_>, before: &RepoState, pr: PrNumber, to: PrNumber) {
+fn redeclared(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumber, to: PrNumber) {
     let Some(root) = live_train(before, pr) else { return };
-    if let Some(ring) = ring(&draft.state, pr) {
-        return halting::abort(draft, root, pr, &halt::cycle(&ring));
+    if let Some(ring) = ring(&transaction.state, pr) {
+        return halting::abort(transaction, root, pr, &halt::cycle(&ring));
     }
     let from = open_predecessor(before, pr).filter(|from| *from != to);
-    let is_open = draft.state.pr(pr).is_some_and(CachedPr::is_open);
+    let is_open = transaction.state.pr(pr).is_some_and(CachedPr::is_open);
     let train = before.active_trains.get(&root).filter(|train| train.current_pr == pr && is_open);
     // What is about to land by itself cannot stand on what has not landed: that one's train would deal with it, too. And what
     // has landed it must be related to first, for which it is too late once the descendants are frozen.
-    let is_on_open = open_predecessor(&draft.state, pr).is_some();
+    let is_on_open = open_predecessor(&transaction.state, pr).is_some();
     let is_too_late = train.is_some_and(|train| is_on_open || train.cascade_phase != CascadePhase::Idle);
     if from.is_some() || is_too_late {
-        halting::abort(draft, root, pr, &halt::declaration_changed(pr, from, Some(to)));
+        halting::abort(transaction, root, pr, &halt::declaration_changed(pr, from, Some(to)));
     }
 }
 
@@ -163,25 +164,25 @@ fn live_train(state: &RepoState, pr: PrNumber) -> Option<PrNumber> {
 }
 
 /// An approval that is taken away ends the train at once; why it was, the rules of the repository tell.
-pub(super) fn reviewed(draft: &mut Draft<'_>, delivery: &Delivery) {
+pub(super) fn reviewed(transaction: &mut Transaction<'_>, delivery: &Delivery) {
     let Happening::Review { pull, state: ReviewState::Dismissed } = &delivery.happening else { return };
-    if delivery.action.as_deref() != Some("dismissed") || is_repeated(draft) {
+    if delivery.action.as_deref() != Some("dismissed") || is_repeated(transaction) {
         return;
     }
     let pr = pull.number;
-    if !draft.state.pr(pr).is_some_and(CachedPr::is_open) {
+    if !transaction.state.pr(pr).is_some_and(CachedPr::is_open) {
         return;
     }
-    let Some(root) = live_train(&draft.state, pr) else { return };
+    let Some(root) = live_train(&transaction.state, pr) else { return };
     let halt = halt::review_dismissed(pr, Dismissal::Deliberate);
-    halting::abort_quietly(draft, root, pr, &halt);
-    draft.record(Event::DismissalNoticed { pr, train_root: root });
-    start::want_policy_now(draft);
+    halting::abort_quietly(transaction, root, pr, &halt);
+    transaction.record(Event::DismissalNoticed { pr, train_root: root });
+    start::want_policy_now(transaction);
 }
 
-fn is_repeated(draft: &Draft<'_>) -> bool {
+fn is_repeated(transaction: &Transaction<'_>) -> bool {
     use crate::repo::DeliveryOutcome;
-    let last = draft.plan.events.iter().rev().find_map(|event| match event {
+    let last = transaction.plan.events.iter().rev().find_map(|event| match event {
         Event::DeliveryProcessed { outcome, .. } => Some(outcome),
         _ => None,
     });

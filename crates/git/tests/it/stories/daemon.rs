@@ -13,12 +13,13 @@ use merge_train_core::facts::{
 };
 use merge_train_core::ids::{BranchName, CommentId, DeliveryId, PrNumber, RepoId};
 use merge_train_core::inbox::RequestHash;
-use merge_train_core::repo::settings;
 use merge_train_core::repo::trains::work::{Outcome, Retargeted, Seen, Squashed, Work};
 use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals, TrainState};
 use merge_train_core::repo::{
-    Effect, EffectKey, Failure, FailureKind, Input, Plan, Recorded, RepoState, Say, Settings, apply, decide, next_wake,
+    Answer, Effect, EffectKey, Failure, FailureKind, Input, Plan, Recorded, RepoState, Say, Settings, apply, decide,
+    next_wake,
 };
+use merge_train_core::repo::{commands, mirror, outbox, settings, trains};
 use tokio_util::sync::CancellationToken;
 
 use super::github::{BOT, GitHub, MAIN, State, Webhook, branch, sha};
@@ -163,10 +164,10 @@ impl Daemon {
         people.around(github, Moment::Before, &effect);
         let requested_at = self.now();
         self.seconds += 1;
-        let input = self.perform(github, effect.clone(), requested_at, people);
+        let result = self.perform(github, &effect, people);
         github.notice_pushes();
         people.around(github, Moment::After, &effect);
-        self.feed(&input);
+        self.feed(&Input::Completed { effect, requested_at, result });
         true
     }
 
@@ -192,9 +193,8 @@ impl Daemon {
     /// The process dies, and another goes on from the log. What was under way was done or not, and nobody heard of it.
     pub fn crash(&mut self, github: &mut GitHub, done: bool, people: &mut impl Answers) {
         for effect in std::mem::take(&mut self.under_way).into_values() {
-            if done && matches!(effect, Effect::Train { .. }) {
-                let now = self.now();
-                self.perform(github, effect, now, people);
+            if done && matches!(effect, Effect::Trains(trains::Effect::Work { .. })) {
+                drop(self.perform(github, &effect, people));
                 github.notice_pushes();
             }
         }
@@ -225,79 +225,55 @@ impl Daemon {
         self.log.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    fn perform(
-        &mut self,
-        github: &mut GitHub,
-        effect: Effect,
-        requested_at: Timestamp,
-        people: &mut impl Answers,
-    ) -> Input {
-        match effect {
-            Effect::Survey => {
-                let pulls = github.pulls.keys().filter_map(|number| github.facts(*number)).collect();
-                let listing = Listing { default_branch: branch(MAIN), pulls, bot: BOT };
-                Input::Surveyed { requested_at, result: Ok(listing) }
-            }
-            Effect::ReadConversations { prs } => {
-                let conversation = |pr: &PrNumber| Conversation {
-                    pr: *pr,
-                    merged_by: github.landed.contains(&pr.get()).then_some(BOT),
-                    comments: github.comments.values().filter(|comment| comment.pr == *pr).cloned().collect(),
-                    acknowledged: std::collections::BTreeSet::new(),
-                };
-                let result = Ok(prs.iter().map(conversation).collect());
-                Input::ConversationsRead { prs, requested_at, result }
-            }
-            Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(github.facts(pr.get())) },
-            Effect::ReadMergeStates { prs } => {
-                let result = Ok(prs.iter().filter_map(|pr| merge_facts(github, *pr)).collect());
-                Input::MergeStates { prs, requested_at, result }
-            }
-            Effect::Say { note, pr, say, .. } => {
+    fn perform(&mut self, github: &mut GitHub, effect: &Effect, people: &mut impl Answers) -> Result<Answer, Failure> {
+        Ok(match effect {
+            Effect::Mirror(effect) => read(github, effect),
+            Effect::Outbox(outbox::Effect::Say { pr, say, .. }) => {
                 match say {
-                    Say::Comment { body } => github.bot_says(pr.get(), body),
+                    Say::Comment { body } => github.bot_says(pr.get(), body.clone()),
                     Say::Close {} => github.change(pr.get(), |pull| pull.state = State::Closed),
                     Say::Acknowledge { .. } | Say::Plan { .. } | Say::Order { .. } => {}
                 }
-                Input::Said { note, result: Ok(()) }
+                ().into()
             }
-            Effect::WriteStatus { root, seq, body, .. } => {
+            Effect::Trains(effect) => return self.perform_for_train(github, effect, people),
+            Effect::Commands(commands::Effect::ReadPermission { .. }) => Permission::Write.into(),
+            Effect::Settings(settings::Effect::ReadSettings { .. }) => {
+                let said = Ok(settings::OwnSettings::default());
+                settings::File { at: sha(&github.main), blob: None, said }.into()
+            }
+            Effect::Settings(settings::Effect::ReadProposal { .. }) => settings::Proposal::Untouched.into(),
+            Effect::Settings(settings::Effect::ShowCheck { .. }) | Effect::Ratchet(_) => {
+                unreachable!("nothing is under ratchet here")
+            }
+        })
+    }
+
+    fn perform_for_train(
+        &mut self,
+        github: &mut GitHub,
+        effect: &trains::Effect,
+        people: &mut impl Answers,
+    ) -> Result<Answer, Failure> {
+        Ok(match effect {
+            trains::Effect::Work { root, work } => {
+                let truth = self.work(github, *root, &people.asked(work), people)?;
+                people.told(github, work, truth).into()
+            }
+            trains::Effect::WriteStatus { root, body, .. } => {
                 let id = STATUS_COMMENTS + root.get();
-                github.write_comment(id, root.get(), BOT, &body);
-                Input::StatusWritten { root, seq, result: Ok(CommentId::new(id)) }
+                github.write_comment(id, root.get(), BOT, body);
+                CommentId::new(id).into()
             }
-            Effect::ReadStatus { root, comment } => {
-                Input::StatusRead { root, comment, result: Ok(github.comments.get(&comment.get()).cloned()) }
-            }
-            Effect::ReadPolicy { .. } => {
+            trains::Effect::ReadStatus { comment, .. } => github.comments.get(&comment.get()).cloned().into(),
+            trains::Effect::ReadPolicy { .. } => {
                 let methods =
                     MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
                 let required_checks = Some(std::collections::BTreeSet::new());
-                let policy = Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks };
-                Input::PolicyRead { result: Ok(policy) }
+                Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks }.into()
             }
-            Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Write) },
-            Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
-            Effect::ReadSettings { .. } => {
-                let file =
-                    settings::File { at: sha(&github.main), blob: None, said: Ok(settings::OwnSettings::default()) };
-                Input::SettingsRead { requested_at, result: Ok(file) }
-            }
-            Effect::ReadProposal { pr, head } => {
-                Input::ProposalRead { pr, head, result: Ok(settings::Proposal::Untouched) }
-            }
-            Effect::Train { root, work } => {
-                let result = self.work(github, root, &people.asked(&work), people);
-                let result = result.map(|truth| people.told(github, &work, truth));
-                Input::Worked { root, work, result }
-            }
-            Effect::ShowCheck { .. }
-            | Effect::ReadTalk { .. }
-            | Effect::Diagnose { .. }
-            | Effect::Fix { .. }
-            | Effect::Forward { .. }
-            | Effect::ClearFixer { .. } => unreachable!("nothing is under ratchet here"),
-        }
+            trains::Effect::DeleteBranch { .. } => ().into(),
+        })
     }
 
     /// As the daemon's driver does it: git's work by the engine, the rest by GitHub.
@@ -308,7 +284,7 @@ impl Daemon {
         work: &Work,
         people: &mut impl Answers,
     ) -> Result<Outcome, Failure> {
-        let effect = Effect::Train { root, work: work.clone() };
+        let effect = Effect::Trains(trains::Effect::Work { root, work: work.clone() });
         let mut inside = |github: &mut GitHub| people.around(github, Moment::Inside, &effect);
         match work {
             Work::Squash { pull, head, base, .. } => {
@@ -382,6 +358,29 @@ impl Daemon {
     }
 }
 
+/// What GitHub says when it is asked.
+fn read(github: &mut GitHub, effect: &mirror::Effect) -> Answer {
+    match effect {
+        mirror::Effect::Survey => {
+            let pulls = github.pulls.keys().filter_map(|number| github.facts(*number)).collect();
+            Listing { default_branch: branch(MAIN), pulls, bot: BOT }.into()
+        }
+        mirror::Effect::ReadConversations { prs } => {
+            let conversation = |pr: &PrNumber| Conversation {
+                pr: *pr,
+                merged_by: github.landed.contains(&pr.get()).then_some(BOT),
+                comments: github.comments.values().filter(|comment| comment.pr == *pr).cloned().collect(),
+                acknowledged: std::collections::BTreeSet::new(),
+            };
+            Answer::Conversations(prs.iter().map(conversation).collect())
+        }
+        mirror::Effect::FetchPull { pr } => github.facts(pr.get()).into(),
+        mirror::Effect::ReadMergeStates { prs } => {
+            Answer::MergeStates(prs.iter().filter_map(|pr| merge_facts(github, *pr)).collect())
+        }
+    }
+}
+
 /// GitHub guards the head, and nothing guards the base: it is looked at just before.
 fn squash(
     github: &mut GitHub,
@@ -426,7 +425,7 @@ fn repo() -> RepoId {
 
 /// The pull request that an effect is about, if a train does it.
 pub fn subject(effect: &Effect) -> Option<u64> {
-    let Effect::Train { root, work } = effect else { return None };
+    let Effect::Trains(trains::Effect::Work { root, work }) = effect else { return None };
     Some(match work {
         Work::Merge { pull, .. } | Work::Squash { pull, .. } | Work::Look { pull } | Work::Retarget { pull, .. } => {
             pull.get()

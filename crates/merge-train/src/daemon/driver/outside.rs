@@ -1,4 +1,4 @@
-//! The world outside, as the driver needs it: effects in, inputs out.
+//! The world outside, as the driver needs it: effects in, answers out.
 
 mod audit;
 mod brief;
@@ -21,9 +21,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use github::{BranchDeletion, Class, Priority};
 use jiff::{SignedDuration, Timestamp};
+use merge_train_core::facts::PullFacts;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use merge_train_core::repo::trains::work::{Outcome, Work};
-use merge_train_core::repo::{Effect, Failure, FailureKind, Input};
+use merge_train_core::repo::{Answer, Effect, Failure, FailureKind, Input};
+use merge_train_core::repo::{commands, mirror, outbox, ratchet, settings, trains};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +46,7 @@ pub trait Outside: Send + Sync + 'static {
         requested_at: Timestamp,
         cancel: CancellationToken,
         reports: &Reports,
-    ) -> Input;
+    ) -> Result<Answer, Failure>;
 }
 
 /// Where an effect that takes long tells how far it is.
@@ -92,113 +94,122 @@ impl Outside for Github {
         requested_at: Timestamp,
         cancel: CancellationToken,
         reports: &Reports,
-    ) -> Input {
+    ) -> Result<Answer, Failure> {
         let name = effect.name();
         // A fixer that is called off is asked to end, and given the time to.
-        let is_asked = matches!(effect, Effect::Fix { .. });
+        let is_asked = matches!(effect, Effect::Ratchet(ratchet::Effect::Fix { .. }));
         let errand = Errand { github: self, name: repo, repo: self.client.repo(repo), requested_at, cancel: &cancel };
-        let (input, result) = tokio::select! {
+        let (result, told) = tokio::select! {
             () = cancel.cancelled(), if !is_asked => {
                 let reason = format!("{name} was cancelled");
-                (effect.failed(requested_at, Failure { reason, kind: FailureKind::Transient, retry_at: None }), "cancelled")
+                (Err(Failure { reason, kind: FailureKind::Transient, retry_at: None }), "cancelled")
             }
-            input = errand.run(effect.clone(), reports) => {
-                let result = match failure_of(&input) {
-                    None => "ok",
-                    Some(failure) => {
+            result = errand.run(effect, reports) => {
+                let told = match &result {
+                    Ok(_) => "ok",
+                    Err(failure) => {
                         tracing::warn!(%repo, effect = name, reason = failure.reason, "it could not be done");
                         "failed"
                     }
                 };
-                (input, result)
+                (result, told)
             }
         };
-        metrics::counter!(EFFECTS, "effect" => name, "result" => result).increment(1);
-        input
+        metrics::counter!(EFFECTS, "effect" => name, "result" => told).increment(1);
+        result
     }
 }
 
 impl Errand<'_> {
-    async fn run(&self, effect: Effect, reports: &Reports) -> Input {
-        let requested_at = self.requested_at;
+    async fn run(&self, effect: Effect, reports: &Reports) -> Result<Answer, Failure> {
+        match effect {
+            Effect::Mirror(effect) => self.mirror(effect).await,
+            Effect::Outbox(effect) => self.outbox(effect).await,
+            Effect::Trains(effect) => self.trains(effect).await,
+            Effect::Commands(effect) => self.commands(effect).await,
+            Effect::Ratchet(effect) => self.ratchet(effect, reports).await,
+            Effect::Settings(effect) => self.settings(effect).await,
+        }
+    }
+
+    async fn mirror(&self, effect: mirror::Effect) -> Result<Answer, Failure> {
+        use mirror::Effect;
         match effect {
             Effect::Survey => {
-                let since = requested_at.checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
-                let result = self.repo.with_priority(Priority::Poll).listing(since).await.map_err(of_github);
-                Input::Surveyed { requested_at, result }
+                let since = self.requested_at.checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
+                Ok(self.polled().listing(since).await.map_err(of_github)?.into())
             }
-            Effect::ReadConversations { prs } => {
-                let result = self.repo.with_priority(Priority::Poll).conversations(&prs).await.map_err(of_github);
-                Input::ConversationsRead { prs, requested_at, result }
-            }
-            Effect::FetchPull { pr } => {
-                let result = match self.repo.pull(pr).await {
-                    Ok(pull) => Ok(Some(pull.facts)),
-                    Err(error) if error.class() == Class::NotFound => Ok(None),
-                    Err(error) => Err(of_github(error)),
-                };
-                Input::Fetched { pr, requested_at, result }
-            }
-            Effect::ReadMergeStates { prs } => {
-                let result = self.repo.merge_states(&prs).await.map(|states| states.found).map_err(of_github);
-                Input::MergeStates { prs, requested_at, result }
-            }
-            Effect::Say { note, pr, say, since, tried } => {
+            Effect::ReadConversations { prs } => Ok(self.polled().conversations(&prs).await.map_err(of_github)?.into()),
+            Effect::FetchPull { pr } => match self.repo.pull(pr).await {
+                Ok(pull) => Ok(Some(pull.facts).into()),
+                Err(error) if error.class() == Class::NotFound => Ok(None::<PullFacts>.into()),
+                Err(error) => Err(of_github(error)),
+            },
+            Effect::ReadMergeStates { prs } => Ok(self.repo.merge_states(&prs).await.map_err(of_github)?.found.into()),
+        }
+    }
+
+    async fn outbox(&self, effect: outbox::Effect) -> Result<Answer, Failure> {
+        match effect {
+            outbox::Effect::Say { note, pr, say, since, tried } => {
                 let saying = say::Saying { pr, mark: merge_train_core::repo::mark(note, since), tried };
-                Input::Said { note, result: self.say(&saying, say).await }
+                Ok(self.say(&saying, say).await?.into())
             }
-            Effect::Train { root, work } => {
-                let result = self.train(root, &work).await;
-                if let Ok(outcome) = &result {
-                    audit::log(self.name, root, &work, outcome);
-                }
-                Input::Worked { root, work, result }
+        }
+    }
+
+    async fn trains(&self, effect: trains::Effect) -> Result<Answer, Failure> {
+        use trains::Effect;
+        Ok(match effect {
+            Effect::Work { root, work } => {
+                let outcome = self.train(root, &work).await?;
+                audit::log(self.name, root, &work, &outcome);
+                outcome.into()
             }
-            Effect::WriteStatus { root, comment, body, seq } => {
-                Input::StatusWritten { root, seq, result: self.write_status(root, comment, &body).await }
+            Effect::WriteStatus { root, comment, body, seq: _ } => {
+                self.write_status(root, comment, &body).await?.into()
             }
-            Effect::ReadStatus { root, comment } => {
-                Input::StatusRead { root, comment, result: self.read_status(root, comment).await }
+            Effect::ReadStatus { root, comment } => self.read_status(root, comment).await?.into(),
+            Effect::ReadPolicy { default } => self.read_policy(&default).await?.into(),
+            Effect::DeleteBranch { pr, branch, head } => self.delete_branch(pr, &branch, &head).await?.into(),
+        })
+    }
+
+    async fn commands(&self, effect: commands::Effect) -> Result<Answer, Failure> {
+        match effect {
+            commands::Effect::ReadPermission { comment: _, login } => {
+                let repo = self.repo.with_priority(Priority::Stop);
+                Ok(repo.permission(&login).await.map_err(of_github)?.into())
             }
-            Effect::ReadPolicy { default } => Input::PolicyRead { result: self.read_policy(&default).await },
-            Effect::ReadPermission { comment, login } => {
-                let result = self.repo.with_priority(Priority::Stop).permission(&login).await.map_err(of_github);
-                Input::PermissionRead { comment, result }
-            }
-            Effect::DeleteBranch { pr, branch, head } => {
-                Input::BranchDeleted { pr, result: self.delete_branch(pr, &branch, &head).await }
-            }
-            Effect::ReadTalk { prs } => {
-                let result = self.repo.talk(&prs).await.map_err(of_github);
-                Input::TalkRead { prs, requested_at, result }
-            }
+        }
+    }
+
+    async fn ratchet(&self, effect: ratchet::Effect, reports: &Reports) -> Result<Answer, Failure> {
+        use ratchet::Effect;
+        Ok(match effect {
+            Effect::ReadTalk { prs } => self.repo.talk(&prs).await.map_err(of_github)?.into(),
             Effect::Diagnose { pr, issue, branch, base, head, conflicts, handled } => {
                 let case = fixing::Case { pr, issue, branch, base, head, conflicts, handled };
-                let result = self.diagnose(&case).await;
-                Input::Diagnosed { pr, head: case.head, issue, result }
+                self.diagnose(&case).await?.into()
             }
             Effect::Fix { pr, at, issue, branch, base, head, conflicts, handled } => {
                 let case = fixing::Case { pr, issue, branch, base, head, conflicts, handled };
-                Input::Fixed { pr, at, result: self.fix(&case, at, reports).await }
+                self.fix(&case, at, reports).await?.into()
             }
             Effect::Forward { pr, at, branch, push, doubted } => {
-                Input::Forwarded { pr, at, result: self.forward(pr, at, &branch, &push, doubted).await }
+                self.forward(pr, at, &branch, &push, doubted).await?.into()
             }
-            Effect::ClearFixer { pr, at, head } => {
-                Input::FixerCleared { pr, at, result: self.clear_fixer(pr, at, &head).await }
-            }
-            Effect::ReadSettings { default } => {
-                Input::SettingsRead { requested_at, result: self.read_settings(&default).await }
-            }
-            Effect::ReadProposal { pr, head } => {
-                let result = self.read_proposal(pr, &head).await;
-                Input::ProposalRead { pr, head, result }
-            }
-            Effect::ShowCheck { head, verdict } => {
-                let result = self.show_check(&head, &verdict).await;
-                Input::CheckShown { head, result }
-            }
-        }
+            Effect::ClearFixer { pr, at, head } => self.clear_fixer(pr, at, &head).await?.into(),
+        })
+    }
+
+    async fn settings(&self, effect: settings::Effect) -> Result<Answer, Failure> {
+        use settings::Effect;
+        Ok(match effect {
+            Effect::ReadSettings { default } => self.read_settings(&default).await?.into(),
+            Effect::ReadProposal { pr, head } => self.read_proposal(pr, &head).await?.into(),
+            Effect::ShowCheck { head, verdict } => self.show_check(&head, &verdict).await?.into(),
+        })
     }
 
     async fn train(&self, root: PrNumber, work: &Work) -> Result<Outcome, Failure> {
@@ -239,33 +250,13 @@ impl Errand<'_> {
         Ok(())
     }
 
+    /// What nobody waits for goes after all else.
+    fn polled(&self) -> github::Repo {
+        self.repo.with_priority(Priority::Poll)
+    }
+
     /// What concerns the progress of trains goes before what does not.
     fn urgent(&self) -> github::Repo {
         self.repo.with_priority(Priority::Merge)
-    }
-}
-
-fn failure_of(input: &Input) -> Option<&Failure> {
-    match input {
-        Input::Surveyed { result: Err(failure), .. }
-        | Input::Fetched { result: Err(failure), .. }
-        | Input::MergeStates { result: Err(failure), .. }
-        | Input::Said { result: Err(failure), .. }
-        | Input::Worked { result: Err(failure), .. }
-        | Input::StatusWritten { result: Err(failure), .. }
-        | Input::StatusRead { result: Err(failure), .. }
-        | Input::ConversationsRead { result: Err(failure), .. }
-        | Input::PolicyRead { result: Err(failure), .. }
-        | Input::PermissionRead { result: Err(failure), .. }
-        | Input::TalkRead { result: Err(failure), .. }
-        | Input::Diagnosed { result: Err(failure), .. }
-        | Input::Fixed { result: Err(failure), .. }
-        | Input::Forwarded { result: Err(failure), .. }
-        | Input::FixerCleared { result: Err(failure), .. }
-        | Input::SettingsRead { result: Err(failure), .. }
-        | Input::ProposalRead { result: Err(failure), .. }
-        | Input::CheckShown { result: Err(failure), .. }
-        | Input::BranchDeleted { result: Err(failure), .. } => Some(failure),
-        _ => None,
     }
 }

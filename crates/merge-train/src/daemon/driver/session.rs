@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
         let effects: BTreeMap<EffectKey, Effect> =
             acts.effects.into_iter().map(|effect| (effect.key(), effect)).collect();
         for effect in effects.into_values() {
-            let served = self.state.served_by(&effect);
+            let served = effect.served(&self.state);
             self.under_way.begin(self.shared, &self.repo, effect, served);
         }
         Ok(())

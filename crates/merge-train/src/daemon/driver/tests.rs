@@ -18,7 +18,7 @@ pub(super) use outside::NoCommands;
 pub(super) use world::until;
 
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::EffectKey;
+use merge_train_core::repo::{EffectKey, mirror};
 
 /// The repository that most tests are about.
 fn widgets() -> RepoId {
@@ -31,5 +31,5 @@ fn gadgets() -> RepoId {
 }
 
 fn fetch(pr: u64) -> EffectKey {
-    EffectKey::FetchPull(PrNumber::new(pr))
+    EffectKey::Mirror(mirror::EffectKey::FetchPull(PrNumber::new(pr)))
 }

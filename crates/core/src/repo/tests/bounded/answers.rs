@@ -137,13 +137,13 @@ impl Lie {
     /// The answer to an effect, if this is what the lie is about.
     pub fn answer(self, hub: &mut Hub, then: &Then, effect: &Effect, asked: Timestamp) -> Option<Input> {
         match (self, effect) {
-            (Self::Work(name, which), Effect::Train { root, work }) if work.name() == name => {
+            (Self::Work(name, which), Effect::Trains(TrainsEffect::Work { root, work })) if work.name() == name => {
                 let mut possible = possible(work, hub);
                 let outcome = possible.swap_remove(which % possible.len());
-                Some(Input::Worked { root: *root, work: work.clone(), result: Ok(outcome) })
+                Some(worked(*root, work.clone(), Ok(outcome)))
             }
             (Self::Fails(name, trouble), _) if effect.name() == name => Some(trouble.of(hub, effect, asked)),
-            (Self::Pull(lie), Effect::FetchPull { pr }) => {
+            (Self::Pull(lie), Effect::Mirror(MirrorEffect::FetchPull { pr })) => {
                 hub.seconds += 1;
                 let facts = hub.facts(pr.get());
                 let then = then[&pr.get()].clone();
@@ -152,17 +152,17 @@ impl Lie {
                     PullLie::OtherHead => Some(PullFacts { head_sha: sha(7_777), ..facts }),
                     PullLie::Gone => None,
                 };
-                Some(Input::Fetched { pr: *pr, requested_at: asked, result: Ok(result) })
+                Some(fetched(*pr, asked, Ok(result)))
             }
-            (Self::MergeState(lie), Effect::ReadMergeStates { .. }) => {
-                let Input::MergeStates { prs, requested_at, result: Ok(facts) } = hub.perform(effect, asked) else {
+            (Self::MergeState(lie), Effect::Mirror(MirrorEffect::ReadMergeStates { .. })) => {
+                let Input::Completed { result: Ok(Answer::MergeStates(facts)), .. } = hub.perform(effect, asked) else {
                     unreachable!("it answers what it is asked")
                 };
-                let facts = facts.into_iter().filter_map(|facts| lie.about(facts)).collect();
-                Some(Input::MergeStates { prs, requested_at, result: Ok(facts) })
+                let facts: Vec<MergeFacts> = facts.into_iter().filter_map(|facts| lie.about(facts)).collect();
+                Some(completed(effect.clone(), asked, Ok(facts)))
             }
-            (Self::Policy(lie), Effect::ReadPolicy { .. }) => {
-                let Input::PolicyRead { result: Ok(policy) } = hub.perform(effect, asked) else {
+            (Self::Policy(lie), Effect::Trains(TrainsEffect::ReadPolicy { .. })) => {
+                let Input::Completed { result: Ok(Answer::Policy(policy)), .. } = hub.perform(effect, asked) else {
                     unreachable!("it answers what it is asked")
                 };
                 let policy = match lie {
@@ -172,10 +172,10 @@ impl Lie {
                     }
                     PolicyLie::Dismisses => Policy { stale_approvals: StaleApprovals::Dismissed, ..policy },
                 };
-                Some(Input::PolicyRead { result: Ok(policy) })
+                Some(policy_read(Ok(policy)))
             }
-            (Self::NoStatus, Effect::ReadStatus { root, comment }) => {
-                Some(Input::StatusRead { root: *root, comment: *comment, result: Ok(None) })
+            (Self::NoStatus, Effect::Trains(TrainsEffect::ReadStatus { root, comment })) => {
+                Some(status_read(*root, *comment, Ok(None)))
             }
             _ => None,
         }
@@ -193,7 +193,7 @@ impl Trouble {
         }
         let later = asked + SignedDuration::from_mins(10);
         let retry_at = matches!(self, Self::Later).then_some(later);
-        effect.clone().failed(asked, Failure { reason: "502".to_owned(), kind, retry_at })
+        failed(effect.clone(), asked, Failure { reason: "502".to_owned(), kind, retry_at })
     }
 }
 

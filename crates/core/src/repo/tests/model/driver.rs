@@ -15,43 +15,35 @@ use crate::repo::trains::{MergeMethods, Policy, StaleApprovals};
 impl World {
     /// Does what an effect asks for that leaves no trace, or whose trace nobody minds, and answers.
     pub(super) fn perform(&mut self, git: &Objects, effect: Effect, requested_at: Timestamp) -> Input {
-        match effect {
-            Effect::FetchPull { pr } => {
-                Input::Fetched { pr, requested_at, result: Ok(Some(self.github.facts(pr.get()))) }
+        let result = self.answer(git, &effect);
+        Input::Completed { effect, requested_at, result }
+    }
+
+    fn answer(&mut self, git: &Objects, effect: &Effect) -> Result<Answer, Failure> {
+        Ok(match effect {
+            Effect::Mirror(MirrorEffect::FetchPull { pr }) => Some(self.github.facts(pr.get())).into(),
+            Effect::Mirror(MirrorEffect::ReadMergeStates { prs }) => self.github.merge_facts(git, prs).into(),
+            Effect::Outbox(OutboxEffect::Say { .. }) => ().into(),
+            Effect::Trains(TrainsEffect::WriteStatus { root, seq, body, .. }) => {
+                self.github.write_status(*root, *seq, body.clone()).into()
             }
-            Effect::ReadMergeStates { prs } => {
-                let result = Ok(self.github.merge_facts(git, &prs));
-                Input::MergeStates { prs, requested_at, result }
+            Effect::Trains(TrainsEffect::ReadStatus { root, comment }) => self.github.status(*root, *comment).into(),
+            Effect::Trains(TrainsEffect::ReadPolicy { .. }) => policy().into(),
+            Effect::Commands(CommandsEffect::ReadPermission { .. }) => Permission::Read.into(),
+            Effect::Trains(TrainsEffect::Work { work, .. }) => {
+                self.looked(work);
+                self.github.work(git, work, &self.late)?.into()
             }
-            Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
-            Effect::WriteStatus { root, seq, body, .. } => {
-                let comment = self.github.write_status(root, seq, body);
-                Input::StatusWritten { root, seq, result: Ok(comment) }
-            }
-            Effect::ReadStatus { root, comment } => {
-                Input::StatusRead { root, comment, result: Ok(self.github.status(root, comment)) }
-            }
-            Effect::ReadPolicy { .. } => Input::PolicyRead { result: Ok(policy()) },
-            Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Read) },
-            Effect::Train { root, work } => {
-                self.looked(&work);
-                let result = self.github.work(git, &work, &self.late);
-                Input::Worked { root, work, result }
-            }
-            Effect::ReadSettings { .. } => no_settings(requested_at),
-            Effect::Survey
-            | Effect::ReadConversations { .. }
-            | Effect::ReadTalk { .. }
-            | Effect::Diagnose { .. }
-            | Effect::Fix { .. }
-            | Effect::Forward { .. }
-            | Effect::ClearFixer { .. }
-            | Effect::ReadProposal { .. }
-            | Effect::ShowCheck { .. }
-            | Effect::DeleteBranch { .. } => {
+            Effect::Settings(SettingsEffect::ReadSettings { .. }) => no_settings().into(),
+            Effect::Mirror(MirrorEffect::Survey)
+            | Effect::Mirror(MirrorEffect::ReadConversations { .. })
+            | Effect::Ratchet(_)
+            | Effect::Settings(SettingsEffect::ReadProposal { .. })
+            | Effect::Settings(SettingsEffect::ShowCheck { .. })
+            | Effect::Trains(TrainsEffect::DeleteBranch { .. }) => {
                 unreachable!("{effect:?} is not asked for where everything is known and stays")
             }
-        }
+        })
     }
 
     /// Whoever has looked is sure again.
@@ -77,7 +69,7 @@ impl World {
             self.forget_trifles();
             for served in plan.cancels {
                 if let Some(under_way) = self.under_way.remove(&served.work()) {
-                    inputs.push_back(under_way.effect.clone().failed(now, failure("called off")));
+                    inputs.push_back(failed(under_way.effect.clone(), now, failure("called off")));
                     self.give_up(under_way);
                 }
             }
@@ -94,7 +86,7 @@ impl World {
     }
 
     fn begin(&mut self, key: EffectKey, effect: Effect) {
-        if let Effect::Train { work, .. } = &effect
+        if let Effect::Trains(TrainsEffect::Work { work, .. }) = &effect
             && let Some(pull) = irreversible(work)
             && self.unsure.contains(&(work.name(), pull))
         {
@@ -147,25 +139,21 @@ fn read_back(event: &Event) -> Event {
 /// What is done at once: it is asked for again until it is done, and nothing depends on when that is.
 fn is_trifling(effect: &Effect) -> bool {
     match effect {
-        Effect::Say { .. }
-        | Effect::WriteStatus { .. }
-        | Effect::ReadPolicy { .. }
-        | Effect::ReadPermission { .. }
-        | Effect::ReadSettings { .. } => true,
-        Effect::Train { work, .. } => matches!(work, Work::Plan { .. } | Work::Worktrees(_)),
-        Effect::Survey
-        | Effect::ReadConversations { .. }
-        | Effect::FetchPull { .. }
-        | Effect::ReadMergeStates { .. }
-        | Effect::ReadStatus { .. }
-        | Effect::ReadTalk { .. }
-        | Effect::Diagnose { .. }
-        | Effect::Fix { .. }
-        | Effect::Forward { .. }
-        | Effect::ClearFixer { .. }
-        | Effect::ReadProposal { .. }
-        | Effect::ShowCheck { .. }
-        | Effect::DeleteBranch { .. } => false,
+        Effect::Outbox(OutboxEffect::Say { .. })
+        | Effect::Trains(TrainsEffect::WriteStatus { .. })
+        | Effect::Trains(TrainsEffect::ReadPolicy { .. })
+        | Effect::Commands(CommandsEffect::ReadPermission { .. })
+        | Effect::Settings(SettingsEffect::ReadSettings { .. }) => true,
+        Effect::Trains(TrainsEffect::Work { work, .. }) => matches!(work, Work::Plan { .. } | Work::Worktrees(_)),
+        Effect::Mirror(MirrorEffect::Survey)
+        | Effect::Mirror(MirrorEffect::ReadConversations { .. })
+        | Effect::Mirror(MirrorEffect::FetchPull { .. })
+        | Effect::Mirror(MirrorEffect::ReadMergeStates { .. })
+        | Effect::Trains(TrainsEffect::ReadStatus { .. })
+        | Effect::Ratchet(_)
+        | Effect::Settings(SettingsEffect::ReadProposal { .. })
+        | Effect::Settings(SettingsEffect::ShowCheck { .. })
+        | Effect::Trains(TrainsEffect::DeleteBranch { .. }) => false,
     }
 }
 

@@ -92,7 +92,7 @@ impl World {
     fn goes_on(&self, key: EffectKey) -> Move {
         let under_way = &self.under_way[&key];
         match (&under_way.effect, &under_way.done) {
-            (Effect::Train { work, .. }, None) if irreversible(work).is_some() => Move::Done(key),
+            (Effect::Trains(TrainsEffect::Work { work, .. }), None) if irreversible(work).is_some() => Move::Done(key),
             _ => Move::Answered(key),
         }
     }
@@ -117,7 +117,7 @@ impl World {
 
     fn may_be_vague(&self, key: EffectKey) -> bool {
         matches!(&self.under_way[&key].effect,
-            Effect::Train { work: Work::Look { pull }, .. } if !self.github.is_open(pull.get()))
+            Effect::Trains(TrainsEffect::Work { work: Work::Look { pull }, .. }) if !self.github.is_open(pull.get()))
     }
 
     /// Time passes once while something is under way: then its answer comes, or is lost. The poll comes only when nothing else

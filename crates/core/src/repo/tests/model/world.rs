@@ -100,15 +100,17 @@ impl World {
                 let under_way = next.under_way.remove(&key).expect("under way");
                 let effect = under_way.effect.clone();
                 next.give_up(under_way);
-                next.feed(git, effect.failed(now, failure("502")), now);
+                next.feed(git, failed(effect, now, failure("502")), now);
             }
             Move::Vague(key) => {
                 next.left.lost -= 1;
-                let Some(UnderWay { effect: Effect::Train { root, work }, .. }) = next.under_way.remove(&key) else {
+                let Some(UnderWay { effect: Effect::Trains(TrainsEffect::Work { root, work }), .. }) =
+                    next.under_way.remove(&key)
+                else {
                     unreachable!("only a train looks")
                 };
                 let result = Ok(Outcome::Seen(Seen::Merged { commit: None }));
-                next.feed(git, Input::Worked { root, work, result }, now);
+                next.feed(git, worked(root, work, result), now);
             }
             Move::DoneLate(which) => {
                 let work = next.late.remove(which);
@@ -162,7 +164,9 @@ impl World {
     }
 
     fn done(&mut self, git: &Objects, key: EffectKey) {
-        let Some(UnderWay { effect: Effect::Train { work, .. }, .. }) = self.under_way.get(&key).cloned() else {
+        let Some(UnderWay { effect: Effect::Trains(TrainsEffect::Work { work, .. }), .. }) =
+            self.under_way.get(&key).cloned()
+        else {
             unreachable!("only trains do what cannot be undone")
         };
         let before = self.github.clone();
@@ -173,7 +177,7 @@ impl World {
             }
             Err(failure) => {
                 let UnderWay { effect, .. } = self.under_way.remove(&key).expect("just found");
-                self.feed(git, effect.failed(at(NOW), failure), at(NOW));
+                self.feed(git, failed(effect, at(NOW), failure), at(NOW));
             }
         }
     }
@@ -215,7 +219,7 @@ impl World {
     fn answered(&mut self, git: &Objects, key: EffectKey, now: Timestamp) {
         let UnderWay { effect, done, .. } = self.under_way.remove(&key).expect("under way");
         let input = match (effect, done) {
-            (Effect::Train { root, work }, Some(outcome)) => Input::Worked { root, work, result: Ok(outcome) },
+            (effect @ Effect::Trains(TrainsEffect::Work { .. }), Some(outcome)) => completed(effect, now, Ok(outcome)),
             (effect, _) => self.perform(git, effect, now),
         };
         self.feed(git, input, now);
@@ -223,7 +227,7 @@ impl World {
 
     /// Nobody hears of it any more.
     pub(super) fn give_up(&mut self, under_way: UnderWay) {
-        let Effect::Train { work, .. } = under_way.effect else { return };
+        let Effect::Trains(TrainsEffect::Work { work, .. }) = under_way.effect else { return };
         if let Some(pull) = irreversible(&work) {
             // To set a base twice does no harm.
             if !matches!(work, Work::Retarget { .. }) {

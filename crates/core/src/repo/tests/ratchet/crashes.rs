@@ -26,14 +26,14 @@ fn what_cannot_be_undone_is_written_down_in_the_same_breath_in_which_it_is_asked
     bench.under_way.clear();
     let head = bench.hub.pulls[&1].head.clone();
     let (issue, result) = (workspace::Issue::FixCi, Ok(Diagnosis::default()));
-    let plan = bench.feed(&Input::Diagnosed { pr: pr(1), head, issue, result });
+    let plan = bench.feed(&diagnosed(pr(1), head, issue, result));
     assert_eq!(names(&plan), ["fix"]);
     assert!(events(&plan).iter().any(|event| matches!(event, workspace::Event::FixDispatched { .. })));
     let sent = bench.fix(1).at;
     bench.feed(&Input::FixStarted { pr: pr(1), at: sent });
     bench.fixer(1, Fixer::Pushes);
     let result = bench.fixed(1, sha(1));
-    let plan = bench.feed(&Input::Fixed { pr: pr(1), at: sent, result });
+    let plan = bench.feed(&fixed(pr(1), sent, result));
     assert_eq!(names(&plan), ["forward"]);
     assert!(events(&plan).iter().any(|event| matches!(event, workspace::Event::FixPushIntended { .. })));
 }
@@ -86,7 +86,7 @@ fn a_fixer_that_was_at_work_is_begun_again_and_counted_once() {
 fn a_fixer_that_ends_with_the_daemon_is_begun_again_by_the_next_one() {
     let mut bench = Bench::fixing();
     bench.fixer(1, Fixer::Stops);
-    let key = EffectKey::Fix(pr(1));
+    let key = EffectKey::Ratchet(RatchetKey::Fix(pr(1)));
     bench.answer(key);
     assert_eq!(bench.fix(1).phase, Phase::Queued);
     assert_eq!((bench.attempts(1), bench.workspace(1).tried.as_ref()), (0, None));

@@ -78,9 +78,10 @@ fn unit_clear_ratchet_sessions_tears_down_the_previous_fixup_before_the_action_p
     bench.beat();
     let second = bench.fix(1).at;
     let position = |what: &dyn Fn(&Effect) -> bool| bench.asked.iter().position(what).expect("asked for");
-    let cleared =
-        position(&|effect| *effect == Effect::ClearFixer { pr: pr(1), at: first.at, head: first.head.clone() });
-    let begun = position(&|effect| matches!(effect, Effect::Fix { at, .. } if *at == second));
+    let cleared = position(&|effect| {
+        *effect == Effect::Ratchet(RatchetEffect::ClearFixer { pr: pr(1), at: first.at, head: first.head.clone() })
+    });
+    let begun = position(&|effect| matches!(effect, Effect::Ratchet(RatchetEffect::Fix { at, .. }) if *at == second));
     assert!(cleared < begun);
 }
 
@@ -148,7 +149,10 @@ fn unit_workspace_single_flight_prevents_concurrent_runs() {
     }
     let at = bench.fix(1).at;
     assert_eq!((bench.sent(1), bench.times("diagnose")), (1, 1));
-    let fixes = bench.asked.iter().filter(|effect| matches!(effect, Effect::Fix { at: of, .. } if *of != at));
+    let fixes = bench
+        .asked
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Ratchet(RatchetEffect::Fix { at: of, .. }) if *of != at));
     assert_eq!(fixes.count(), 0, "whatever is asked for again is the same one");
 }
 

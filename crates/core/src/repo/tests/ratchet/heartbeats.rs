@@ -116,7 +116,7 @@ fn an_answer_about_a_head_that_is_not_there_any_more_sends_nobody() {
     bench.ci(1, Verdict::Failed);
     bench.beat();
     let (issue, result) = (workspace::Issue::FixCi, Ok(Diagnosis::default()));
-    bench.feed(&Input::Diagnosed { pr: pr(1), head: old.clone(), issue, result });
+    bench.feed(&diagnosed(pr(1), old.clone(), issue, result));
     assert_eq!(bench.sent(1), 0);
     bench.is_slow = false;
     bench.settle();

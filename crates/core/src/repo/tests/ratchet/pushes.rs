@@ -138,14 +138,9 @@ fn a_push_that_cannot_even_be_looked_for_is_unknown_however_bad_that_is() {
 fn answers_that_come_late_are_about_nothing() {
     let mut bench = pushing(Way::Lands);
     let before = bench.workspace(1).clone();
-    let fixed = Input::Fixed { pr: pr(1), at: at(0), result: Err(failure(FailureKind::Permanent)) };
-    let landed = Input::Forwarded { pr: pr(1), at: at(0), result: Ok(Forwarded::Pushed(Pushed::Landed)) };
-    for input in [
-        Input::FixStarted { pr: pr(1), at: at(0) },
-        fixed,
-        landed,
-        Input::FixerCleared { pr: pr(1), at: at(0), result: Ok(()) },
-    ] {
+    let fixed = fixed(pr(1), at(0), Err(failure(FailureKind::Permanent)));
+    let landed = forwarded(pr(1), at(0), Ok(Forwarded::Pushed(Pushed::Landed)));
+    for input in [Input::FixStarted { pr: pr(1), at: at(0) }, fixed, landed, fixer_cleared(pr(1), at(0), Ok(()))] {
         bench.feed(&input);
     }
     assert_eq!(bench.workspace(1), &before);

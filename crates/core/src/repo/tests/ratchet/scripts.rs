@@ -90,45 +90,50 @@ impl Bench {
     }
 
     pub(super) fn perform(&mut self, effect: &Effect, requested_at: Timestamp) -> Input {
-        match effect.clone() {
-            Effect::Survey => {
+        let result = match effect {
+            Effect::Ratchet(effect) => self.ratchet_answer(effect),
+            Effect::Mirror(effect) if !matches!(effect, MirrorEffect::ReadConversations { .. }) => {
+                Ok(self.mirror_answer(effect))
+            }
+            Effect::Mirror(_) | Effect::Outbox(_) | Effect::Trains(_) | Effect::Commands(_) | Effect::Settings(_) => {
+                return self.hub.perform(effect, requested_at);
+            }
+        };
+        Input::Completed { effect: effect.clone(), requested_at, result }
+    }
+
+    fn mirror_answer(&self, effect: &MirrorEffect) -> Answer {
+        match effect {
+            MirrorEffect::Survey => {
                 let there = self.scripts.iter().filter(|(_, script)| !script.gone);
                 let pulls: Vec<PullFacts> = there.map(|(number, _)| self.facts(*number)).collect();
-                Input::Surveyed { requested_at, result: Ok(listing(&pulls)) }
+                listing(&pulls).into()
             }
-            Effect::FetchPull { pr } => {
-                let facts = Some(self.facts(pr.get())).filter(|_| !self.scripts[&pr.get()].gone);
-                Input::Fetched { pr, requested_at, result: Ok(facts) }
+            MirrorEffect::FetchPull { pr } => {
+                Some(self.facts(pr.get())).filter(|_| !self.scripts[&pr.get()].gone).into()
             }
-            Effect::ReadMergeStates { prs } => {
+            MirrorEffect::ReadMergeStates { prs } => {
                 let there = prs.iter().filter(|pr| !self.scripts[&pr.get()].gone);
-                let result = Ok(there.map(|pr| self.merge_facts(pr.get())).collect());
-                Input::MergeStates { prs, requested_at, result }
+                Answer::MergeStates(there.map(|pr| self.merge_facts(pr.get())).collect())
             }
-            Effect::ReadTalk { prs } if self.is_deaf => {
-                Input::TalkRead { prs, requested_at, result: Err(failure(FailureKind::Transient)) }
-            }
-            Effect::ReadTalk { prs } => {
-                let result = Ok(prs.iter().map(|pr| (*pr, self.talk(pr.get()))).collect());
-                Input::TalkRead { prs, requested_at, result }
-            }
-            Effect::Diagnose { pr, issue, head, .. } => {
+            MirrorEffect::ReadConversations { .. } => unreachable!("the hub answers that"),
+        }
+    }
+
+    fn ratchet_answer(&mut self, effect: &RatchetEffect) -> Result<Answer, Failure> {
+        Ok(match effect {
+            RatchetEffect::ReadTalk { .. } if self.is_deaf => return Err(failure(FailureKind::Transient)),
+            RatchetEffect::ReadTalk { prs } => Answer::Talk(prs.iter().map(|pr| (*pr, self.talk(pr.get()))).collect()),
+            RatchetEffect::Diagnose { pr, .. } => {
                 let script = &self.scripts[&pr.get()];
                 let found = Diagnosis { signature: script.signature.clone() };
-                let result = script.diagnosis.clone().map_or(Ok(found), Err);
-                Input::Diagnosed { pr, head, issue, result }
+                script.diagnosis.clone().map_or(Ok(found), Err)?.into()
             }
-            Effect::Fix { pr, at, head, .. } => Input::Fixed { pr, at, result: self.fixed(pr.get(), head) },
-            Effect::Forward { pr, at, push, doubted, .. } => {
-                let result = self.forwarded(pr.get(), &push, doubted);
-                Input::Forwarded { pr, at, result }
-            }
-            Effect::ClearFixer { pr, at, .. } => {
-                let result = if self.is_sticky { Err(failure(FailureKind::Transient)) } else { Ok(()) };
-                Input::FixerCleared { pr, at, result }
-            }
-            other => self.hub.perform(&other, requested_at),
-        }
+            RatchetEffect::Fix { pr, head, .. } => self.fixed(pr.get(), head.clone())?.into(),
+            RatchetEffect::Forward { pr, push, doubted, .. } => self.forwarded(pr.get(), push, *doubted)?.into(),
+            RatchetEffect::ClearFixer { .. } if self.is_sticky => return Err(failure(FailureKind::Transient)),
+            RatchetEffect::ClearFixer { .. } => ().into(),
+        })
     }
 
     pub(super) fn fixed(&mut self, number: u64, from: Sha) -> Result<FixEnd, Failure> {

@@ -51,9 +51,9 @@ impl UnderWay {
             failpoint::reach(format_args!("effect.{name}.end"));
             let result = performed.unwrap_or_else(|_| {
                 let reason = format!("{name} panicked; this is a bug");
-                effect.failed(requested_at, Failure { reason, kind: FailureKind::Transient, retry_at: None })
+                Err(Failure { reason, kind: FailureKind::Transient, retry_at: None })
             });
-            (key, result)
+            (key, Input::Completed { effect, requested_at, result })
         });
     }
 

@@ -15,7 +15,7 @@ pub(super) fn trigger(input: &Input) -> &'static str {
         Input::Tick => "poll",
         Input::Resume => "resume",
         Input::Asked { .. } => "api",
-        _ => "result",
+        Input::Completed { .. } | Input::FixStarted { .. } | Input::Housekeeping => "result",
     }
 }
 

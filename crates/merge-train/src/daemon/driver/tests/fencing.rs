@@ -1,7 +1,7 @@
 //! A worker that lost its stream writes nothing more, and begins anew from what is durable.
 
 use merge_train_core::ids::StreamId;
-use merge_train_core::repo::{EffectKey, Event};
+use merge_train_core::repo::{EffectKey, Event, mirror};
 use store::{Batch, NewEvent, Since};
 
 use super::outside::branch;
@@ -12,7 +12,7 @@ use crate::clock;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_was_taken_over_begins_anew_and_processes_nothing_twice() {
     let (world, repo) = (World::new().await, widgets());
-    world.outside.hold(&repo, EffectKey::Survey);
+    world.outside.hold(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
     world.chat(&repo, 1..=5).await;
     world.until_processed(&repo, 5).await;
 
@@ -42,7 +42,7 @@ async fn a_worker_that_was_taken_over_begins_anew_and_processes_nothing_twice() 
     assert!(log.iter().map(|recorded| recorded.seq).eq(1..=log.len() as u64), "without a gap");
     assert_eq!(log.iter().filter(|recorded| recorded.event == theirs).count(), 1);
     until("the new session asks again for what the old one had under way", async || {
-        let seen = world.outside.seen(&repo, EffectKey::Survey);
+        let seen = world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
         (seen.begun, seen.under_way) == (2, 1)
     })
     .await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use merge_train_core::ids::StreamId;
-use merge_train_core::repo::EffectKey;
+use merge_train_core::repo::{EffectKey, mirror};
 
 use super::widgets;
 use super::world::{World, options, until};
@@ -46,7 +46,7 @@ async fn nothing_is_left_lying_when_deliveries_come_just_as_the_worker_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_does_not_end_while_an_effect_is_under_way() {
     let (world, repo) = (World::with(soon_idle()).await, widgets());
-    world.outside.hold(&repo, EffectKey::Survey);
+    world.outside.hold(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
     world.chat(&repo, [1]).await;
     world.until_processed(&repo, 1).await;
     // Long enough for another worker to live and end many times.
@@ -58,7 +58,7 @@ async fn a_worker_does_not_end_while_an_effect_is_under_way() {
         })
         .await;
     }
-    assert_eq!(world.outside.seen(&repo, EffectKey::Survey).under_way, 1);
-    world.outside.release(&repo, EffectKey::Survey);
+    assert_eq!(world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey)).under_way, 1);
+    world.outside.release(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
     until("the worker ends", async || world.driver.workers() == 0).await;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use merge_train_core::ids::StreamId;
 use merge_train_core::inbox::Status;
-use merge_train_core::repo::{DeliveryOutcome, EffectKey, Event};
+use merge_train_core::repo::{DeliveryOutcome, EffectKey, Event, mirror};
 use store::TakeLimit;
 use tokio::task::JoinSet;
 
@@ -62,10 +62,10 @@ async fn what_comes_in_while_it_is_worked_on_keeps_its_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repository_does_not_wait_for_another() {
     let world = World::new().await;
-    world.outside.hold(&widgets(), EffectKey::Survey);
+    world.outside.hold(&widgets(), EffectKey::Mirror(mirror::EffectKey::Survey));
     world.chat(&widgets(), [1]).await;
     until("one repository is being surveyed", async || {
-        world.outside.seen(&widgets(), EffectKey::Survey).under_way == 1
+        world.outside.seen(&widgets(), EffectKey::Mirror(mirror::EffectKey::Survey)).under_way == 1
     })
     .await;
 
@@ -74,7 +74,7 @@ async fn a_repository_does_not_wait_for_another() {
     let is_survey = |event: &Event| matches!(event, Event::SyncCompleted {});
     world.until_logged(&gadgets(), "the other one is surveyed", is_survey).await;
     assert_eq!(world.driver.workers(), 2);
-    assert_eq!(world.outside.seen(&widgets(), EffectKey::Survey).under_way, 1);
+    assert_eq!(world.outside.seen(&widgets(), EffectKey::Mirror(mirror::EffectKey::Survey)).under_way, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,7 +14,8 @@ use merge_train_core::repo::trains::work::{
     self, Expected, Merged, Outcome, Probed, Proof, Pushed, Retargeted, Squashed, Work,
 };
 use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals};
-use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input, Showing};
+use merge_train_core::repo::{Answer, Effect, EffectKey, Failure, FailureKind, Showing};
+use merge_train_core::repo::{commands, mirror, outbox, settings, trains};
 use merge_train_core::workflow::Output;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -101,10 +102,10 @@ impl Outside for Scripted {
         &self,
         repo: &RepoId,
         effect: Effect,
-        requested_at: Timestamp,
+        _: Timestamp,
         cancel: CancellationToken,
         _: &crate::daemon::driver::Reports,
-    ) -> Input {
+    ) -> Result<Answer, Failure> {
         let key = effect.key();
         let (gate, mishap) = self.with(repo, key, |told| {
             told.seen.begun += 1;
@@ -120,29 +121,40 @@ impl Outside for Scripted {
                 () = gate.cancelled() => {}
                 () = cancel.cancelled() => {
                     self.with(repo, key, |told| told.seen.cancelled += 1);
-                    return effect.failed(requested_at, failure("it was cancelled"));
+                    return Err(failure("it was cancelled"));
                 }
             }
         }
         match mishap {
-            Some(Mishap::Fail) => effect.failed(requested_at, failure("it was told to fail")),
+            Some(Mishap::Fail) => Err(failure("it was told to fail")),
             Some(Mishap::Panic) => panic!("it was told to panic"),
             Some(Mishap::Deaf) => std::future::pending().await,
-            None => answer(effect, requested_at),
+            None => Ok(answer(effect)),
         }
     }
 }
 
-fn answer(effect: Effect, requested_at: Timestamp) -> Input {
+fn answer(effect: Effect) -> Answer {
     match effect {
-        Effect::Survey => {
-            let facts = Listing { default_branch: branch("main"), pulls: Vec::new(), bot: BOT };
-            Input::Surveyed { requested_at, result: Ok(facts) }
+        Effect::Mirror(effect) => mirror_answer(effect),
+        Effect::Outbox(outbox::Effect::Say { .. }) => ().into(),
+        Effect::Trains(effect) => train_answer(&effect),
+        Effect::Commands(commands::Effect::ReadPermission { .. }) => Permission::Write.into(),
+        Effect::Ratchet(_) => unreachable!("nothing is under ratchet here"),
+        Effect::Settings(settings::Effect::ReadSettings { .. }) => {
+            File { at: head(PrNumber::new(9_999)), blob: None, said: Ok(OwnSettings::default()) }.into()
         }
-        Effect::ReadConversations { prs } => Input::ConversationsRead { prs, requested_at, result: Ok(Vec::new()) },
-        Effect::ReadStatus { root, comment } => Input::StatusRead { root, comment, result: Ok(None) },
-        Effect::FetchPull { pr } => Input::Fetched { pr, requested_at, result: Ok(Some(pull(pr))) },
-        Effect::ReadMergeStates { prs } => {
+        Effect::Settings(settings::Effect::ReadProposal { .. }) => Proposal::Untouched.into(),
+        Effect::Settings(settings::Effect::ShowCheck { .. }) => Showing::Shown.into(),
+    }
+}
+
+fn mirror_answer(effect: mirror::Effect) -> Answer {
+    match effect {
+        mirror::Effect::Survey => Listing { default_branch: branch("main"), pulls: Vec::new(), bot: BOT }.into(),
+        mirror::Effect::ReadConversations { .. } => Answer::Conversations(Vec::new()),
+        mirror::Effect::FetchPull { pr } => Some(pull(pr)).into(),
+        mirror::Effect::ReadMergeStates { prs } => {
             let clean = |pr: &PrNumber| MergeFacts {
                 number: *pr,
                 is_open: true,
@@ -154,31 +166,18 @@ fn answer(effect: Effect, requested_at: Timestamp) -> Input {
                 ci: CiFacts::default(),
                 own_file: OwnFile::Absent,
             };
-            let facts = prs.iter().map(clean).collect();
-            Input::MergeStates { prs, requested_at, result: Ok(facts) }
+            Answer::MergeStates(prs.iter().map(clean).collect())
         }
-        Effect::Say { note, .. } => Input::Said { note, result: Ok(()) },
-        Effect::WriteStatus { root, seq, .. } => {
-            Input::StatusWritten { root, seq, result: Ok(CommentId::new(root.get())) }
-        }
-        Effect::ReadPolicy { .. } => Input::PolicyRead { result: Ok(policy()) },
-        Effect::ReadPermission { comment, .. } => Input::PermissionRead { comment, result: Ok(Permission::Write) },
-        Effect::DeleteBranch { pr, .. } => Input::BranchDeleted { pr, result: Ok(()) },
-        Effect::Train { root, work } => {
-            let result = done(&work);
-            Input::Worked { root, work, result: Ok(result) }
-        }
-        Effect::ReadSettings { .. } => {
-            let file = File { at: head(PrNumber::new(9_999)), blob: None, said: Ok(OwnSettings::default()) };
-            Input::SettingsRead { requested_at, result: Ok(file) }
-        }
-        Effect::ReadProposal { pr, head } => Input::ProposalRead { pr, head, result: Ok(Proposal::Untouched) },
-        Effect::ShowCheck { head, .. } => Input::CheckShown { head, result: Ok(Showing::Shown) },
-        Effect::ReadTalk { .. }
-        | Effect::Diagnose { .. }
-        | Effect::Fix { .. }
-        | Effect::Forward { .. }
-        | Effect::ClearFixer { .. } => unreachable!("nothing is under ratchet here"),
+    }
+}
+
+fn train_answer(effect: &trains::Effect) -> Answer {
+    match effect {
+        trains::Effect::Work { work, .. } => done(work).into(),
+        trains::Effect::WriteStatus { root, .. } => CommentId::new(root.get()).into(),
+        trains::Effect::ReadStatus { .. } => Answer::StatusRead(None),
+        trains::Effect::ReadPolicy { .. } => policy().into(),
+        trains::Effect::DeleteBranch { .. } => ().into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use merge_train_core::repo::{EffectKey, Event};
+use merge_train_core::repo::{EffectKey, Event, mirror};
 use store::Owner;
 use tokio::runtime::Runtime;
 
@@ -25,9 +25,12 @@ fn what_was_under_way_is_asked_for_again_after_a_restart_although_nothing_comes_
     let (dir, repo) = (tempfile::tempdir().unwrap(), widgets());
     cut_off(async || {
         let world = World::within(dir.path(), options()).await;
-        world.outside.hold(&repo, EffectKey::Survey);
+        world.outside.hold(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
         world.chat(&repo, [1]).await;
-        until("the survey is under way", async || world.outside.seen(&repo, EffectKey::Survey).under_way == 1).await;
+        until("the survey is under way", async || {
+            world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey)).under_way == 1
+        })
+        .await;
     });
     cut_off(async || {
         let world = second_life(dir.path()).await;
@@ -35,7 +38,7 @@ fn what_was_under_way_is_asked_for_again_after_a_restart_although_nothing_comes_
         tokio::spawn(async move { driver.run().await });
         let is_survey = |event: &Event| matches!(event, Event::SyncCompleted {});
         world.until_logged(&repo, "the survey is recorded", is_survey).await;
-        assert_eq!(world.outside.seen(&repo, EffectKey::Survey).begun, 1);
+        assert_eq!(world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey)).begun, 1);
         assert_eq!(world.processed(&repo).await, ["comment-1"]);
     });
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use merge_train_core::ids::StreamId;
-use merge_train_core::repo::{EffectKey, Event};
+use merge_train_core::repo::{EffectKey, Event, mirror};
 use store::{Owner, TakeLimit};
 
 use super::outside::{Mishap, NoCommands};
@@ -16,9 +16,12 @@ use crate::daemon::driver::{Driver, Options};
 /// A worker that surveys, and does not come to an end with it.
 async fn surveying() -> World {
     let (world, repo) = (World::new().await, widgets());
-    world.outside.hold(&repo, EffectKey::Survey);
+    world.outside.hold(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
     world.chat(&repo, [1]).await;
-    until("the survey is under way", async || world.outside.seen(&repo, EffectKey::Survey).under_way == 1).await;
+    until("the survey is under way", async || {
+        world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey)).under_way == 1
+    })
+    .await;
     world
 }
 
@@ -34,7 +37,7 @@ async fn a_stop_takes_nothing_more_and_records_what_ends_in_time() {
     // The stop is polled first: the rest happens after it was asked for.
     tokio::join!(biased; world.driver.stop(Duration::from_secs(600)), async {
         world.send(&Webhook::comment(&repo, 1, 3, "Too late.")).await;
-        world.outside.release(&repo, EffectKey::Survey);
+        world.outside.release(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
     });
     assert!(began.elapsed() < Duration::from_secs(60), "it does not wait for the deadline");
     assert!(world.log(&repo).await.iter().any(|recorded| is_survey(&recorded.event)), "the result is recorded");
@@ -54,17 +57,18 @@ async fn a_stop_takes_nothing_more_and_records_what_ends_in_time() {
 async fn what_a_result_asks_for_during_a_stop_is_left_to_the_next_driver() {
     let (world, repo) = (World::new().await, widgets());
     world.knows(&repo, []).await;
-    world.outside.hold(&repo, EffectKey::ReadMergeStates);
+    world.outside.hold(&repo, EffectKey::Mirror(mirror::EffectKey::ReadMergeStates));
     for pr in [1, 2] {
         world.send(&Webhook::opened(&repo, pr)).await;
-        let reading = async || world.outside.seen(&repo, EffectKey::ReadMergeStates).under_way == 1;
+        let reading =
+            async || world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::ReadMergeStates)).under_way == 1;
         until("the first one's merge state is being read", reading).await;
     }
     world.until_processed(&repo, 2).await;
     tokio::join!(biased; world.driver.stop(Duration::from_secs(600)), async {
-        world.outside.release(&repo, EffectKey::ReadMergeStates);
+        world.outside.release(&repo, EffectKey::Mirror(mirror::EffectKey::ReadMergeStates));
     });
-    assert_eq!(world.outside.seen(&repo, EffectKey::ReadMergeStates).begun, 1);
+    assert_eq!(world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::ReadMergeStates)).begun, 1);
 
     let next = Options { owner: Owner("second".to_owned()), ..options() };
     let next = Driver::new(world.store.clone(), world.outside.clone(), Arc::new(NoCommands), next);
@@ -83,7 +87,7 @@ async fn what_does_not_end_in_time_is_cancelled() {
     let took = began.elapsed();
     assert!(took >= deadline, "it had its time: {took:?}");
     assert!(took < Duration::from_secs(2), "a cancelled effect returns at once: {took:?}");
-    let seen = world.outside.seen(&repo, EffectKey::Survey);
+    let seen = world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
     assert_eq!((seen.under_way, seen.cancelled), (0, 1));
     assert!(world.log(&repo).await.iter().any(|recorded| matches!(recorded.event, Event::ReadFailed { .. })));
     world.acquire(&repo, "another").await.expect("the stream is free");
@@ -92,9 +96,12 @@ async fn what_does_not_end_in_time_is_cancelled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_effect_that_does_not_hear_its_cancellation_does_not_keep_the_driver_from_stopping() {
     let (world, repo) = (World::new().await, widgets());
-    world.outside.next(&repo, EffectKey::Survey, Mishap::Deaf);
+    world.outside.next(&repo, EffectKey::Mirror(mirror::EffectKey::Survey), Mishap::Deaf);
     world.chat(&repo, [1]).await;
-    until("the survey is under way", async || world.outside.seen(&repo, EffectKey::Survey).under_way == 1).await;
+    until("the survey is under way", async || {
+        world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey)).under_way == 1
+    })
+    .await;
     let stopped = tokio::time::timeout(Duration::from_secs(20), world.driver.stop(Duration::from_millis(10))).await;
     assert!(stopped.is_ok());
 }

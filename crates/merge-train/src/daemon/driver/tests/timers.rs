@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::{EffectKey, Event, ReadKind, Settings, WantReason};
+use merge_train_core::repo::{EffectKey, Event, ReadKind, Settings, WantReason, mirror};
 
 use super::world::{World, known, options, until};
 use super::{fetch, widgets};
@@ -16,7 +16,10 @@ async fn a_full_look_that_fell_due_while_no_worker_was_there_is_made_up_for() {
     let ten_minutes_ago = clock::now().checked_sub(SignedDuration::from_mins(10)).unwrap();
     world.import(&repo, known([1]), ten_minutes_ago).await;
     world.chat(&repo, [1]).await;
-    until("the repository is surveyed", async || world.outside.seen(&repo, EffectKey::Survey).begun == 1).await;
+    until("the repository is surveyed", async || {
+        world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey)).begun == 1
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,14 +31,15 @@ async fn what_falls_due_while_a_tick_is_being_recorded_is_not_forgotten() {
     let repos: Vec<RepoId> = (1..=64).map(|number| RepoId::new("acme", &format!("part-{number}")).unwrap()).collect();
     for (repo, after_ms) in repos.iter().zip((1..=8).cycle()) {
         // The survey takes long, so that its end reminds nobody of the rest.
-        world.outside.hold(repo, EffectKey::Survey);
+        world.outside.hold(repo, EffectKey::Mirror(mirror::EffectKey::Survey));
         let retry_at = due.checked_add(SignedDuration::from_millis(after_ms)).unwrap();
         world.import(repo, unlucky(retry_at), surveyed_at).await;
         world.driver.wake(repo, Urgency::Usual);
     }
     for repo in &repos {
         until("it is surveyed and fetched", async || {
-            world.outside.seen(repo, EffectKey::Survey).begun == 1 && world.outside.seen(repo, fetch(5)).begun == 1
+            world.outside.seen(repo, EffectKey::Mirror(mirror::EffectKey::Survey)).begun == 1
+                && world.outside.seen(repo, fetch(5)).begun == 1
         })
         .await;
     }

@@ -5,7 +5,7 @@ use merge_train_core::repo::trains::plan::Member;
 use merge_train_core::repo::trains::work::{
     Expected, Landed, Merged, MergedWith, Outcome, OwnChange, Probed, Proof, Pushed, Step, Tidying, Work,
 };
-use merge_train_core::repo::{Effect, FailureKind, Input};
+use merge_train_core::repo::{Effect, FailureKind, trains};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -304,13 +304,13 @@ async fn a_merge_that_is_called_off_in_the_middle_ends_at_once() {
         .await;
     let work = Work::Merge { step: Step::UpdateRoot, pull: one, branch: branch("one"), default: branch("main") };
     let cancel = CancellationToken::new();
-    let effect = Effect::Train { root: one, work };
+    let effect = Effect::Trains(trains::Effect::Work { root: one, work });
     let (input, ()) = tokio::join!(world.perform_until(effect, cancel.clone()), async {
         // The worktree is there: git is being waited for.
         crate::daemon::driver::tests::until("the merge has begun", async || !world.worktrees().is_empty()).await;
         cancel.cancel();
     });
-    let Input::Worked { result: Err(failure), .. } = input else { panic!("{input:?}") };
+    let Err(failure) = input else { panic!("{input:?}") };
     assert_eq!((failure.kind, failure.reason.as_str()), (FailureKind::Transient, "merge was cancelled"));
     world.finish().await;
 }

@@ -4,7 +4,9 @@ use merge_train_core::facts::Permission;
 use merge_train_core::ids::{CommentId, PrNumber, Sha};
 use merge_train_core::repo::trains::message::Wording;
 use merge_train_core::repo::trains::work::{Outcome, Retargeted, Seen, Squashed, Via, Work};
-use merge_train_core::repo::{Effect, Failure, FailureKind, Input, NoteId, Say, Tried};
+use merge_train_core::repo::{
+    Answer, Effect, Failure, FailureKind, NoteId, Say, Tried, commands, mirror, outbox, trains,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -27,15 +29,15 @@ async fn look(world: &World, pull: PrNumber) -> Seen {
 }
 
 async fn close(world: &World, pull: PrNumber) -> Result<(), Failure> {
-    let effect = Effect::Say {
+    let effect = Effect::Outbox(outbox::Effect::Say {
         note: NoteId(1),
         pr: pull,
         say: Say::Close {},
         since: crate::clock::now(),
         tried: Tried::Perhaps,
-    };
-    match world.perform(effect).await {
-        Input::Said { result, .. } => result,
+    });
+    match world.perform(effect).await? {
+        Answer::Done(()) => Ok(()),
         other => panic!("{other:?}"),
     }
 }
@@ -108,7 +110,8 @@ async fn a_member_of_a_native_stack_is_merged_in_the_background_and_waited_for()
     let two = world.open_pull("two", "one").await;
     world.in_repo(Method::POST, "/stacks", json!({ "pull_requests": [one, two] })).await;
     world.control(Method::PATCH, "/settings", json!({ "merge_async_delay_ms": 600 })).await;
-    let Input::Fetched { result: Ok(Some(facts)), .. } = world.perform(Effect::FetchPull { pr: two }).await else {
+    let Ok(Answer::Pull(Some(facts))) = world.perform(Effect::Mirror(mirror::Effect::FetchPull { pr: two })).await
+    else {
         panic!("it exists")
     };
     assert_eq!(facts.stack_position, Some(2));
@@ -183,19 +186,14 @@ async fn a_branch_is_deleted_unless_somebody_pushed_to_it() {
     let old = world.head("one").await;
     let head = world.write("one", "more.txt", "x\n").await;
     let delete = async |head: &Sha| {
-        let effect = Effect::DeleteBranch { pr: one, branch: branch("one"), head: head.clone() };
-        match world.perform(effect).await {
-            Input::BranchDeleted { pr, result } => {
-                assert_eq!(pr, one);
-                result
-            }
-            other => panic!("{other:?}"),
-        }
+        let effect =
+            Effect::Trains(trains::Effect::DeleteBranch { pr: one, branch: branch("one"), head: head.clone() });
+        world.perform(effect).await
     };
     let branches = async || world.in_repo(Method::GET, "/branches", Value::Null).await.as_array().unwrap().len();
-    assert_eq!((delete(&old).await, branches().await), (Ok(()), 2));
+    assert_eq!((delete(&old).await, branches().await), (Ok(Answer::Done(())), 2));
     for _ in 0..2 {
-        assert_eq!((delete(&head).await, branches().await), (Ok(()), 1));
+        assert_eq!((delete(&head).await, branches().await), (Ok(Answer::Done(())), 1));
     }
     world.finish().await;
 }
@@ -205,14 +203,12 @@ async fn what_somebody_may_do_is_read() {
     let world = World::new().await;
     world.control(Method::POST, "/users", json!({ "login": "mona" })).await;
     let permission = async |login: &str| {
-        let effect = Effect::ReadPermission { comment: CommentId::new(1), login: login.to_owned() };
-        match world.perform(effect).await {
-            Input::PermissionRead { result, .. } => result,
-            other => panic!("{other:?}"),
-        }
+        let effect =
+            Effect::Commands(commands::Effect::ReadPermission { comment: CommentId::new(1), login: login.to_owned() });
+        world.perform(effect).await
     };
-    assert_eq!(permission("octocat").await, Ok(Permission::Admin));
-    assert_eq!(permission("mona").await, Ok(Permission::Read));
-    assert_eq!(permission("nobody-at-all").await, Ok(Permission::None));
+    assert_eq!(permission("octocat").await, Ok(Permission::Admin.into()));
+    assert_eq!(permission("mona").await, Ok(Permission::Read.into()));
+    assert_eq!(permission("nobody-at-all").await, Ok(Permission::None.into()));
     world.finish().await;
 }

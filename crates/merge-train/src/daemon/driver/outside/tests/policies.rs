@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use merge_train_core::repo::trains::{Policy, StaleApprovals};
-use merge_train_core::repo::{Effect, Failure, FailureKind, Input};
+use merge_train_core::repo::{Answer, Effect, Failure, FailureKind, trains};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,8 +11,8 @@ use super::World;
 use super::world::branch;
 
 async fn policy(world: &World) -> Result<Policy, Failure> {
-    match world.perform(Effect::ReadPolicy { default: branch("main") }).await {
-        Input::PolicyRead { result } => result,
+    match world.perform(Effect::Trains(trains::Effect::ReadPolicy { default: branch("main") })).await? {
+        Answer::Policy(policy) => Ok(policy),
         other => panic!("{other:?}"),
     }
 }

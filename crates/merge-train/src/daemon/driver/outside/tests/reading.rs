@@ -2,15 +2,15 @@
 
 use merge_train_core::facts::{MergeFacts, MergeState, Progress, ReviewDecision, Verdict};
 use merge_train_core::ids::PrNumber;
-use merge_train_core::repo::{Effect, Input};
+use merge_train_core::repo::{Answer, Effect, mirror};
 use reqwest::Method;
 use serde_json::json;
 
 use super::World;
 
 async fn told_of(world: &World, pull: PrNumber) -> MergeFacts {
-    match world.perform(Effect::ReadMergeStates { prs: vec![pull] }).await {
-        Input::MergeStates { result: Ok(mut found), .. } => found.remove(0),
+    match world.perform(Effect::Mirror(mirror::Effect::ReadMergeStates { prs: vec![pull] })).await {
+        Ok(Answer::MergeStates(mut found)) => found.remove(0),
         other => panic!("{other:?}"),
     }
 }
@@ -62,9 +62,10 @@ async fn a_survey_tells_who_we_are_and_who_spoke() {
     let world = World::new().await;
     let one = world.open_pull("one", "main").await;
     world.in_repo(Method::POST, &format!("/issues/{one}/comments"), json!({ "body": "@merge-train help" })).await;
-    let Input::Surveyed { result: Ok(facts), .. } = world.perform(Effect::Survey).await else { panic!() };
-    let heard = world.perform(Effect::ReadConversations { prs: vec![one, PrNumber::new(999)] }).await;
-    let Input::ConversationsRead { result: Ok(heard), .. } = heard else { panic!("{heard:?}") };
+    let Ok(Answer::Listing(facts)) = world.perform(Effect::Mirror(mirror::Effect::Survey)).await else { panic!() };
+    let heard =
+        world.perform(Effect::Mirror(mirror::Effect::ReadConversations { prs: vec![one, PrNumber::new(999)] })).await;
+    let Ok(Answer::Conversations(heard)) = heard else { panic!("{heard:?}") };
     assert_eq!(heard.len(), 1, "there is no other pull request");
     assert_eq!((heard[0].pr, heard[0].comments[0].login.as_str()), (one, "octocat"));
     let bot = world.call(Method::GET, "/users/merge-train[bot]", serde_json::Value::Null).await;

@@ -1,7 +1,7 @@
 //! The status comment, written once and again.
 
 use merge_train_core::ids::{CommentId, PrNumber};
-use merge_train_core::repo::{Effect, Failure, Input};
+use merge_train_core::repo::{Answer, Effect, Failure, trains};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -13,9 +13,9 @@ fn body(words: &str) -> String {
 }
 
 async fn write(world: &World, root: PrNumber, comment: Option<CommentId>, body: &str) -> Result<CommentId, Failure> {
-    let effect = Effect::WriteStatus { root, comment, body: body.to_owned(), seq: 3 };
-    match world.perform(effect).await {
-        Input::StatusWritten { root: answered, seq: 3, result } if answered == root => result,
+    let effect = Effect::Trains(trains::Effect::WriteStatus { root, comment, body: body.to_owned(), seq: 3 });
+    match world.perform(effect).await? {
+        Answer::StatusWritten(comment) => Ok(comment),
         other => panic!("{other:?}"),
     }
 }

@@ -12,7 +12,7 @@ use github::{Auth, Client, Config, Secret};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use merge_train_core::repo::trains::message::Wording;
 use merge_train_core::repo::trains::work::{Merged, Outcome, Push, PushKind, Pushed, Squashed, Step, Via, Work};
-use merge_train_core::repo::{Effect, Failure, Input};
+use merge_train_core::repo::{Answer, Effect, Failure, trains};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -166,21 +166,18 @@ impl World {
         text(&commit["message"]).to_owned()
     }
 
-    pub async fn perform(&self, effect: Effect) -> Input {
+    pub async fn perform(&self, effect: Effect) -> Result<Answer, Failure> {
         self.perform_until(effect, CancellationToken::new()).await
     }
 
-    pub async fn perform_until(&self, effect: Effect, cancel: CancellationToken) -> Input {
+    pub async fn perform_until(&self, effect: Effect, cancel: CancellationToken) -> Result<Answer, Failure> {
         self.outside.perform(&hello(), effect, clock::now(), cancel, &tokio::sync::mpsc::unbounded_channel().0).await
     }
 
     /// One piece of work for the train that began at `root`.
     pub async fn work(&self, root: PrNumber, work: Work) -> Result<Outcome, Failure> {
-        match self.perform(Effect::Train { root, work: work.clone() }).await {
-            Input::Worked { root: answered, work: done, result } => {
-                assert_eq!((answered, done), (root, work));
-                result
-            }
+        match self.perform(Effect::Trains(trains::Effect::Work { root, work })).await? {
+            Answer::Outcome(outcome) => Ok(outcome),
             other => panic!("{other:?}"),
         }
     }

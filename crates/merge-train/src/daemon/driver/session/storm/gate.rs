@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
-use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input};
+use merge_train_core::repo::{Answer, Effect, EffectKey, Failure, FailureKind};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -23,8 +23,8 @@ struct Waiting {
     requested_at: Timestamp,
     cancel: CancellationToken,
     /// What came of it, once it was done.
-    done: Option<Input>,
-    answer: oneshot::Sender<Input>,
+    done: Option<Result<Answer, Failure>>,
+    answer: oneshot::Sender<Result<Answer, Failure>>,
 }
 
 /// How far an effect is.
@@ -50,7 +50,7 @@ impl Gate {
         (waiting.effect.clone(), waiting.requested_at)
     }
 
-    pub fn done(&self, key: EffectKey, result: Input) {
+    pub fn done(&self, key: EffectKey, result: Result<Answer, Failure>) {
         self.waiting.lock().get_mut(&key).expect("it is under way").done = Some(result);
     }
 
@@ -59,7 +59,7 @@ impl Gate {
         let waiting = self.take(key);
         let answer = match (waiting.stage(), waiting.done) {
             (Stage::Done, Some(result)) => result,
-            _ => waiting.effect.failed(waiting.requested_at, transient("it was cancelled")),
+            _ => Err(transient("it was cancelled")),
         };
         let _ = waiting.answer.send(answer);
     }
@@ -67,8 +67,7 @@ impl Gate {
     /// Lets the daemon believe that it failed, whether it was done or not.
     pub fn fail(&self, key: EffectKey) {
         let waiting = self.take(key);
-        let failed = waiting.effect.failed(waiting.requested_at, transient("the answer was lost"));
-        let _ = waiting.answer.send(failed);
+        let _ = waiting.answer.send(Err(transient("the answer was lost")));
     }
 
     fn take(&self, key: EffectKey) -> Waiting {
@@ -95,12 +94,12 @@ impl Outside for Gate {
         requested_at: Timestamp,
         cancel: CancellationToken,
         _: &crate::daemon::driver::Reports,
-    ) -> Input {
+    ) -> Result<Answer, Failure> {
         let (answer, answered) = oneshot::channel();
         let key = effect.key();
         self.waiting.lock().insert(key, Waiting { effect, requested_at, cancel, done: None, answer });
         match answered.await {
-            Ok(input) => input,
+            Ok(result) => result,
             // The daemon is dead.
             Err(_) => std::future::pending().await,
         }
