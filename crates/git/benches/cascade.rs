@@ -268,7 +268,8 @@ impl World {
         self.begin();
         let main = branch("main");
         let (before, mut clock) = (self.repository.processes(), Clock::default());
-        let prepare = work::Step::Prepare { predecessor: PrNumber::new(1), prepared_with: Vec::new() };
+        let prepare =
+            work::Step::Prepare { predecessor: PrNumber::new(1), prepared_with: Vec::new(), former_heads: Vec::new() };
         self.merge_and_push(&mut clock, &prepare, PushKind::Prep).await;
         self.set(&[("heads/main", &self.heads.after)]);
         let landed = Landed {

@@ -8,7 +8,7 @@
 use merge_train_core::ids::{BranchName, PrNumber};
 use merge_train_core::repo::trains::conflict::Conflict;
 
-use crate::merge::{Head, Merge};
+use crate::merge::{Attributes, Head, Merge};
 use crate::proof::{Below, Squash};
 use crate::{Error, Objects, Oid};
 
@@ -31,6 +31,15 @@ pub(crate) fn is_of_a_cascade(subject: &str) -> bool {
 pub enum CatchUp {
     Always,
     IfRelatedAnew,
+}
+
+/// What a branch is stacked on.
+#[derive(Clone, Copy, Debug)]
+pub struct Predecessor<'a> {
+    pub pull: PrNumber,
+    pub head: &'a Oid,
+    /// Heads that it had before, as far as they are remembered.
+    pub former_heads: &'a [Oid],
 }
 
 /// What a step does to a branch.
@@ -92,9 +101,54 @@ pub struct Branch<'a> {
 impl Objects {
     /// Before the squash: merges the predecessor's head into the descendant, and nothing else.
     pub async fn prepare(&self, descendant: Branch<'_>, predecessor: PrNumber, head: &Oid) -> Result<Step, Error> {
-        let name = descendant.name;
-        let message = format!("Merge predecessor PR #{predecessor} into {name}{PREPARED}");
-        self.step(descendant, head, Merging::Predecessor(predecessor), &message).await
+        self.prepare_on(descendant, Predecessor { pull: predecessor, head, former_heads: &[] }).await
+    }
+
+    /// The same where former heads of the predecessor are known.
+    pub async fn prepare_on(&self, descendant: Branch<'_>, predecessor: Predecessor<'_>) -> Result<Step, Error> {
+        let message = format!("Merge predecessor PR #{} into {}{PREPARED}", predecessor.pull, descendant.name);
+        self.merge_predecessor(descendant, predecessor, &message).await
+    }
+
+    /// Merges a predecessor's head into a branch. Where the predecessor was rewritten since the branch was written on it, the
+    /// common ancestor is the head that it had then: git would take an older one, and bring back what the branch deleted of it.
+    async fn merge_predecessor(
+        &self,
+        branch: Branch<'_>,
+        predecessor: Predecessor<'_>,
+        message: &str,
+    ) -> Result<Step, Error> {
+        let merging = Merging::Predecessor(predecessor.pull);
+        let written_on = self.rewritten_heads(branch.head, predecessor).await?;
+        if written_on.is_empty() {
+            return self.step(branch, predecessor.head, merging, message).await;
+        }
+        let written_on: Vec<Oid> = written_on.into_iter().cloned().collect();
+        let rewritten = self.containing(predecessor.head, &written_on).await?;
+        Ok(match self.merge_trees(branch.head, &rewritten, Attributes::OfOurs).await? {
+            Err(conflict) => Step::Conflict(Clash { merging, conflict }),
+            Ok(tree) => {
+                let commit = self.write_commit(&tree, &[branch.head, predecessor.head], message).await?;
+                branch.moved_to(Head { commit, tree })
+            }
+        })
+    }
+
+    /// The former heads of a predecessor that a branch contains and that the predecessor's head no longer does, if it still lacks
+    /// that head: the branch was written on them, or merged them.
+    pub async fn rewritten_heads<'p>(&self, branch: &Oid, predecessor: Predecessor<'p>) -> Result<Vec<&'p Oid>, Error> {
+        let former: Vec<&Oid> = predecessor.former_heads.iter().collect();
+        let rewritten = self.outside_of(std::slice::from_ref(predecessor.head), &former).await?;
+        let mut written_on = Vec::new();
+        if rewritten.is_empty() || self.contains(branch, predecessor.head).await? {
+            return Ok(written_on);
+        }
+        for former in rewritten {
+            if self.contains(branch, former).await? {
+                written_on.push(former);
+            }
+        }
+        Ok(written_on)
     }
 
     /// After the squash: merges its parent into the prepared descendant, then relates it to the squash.
@@ -139,9 +193,9 @@ impl Objects {
             if self.is_ancestor(squash.commit(), &head.commit).await? {
                 continue;
             }
-            let merging = Merging::Predecessor(below.pull);
             let at = |head| Branch { head, ..branch };
-            let prepared = self.step(at(&head.commit), &below.head, merging, LATE_ADDITION).await?;
+            let predecessor = Predecessor { pull: below.pull, head: &below.head, former_heads: &below.former_heads };
+            let prepared = self.merge_predecessor(at(&head.commit), predecessor, LATE_ADDITION).await?;
             let Some(with_predecessor) = prepared.head() else { return Ok(prepared) };
             let reconciled = self.reconcile(at(&with_predecessor.commit), squash).await?;
             let Some(reconciled_head) = reconciled.head() else { return Ok(reconciled) };

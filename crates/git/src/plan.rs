@@ -7,9 +7,9 @@ use merge_train_core::repo::trains::plan as core_plan;
 use merge_train_core::repo::trains::plan::{
     ConflictsWith, Member, Plan, PlannedStep, PredictedConflict, PredictedDifference, PushReason,
 };
-use merge_train_core::repo::trains::work::OwnChange;
+use merge_train_core::repo::trains::work::{OwnChange, Standing};
 
-use crate::cascade::{Branch, Clash, Merging, Step};
+use crate::cascade::{Branch, Clash, Merging, Predecessor, Step};
 use crate::merge::Head;
 use crate::proof::{Below, Candidate, Squash, TwoWays};
 use crate::repository::{Repository, Wanted};
@@ -58,7 +58,9 @@ impl Stack {
             differences: Vec::new(),
             unreached: Vec::new(),
         };
-        Planner { objects, members, heads, main: main.clone(), landed: Vec::new(), plan }.run(root, below).await
+        Planner { objects, members, heads, main: main.clone(), landed: Vec::new(), rewritten: BTreeMap::new(), plan }
+            .run(root, below)
+            .await
     }
 }
 
@@ -94,6 +96,8 @@ struct Planner<'a> {
     main: Oid,
     /// What it would have got, in order.
     landed: Vec<(Oid, PrNumber)>,
+    /// Those whose predecessor was rewritten since they were written on it: by hand they are moved, and not merged.
+    rewritten: BTreeMap<PrNumber, Standing>,
     plan: Plan,
 }
 
@@ -134,10 +138,18 @@ impl<'a> Planner<'a> {
         let descendants = self.descendants(member);
         let mut prepared = Vec::new();
         let number = member.pull;
+        let former_heads: Vec<Oid> = member.former_heads.iter().filter_map(|sha| Oid::try_from(sha).ok()).collect();
         for descendant in descendants {
             let old = self.head_of(descendant)?;
-            let step = self.objects.prepare(self.branch(descendant, &old), number, &head).await?;
-            if let Some(head) = self.record(descendant, step, PushReason::Prepare(number)) {
+            let predecessor = Predecessor { pull: number, head: &head, former_heads: &former_heads };
+            let step = self.objects.prepare_on(self.branch(descendant, &old), predecessor).await?;
+            if let Some(standing) = self.objects.standing_on_rewritten(&old, predecessor).await? {
+                self.rewritten.insert(descendant.pull, standing);
+            }
+            if let Step::Conflict(clash) = step {
+                let standing = self.standing_above(descendant, &old).await?;
+                self.conflict(descendant, clash, standing);
+            } else if let Some(head) = self.record(descendant, step, PushReason::Prepare(number)) {
                 prepared.push((descendant, head.commit));
             }
         }
@@ -145,7 +157,6 @@ impl<'a> Planner<'a> {
             prepared.iter().for_each(|(descendant, _)| self.give_up(descendant));
             return Ok(Vec::new());
         };
-        let former_heads = member.former_heads.iter().filter_map(|sha| Oid::try_from(sha).ok()).collect();
         below.push(Below { pull: number, squash: squash.commit().clone(), head, former_heads });
         let mut ready = Vec::new();
         for (descendant, head) in prepared {
@@ -173,12 +184,13 @@ impl<'a> Planner<'a> {
         let tree = match self.objects.two_ways(candidate).await? {
             TwoWays::Same { tree, .. } => tree,
             TwoWays::Conflict(conflict) => {
-                self.conflict(member, Clash { merging: Merging::Default, conflict });
+                self.conflict(member, Clash { merging: Merging::Default, conflict }, None);
                 return Ok(None);
             }
             TwoWays::Differ(mut difference) => {
                 // What the plan made up is in no branch.
                 difference.commits = self.objects.own_commits(&first, &self.main).await?;
+                difference.standing.head = Some(Sha::from(&first));
                 let (branch, base) = (member.branch.clone(), member.base.clone());
                 self.plan.differences.push(PredictedDifference { pull, branch, base, difference });
                 self.give_up(member);
@@ -202,12 +214,12 @@ impl<'a> Planner<'a> {
                 let (pull, branch) = (member.pull, member.branch.clone());
                 self.plan.steps.push(PlannedStep::Push { pull, branch, why, tree });
             }
-            Step::Conflict(clash) => self.conflict(member, clash),
+            Step::Conflict(clash) => self.conflict(member, clash, None),
         }
         head
     }
 
-    fn conflict(&mut self, member: &Member, clash: Clash) {
+    fn conflict(&mut self, member: &Member, clash: Clash, standing: Option<Standing>) {
         let with = match clash.merging {
             Merging::Predecessor(number) => ConflictsWith::Predecessor(number),
             Merging::BeforeSquash | Merging::Default => ConflictsWith::DefaultBranch,
@@ -220,8 +232,21 @@ impl<'a> Planner<'a> {
         let from = from.unwrap_or_else(|| self.plan.default_branch.clone());
         let first = self.prepared_below(member);
         let (pull, branch, conflict) = (member.pull, member.branch.clone(), clash.conflict);
-        self.plan.conflicts.push(PredictedConflict { pull, branch, from, first, standing: None, with, conflict });
+        self.plan.conflicts.push(PredictedConflict { pull, branch, from, first, standing, with, conflict });
         self.give_up(member);
+    }
+
+    /// What a pull request stands on by hand, if it, or anything below it in the plan, is to be moved and not merged.
+    async fn standing_above(&self, member: &Member, head: &Oid) -> Result<Option<Standing>, Error> {
+        if let Some(standing) = self.rewritten.get(&member.pull) {
+            return Ok(Some(standing.clone()));
+        }
+        let is_moved = self.prepared_below(member).iter().any(|merging| merging.standing.is_some());
+        let below = self.members.iter().find(|below| member.predecessor == Some(below.pull));
+        match below.filter(|_| is_moved) {
+            Some(below) => Ok(Some(self.objects.standing_upon(head, &self.head_of(below)?).await?)),
+            None => Ok(None),
+        }
     }
 
     /// What the plan itself merged into the branches below, and nobody has done yet: the conflict shows only after it.
@@ -237,7 +262,8 @@ impl<'a> Planner<'a> {
         while let Some(below) = next {
             next = below.predecessor.and_then(of);
             if let Some(from) = next.filter(|_| is_prepared(below.pull)) {
-                first.push(core_plan::Merging { branch: below.branch.clone(), from: from.branch.clone() });
+                let standing = self.rewritten.get(&below.pull).cloned();
+                first.push(core_plan::Merging { branch: below.branch.clone(), from: from.branch.clone(), standing });
             }
         }
         first.reverse();

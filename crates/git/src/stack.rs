@@ -5,7 +5,7 @@ use std::sync::Arc;
 use merge_train_core::ids::{BranchName, PrNumber};
 use tokio_util::sync::CancellationToken;
 
-use crate::cascade::{Advance, Branch, Step};
+use crate::cascade::{Advance, Branch, Predecessor, Step};
 use crate::proof::{Landing, NotSquash, Squash};
 use crate::push::Pushed;
 use crate::repository::{Heads, Repository, Wanted, is_unexplained};
@@ -49,7 +49,7 @@ pub struct Claim {
 /// What a step does to a pull request's branch.
 #[derive(Clone, Copy, Debug)]
 enum Work<'a> {
-    Prepare(PrNumber),
+    Prepare(PrNumber, &'a [Oid]),
     Reconcile(&'a Squash),
     CatchUp,
     UpdateRoot,
@@ -106,7 +106,18 @@ impl Stack {
 
     /// Merges the predecessor's head into `descendant`: before the predecessor is squashed.
     pub async fn prepare(&self, descendant: &Pull, predecessor: PrNumber, default: &BranchName) -> Result<Step, Error> {
-        self.step(descendant, Work::Prepare(predecessor), default).await
+        self.prepare_on(descendant, predecessor, &[], default).await
+    }
+
+    /// The same where former heads of the predecessor are known.
+    pub async fn prepare_on(
+        &self,
+        descendant: &Pull,
+        predecessor: PrNumber,
+        former_heads: &[Oid],
+        default: &BranchName,
+    ) -> Result<Step, Error> {
+        self.step(descendant, Work::Prepare(predecessor, former_heads), default).await
     }
 
     /// Relates `descendant` to its predecessor's squash: after it, and before anything else is merged.
@@ -170,17 +181,20 @@ impl Stack {
     async fn compute(&self, pull: &Pull, work: Work<'_>, default: &BranchName) -> Result<Step, Error> {
         let mut wanted = vec![pull.wanted()];
         let newest = Wanted::Default(default.clone());
-        if !matches!(work, Work::Prepare(_)) {
+        if !matches!(work, Work::Prepare(..)) {
             wanted.push(newest.clone());
         }
-        if let Work::Prepare(predecessor) = work {
+        if let Work::Prepare(predecessor, _) = work {
             wanted.push(Wanted::Pull(predecessor));
         }
         let heads = self.fetch(&wanted).await?;
         let branch = Branch { name: &pull.branch, head: heads.of(&wanted[0])?, default };
         let objects = self.objects();
         match work {
-            Work::Prepare(number) => objects.prepare(branch, number, heads.of(&Wanted::Pull(number))?).await,
+            Work::Prepare(pull, former_heads) => {
+                let predecessor = Predecessor { pull, head: heads.of(&Wanted::Pull(pull))?, former_heads };
+                objects.prepare_on(branch, predecessor).await
+            }
             Work::Reconcile(squash) => objects.reconcile(branch, squash).await,
             Work::CatchUp => objects.catch_up(branch, heads.of(&newest)?).await,
             Work::UpdateRoot => objects.update_root(branch, heads.of(&newest)?).await,

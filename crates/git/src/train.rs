@@ -5,7 +5,7 @@ use merge_train_core::repo::trains::work::{
     Expected, Landed, Merged, MergedWith, OwnChange, Probed, Proof, Push, Pushed, Standing, Step as Asked, Withdrawn,
 };
 
-use crate::cascade::{Advance, Branch, CatchUp, Clash, Merging, Step};
+use crate::cascade::{Advance, Branch, CatchUp, Clash, Merging, Predecessor, Step};
 use crate::proof::{Below, Candidate, LandedProof, Landing, NotSquash, Squash, TwoWays};
 use crate::push::{self, PushProbe};
 use crate::repository::{Heads, Wanted};
@@ -35,14 +35,24 @@ impl Stack {
 
     async fn try_merge(&self, pull: &Pull, step: &Asked, default: &BranchName) -> Result<Merged, Error> {
         match step {
-            Asked::Prepare { predecessor, prepared_with } => {
-                let step = self.prepare(pull, *predecessor, default).await?;
+            Asked::Prepare { predecessor, prepared_with, former_heads } => {
+                let former_heads = former_heads.iter().map(oid).collect::<Result<Vec<_>, _>>()?;
+                let step = self.prepare_on(pull, *predecessor, &former_heads, default).await?;
                 let heads = self.heads().await?;
-                let predecessor = heads.of(&Wanted::Pull(*predecessor))?;
-                match self.withdrawn(heads.of(&pull.wanted())?, predecessor, prepared_with).await? {
-                    Some(withdrawn) => Ok(Merged::Withdrawn(withdrawn)),
-                    None => Ok(merged(step, vec![Sha::from(predecessor)], None)),
+                let (head, below) = (heads.of(&pull.wanted())?, heads.of(&Wanted::Pull(*predecessor))?);
+                if let Some(withdrawn) = self.withdrawn(head, below, prepared_with).await? {
+                    return Ok(Merged::Withdrawn(withdrawn));
                 }
+                let standing = match &step {
+                    Step::Conflict(_) => {
+                        let (pull, former_heads) = (*predecessor, former_heads.as_slice());
+                        self.objects()
+                            .standing_on_rewritten(head, Predecessor { pull, head: below, former_heads })
+                            .await?
+                    }
+                    Step::Unchanged(_) | Step::Advance(_) => None,
+                };
+                Ok(merged(step, vec![Sha::from(below)], standing))
             }
             Asked::UpdateRoot => {
                 let step = self.update_root(pull, default).await?;
@@ -114,9 +124,10 @@ impl Stack {
             return Ok(Expected::HeadChanged { head: Sha::from(found) });
         }
         let objects = self.objects();
-        if let Some(missing) = objects.lacking(default_head, &below).await? {
-            return Ok(Expected::Rewound { pull: missing.pull, commit: Sha::from(&missing.squash) });
-        }
+        let below = match objects.still_landed(below, found, default_head).await? {
+            Ok(below) => below,
+            Err(gone) => return Ok(Expected::Rewound { pull: gone.pull, commit: Sha::from(&gone.squash) }),
+        };
         if let Some(missing) = objects.lacking(found, &below).await? {
             return Ok(Expected::NotRelated { pull: missing.pull });
         }
@@ -225,6 +236,11 @@ impl Stack {
         let (heads, below) = self.fetch_with_below(&[pull.wanted()], change, default).await?;
         let (head, default_head) = (heads.of(&pull.wanted())?, heads.of(&Wanted::Default(default.clone()))?);
         let objects = self.objects();
+        // To merge a default branch that was rewound would bring back what this branch deleted of what is gone from it.
+        let below = match objects.still_landed(below, head, default_head).await? {
+            Ok(below) => below,
+            Err(gone) => return Ok(Merged::Missing { pull: gone.pull, commit: Sha::from(&gone.squash) }),
+        };
         let lacked = objects.lacked(head, &below).await?;
         let is_related = lacked.is_empty();
         if is_related && catch_up == CatchUp::IfRelatedAnew {
@@ -264,7 +280,10 @@ impl Stack {
         match &step {
             Step::Advance(advance) if !related.is_empty() => {
                 let candidate = Candidate { head: &advance.to, ..candidate };
-                if let TwoWays::Differ(difference) = objects.second_way(candidate, advance.tree.clone()).await? {
+                if let TwoWays::Differ(mut difference) = objects.second_way(candidate, advance.tree.clone()).await? {
+                    // What was computed is in no branch.
+                    difference.standing.head = Some(Sha::from(head));
+                    difference.commits = objects.own_commits(head, default_head).await?;
                     return Ok(Merged::Differs(difference));
                 }
                 Ok(merged(step, brought_in, None))

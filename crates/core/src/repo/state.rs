@@ -148,6 +148,11 @@ impl CachedPr {
         self.is_open() && self.head_repo == HeadRepo::Same
     }
 
+    /// Every head that was heard of, with the present one: by the time git looks, somebody may have pushed another.
+    pub fn heads_seen(&self) -> Vec<Sha> {
+        self.former_heads.iter().chain([&self.head_sha]).cloned().collect()
+    }
+
     pub fn is_merged(&self) -> bool {
         matches!(self.state, PrState::Merged { .. })
     }

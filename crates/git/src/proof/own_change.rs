@@ -12,7 +12,7 @@ use merge_train_core::repo::trains::difference::{Difference, NamedCommit};
 use merge_train_core::repo::trains::work::Standing;
 
 use super::landed::FILES_NAMED;
-use crate::cascade::is_of_a_cascade;
+use crate::cascade::{Predecessor, is_of_a_cascade};
 use crate::merge::Attributes;
 use crate::{Error, Objects, Oid};
 
@@ -46,7 +46,7 @@ pub struct Candidate<'a> {
 }
 
 fn standing(people_head: &Oid, stands_on: &Oid) -> Standing {
-    Standing { people_head: Sha::from(people_head), stands_on: Sha::from(stands_on) }
+    Standing::new(Sha::from(people_head), Sha::from(stands_on))
 }
 
 /// What the two ways give.
@@ -108,6 +108,7 @@ impl Objects {
         let unnamed = files.len().saturating_sub(FILES_NAMED);
         let files = files.into_iter().take(FILES_NAMED).collect();
         let commits = self.own_commits(head, default_head).await?;
+        let standing = self.standing_to_move(head, &people_head, &stands_on).await?;
         Ok(TwoWays::Differ(Difference { conflict, files, unnamed, lines, commits, standing }))
     }
 
@@ -127,7 +128,37 @@ impl Objects {
     pub async fn standing(&self, candidate: Candidate<'_>) -> Result<Standing, Error> {
         let people_head = self.people_head(candidate.head, candidate.people_head).await?;
         let landed = self.landed_heads(candidate.below, &people_head).await?;
-        Ok(standing(&people_head, &self.stands_on(&people_head, candidate.default_head, &landed).await?))
+        let stands_on = self.stands_on(&people_head, candidate.default_head, &landed).await?;
+        self.standing_to_move(candidate.head, &people_head, &stands_on).await
+    }
+
+    /// The same for a branch whose predecessor was rewritten since the branch was written on it; none if it was not.
+    pub async fn standing_on_rewritten(
+        &self,
+        head: &Oid,
+        predecessor: Predecessor<'_>,
+    ) -> Result<Option<Standing>, Error> {
+        let written_on: Vec<Oid> = self.rewritten_heads(head, predecessor).await?.into_iter().cloned().collect();
+        if written_on.is_empty() {
+            return Ok(None);
+        }
+        let people_head = self.people_head(head, None).await?;
+        let stands_on = self.stands_on(&people_head, predecessor.head, &written_on).await?;
+        self.standing_to_move(head, &people_head, &stands_on).await.map(Some)
+    }
+
+    /// What a branch stands on that is stacked on a head which its predecessor still has.
+    pub async fn standing_upon(&self, head: &Oid, predecessor: &Oid) -> Result<Standing, Error> {
+        let people_head = self.people_head(head, None).await?;
+        let stands_on = self.stands_on(&people_head, predecessor, &[]).await?;
+        self.standing_to_move(head, &people_head, &stands_on).await
+    }
+
+    /// With all that somebody needs to know who moves the branch.
+    async fn standing_to_move(&self, head: &Oid, people_head: &Oid, stands_on: &Oid) -> Result<Standing, Error> {
+        let args = ["rev-list", "--merges", "--max-count=1", people_head.as_str(), &format!("^{stands_on}")];
+        let has_merges = !self.command(args).await?.run().await?.text().trim().is_empty();
+        Ok(Standing { head: Some(Sha::from(head)), has_merges, ..standing(people_head, stands_on) })
     }
 
     /// What a branch was written on: where it left the default branch, or what it is stacked on.
@@ -164,8 +195,34 @@ impl Objects {
         Ok(below.iter().filter(|below| outside.contains(&&below.squash)).collect())
     }
 
+    /// Those of them that the default branch still has. What neither it nor the branch has is of no concern any more. Err: one that
+    /// only the branch has, in whatever form: somebody rewound the default branch, or git is late with it.
+    pub async fn still_landed(
+        &self,
+        below: Vec<Below>,
+        head: &Oid,
+        default_head: &Oid,
+    ) -> Result<Result<Vec<Below>, Below>, Error> {
+        let gone: Vec<PrNumber> = self.lacked(default_head, &below).await?.iter().map(|below| below.pull).collect();
+        let mut still = Vec::new();
+        for below in below {
+            if !gone.contains(&below.pull) {
+                still.push(below);
+                continue;
+            }
+            let forms: Vec<Oid> =
+                [&below.squash, &below.head].into_iter().chain(&below.former_heads).cloned().collect();
+            for form in forms {
+                if self.contains(head, &form).await? {
+                    return Ok(Err(below));
+                }
+            }
+        }
+        Ok(Ok(still))
+    }
+
     /// Which of these commits are in the history of none of `heads`.
-    async fn outside_of<'a>(&self, heads: &[Oid], commits: &[&'a Oid]) -> Result<Vec<&'a Oid>, Error> {
+    pub(crate) async fn outside_of<'a>(&self, heads: &[Oid], commits: &[&'a Oid]) -> Result<Vec<&'a Oid>, Error> {
         if commits.is_empty() {
             return Ok(Vec::new());
         }
@@ -198,7 +255,7 @@ impl Objects {
     }
 
     /// A commit with the content of `default_head` that says it contains these heads, too.
-    async fn containing(&self, default_head: &Oid, heads: &[Oid]) -> Result<Oid, Error> {
+    pub(crate) async fn containing(&self, default_head: &Oid, heads: &[Oid]) -> Result<Oid, Error> {
         let parents: Vec<&Oid> = std::iter::once(default_head).chain(heads).collect();
         let tree = format!("{default_head}^{{tree}}");
         self.clone().unsigned().write_commit_of(&tree, &parents, "What has landed").await

@@ -52,7 +52,7 @@ impl RepoState {
                 base: pr.base_ref.clone(),
                 predecessor,
                 people_head: pr.people_head.clone().filter(|_| pushed),
-                former_heads: pr.former_heads.clone(),
+                former_heads: pr.heads_seen(),
                 landed_below: below.into_iter().filter_map(|below| self.landed_as(below)).collect(),
             });
         }

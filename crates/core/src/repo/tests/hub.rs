@@ -240,7 +240,7 @@ impl Hub {
                     None => Expected::Tree {
                         default_head: self.main.clone(),
                         tree: head.clone(),
-                        standing: Standing { people_head: head.clone(), stands_on: self.main.clone() },
+                        standing: Standing::new(head.clone(), self.main.clone()),
                     },
                 },
             }),
@@ -273,7 +273,7 @@ impl Hub {
             Step::Prepare { predecessor, .. } => vec![self.pulls[&predecessor.get()].head.clone()],
             Step::Reconcile { landed: Landed { commit, pull, .. } } => {
                 if !self.contains(&head, &self.pulls[&pull.get()].head) {
-                    return Merged::NotPrepared(Standing { people_head: head, stands_on: main });
+                    return Merged::NotPrepared(Standing::new(head, main));
                 }
                 vec![commit.clone()]
             }

@@ -45,7 +45,8 @@ impl Standpoint<'_> {
         }
         if let Some(next) = train.cascade_phase.remaining().next() {
             let prepared_with = self.state.pr(next).map(|pr| pr.prepared_with.clone()).unwrap_or_default();
-            return self.merge(train, next, Step::Prepare { predecessor: current, prepared_with });
+            let former_heads = pr.heads_seen();
+            return self.merge(train, next, Step::Prepare { predecessor: current, prepared_with, former_heads });
         }
         let behind = |number: &&PrNumber| {
             self.state.pr(**number).is_some_and(|pr| pr.merge_state == crate::facts::MergeState::Behind)
@@ -175,7 +176,7 @@ impl Standpoint<'_> {
                 Next::Change(Change::of([intent]))
             }
             Some(pr) if self.is_further(pr) => Next::Change(self.completing(train, next, Change::default())),
-            _ => Next::Change(self.skip(train, next, notice::skipped_closed(next))),
+            _ => Next::Change(self.skip(train, next, self.why_skipped(next))),
         }
     }
 
@@ -198,13 +199,21 @@ impl Standpoint<'_> {
             Some(pr) if !matches!(step, Step::Prepare { .. }) && self.is_further(pr) => {
                 Next::Change(self.completing(train, pull, Change::default()))
             }
-            _ => Next::Change(self.skip(train, pull, notice::skipped_closed(pull))),
+            _ => Next::Change(self.skip(train, pull, self.why_skipped(pull))),
         }
     }
 
     /// Whether a descendant has landed already: the train that is resumed had come further than what is remembered of it.
     pub(super) fn is_further(&self, pr: &CachedPr) -> bool {
         matches!(pr.state, PrState::Merged { .. }) && Some(&pr.base_ref) == self.state.default_branch.as_ref()
+    }
+
+    /// Why a train goes on without a pull request that is not open any more.
+    pub(super) fn why_skipped(&self, pull: PrNumber) -> String {
+        match self.state.pr(pull) {
+            Some(pr) if pr.is_merged() => notice::skipped_merged(pull, &pr.base_ref),
+            Some(_) | None => notice::skipped_closed(pull),
+        }
     }
 
     /// The phase is done with a descendant.

@@ -108,6 +108,9 @@ pub struct PredictedConflict {
 pub struct Merging {
     pub branch: BranchName,
     pub from: BranchName,
+    /// Where `from` was rewritten since the branch was written on it: then it is moved, and not merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,9 +195,22 @@ impl fmt::Display for ToldConflict<'_> {
             (ConflictsWith::DefaultBranch, _) => format!("`{}`", self.default),
         };
         write!(f, "**#{pull} conflicts with {with}:**\n{conflict}")?;
-        for Merging { branch, from } in first {
-            let commands = MergeIn::new(branch, from).commands();
-            write!(f, "\n\nMerge `{from}` into `{branch}`:\n\n{commands}")?;
+        for Merging { branch, from, standing } in first {
+            match standing {
+                Some(standing) => {
+                    let commands = Move::of(branch, standing, from).commands();
+                    write!(f, "\n\nMove the own commits of `{branch}` onto `{from}`:\n\n{commands}")?;
+                }
+                None => {
+                    let commands = MergeIn::new(branch, from).commands();
+                    write!(f, "\n\nMerge `{from}` into `{branch}`:\n\n{commands}")?;
+                }
+            }
+        }
+        if let Some(standing) = standing {
+            // What it is stacked on was rewritten: a merge would bring back what it deleted of that.
+            let commands = Move::of(branch, standing, from).commands();
+            return write!(f, "\n\nMove its own commits onto `{from}`:\n\n{commands}");
         }
         let commands = MergeIn::new(branch, from).commands();
         write!(f, "\n\nMerge `{from}` into its branch:\n\n{commands}")
@@ -322,7 +338,7 @@ mod tests {
             plan.to_string(),
             "This stack cannot land as it is.\n\n**#2 conflicts with `main`:**\n- `a.rs`: both sides changed the same lines\n\n\
              Merge `main` into its branch:\n\n```sh\ngit fetch origin\ngit checkout -B two origin/two\ngit merge origin/main\n\
-             # Resolve the conflicts, `git add` the files, `git commit`.\ngit push origin two\n```\n\n\
+             # Resolve the conflicts, `git add` the files, `git commit`.\ngit push origin HEAD:refs/heads/two\n```\n\n\
              Not landed because of that: #2, #3."
         );
     }
@@ -338,7 +354,7 @@ mod tests {
             branch: branch("three"),
             from: branch("two"),
             first: Vec::new(),
-            standing: Some(Standing { people_head: sha('b'), stands_on: sha('a') }),
+            standing: Some(Standing::new(sha('b'), sha('a'))),
             with: ConflictsWith::Sibling(pr(2)),
             conflict: Conflict { files: vec![file] },
         });

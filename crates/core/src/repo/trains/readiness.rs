@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::texts::halt::{self, Halt};
+use super::texts::notice;
 use super::why::{self, Reason};
 use super::work::{Step, Work};
 use super::{CascadePhase, TrainRecord, TrainState};
@@ -10,7 +11,7 @@ use super::{Change, Next, Standpoint};
 use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
 use crate::ids::{BranchName, PrNumber};
 use crate::repo::event::{Event, WantReason};
-use crate::repo::state::CachedPr;
+use crate::repo::state::{CachedPr, PrState};
 use crate::workflow::RunStatus;
 
 /// What is to be thought of a pull request that is next to land.
@@ -111,6 +112,10 @@ impl Standpoint<'_> {
         let is_new = self.detail.first_head.as_ref() != Some(&pr.head_sha);
         if is_new && self.detail.rechecks < CONFLICT_RECHECKS && !self.detail.timed_out {
             return Readiness::Doubtful(why::unknown(current));
+        }
+        if !self.state.landed_below(current).is_empty() {
+            // To merge the default branch may be wrong here: git tells what conflicts, and what to do.
+            return Readiness::Behind;
         }
         let default = self.state.default_branch.as_ref().unwrap_or(&pr.base_ref);
         let branch = pr.head_ref.as_ref().unwrap_or(default);
@@ -252,7 +257,20 @@ impl Standpoint<'_> {
         let misplaced = if is_first { self.misplaced(current) } else { Vec::new() };
         let change = Change::of([self.transition(train, phase, head)]);
         let left_out = |change: Change, (pr, told)| change.and(Event::PrLeftOut { pr }).saying(pr, told);
-        Next::Change(misplaced.into_iter().fold(change, left_out))
+        let change = misplaced.into_iter().fold(change, left_out);
+        Next::Change(self.closed_above(current).into_iter().fold(change, |change, (pr, is_news)| {
+            let change = change.and(Event::PrLeftOut { pr });
+            if is_news { change.saying(current, notice::skipped_closed(pr)) } else { change }
+        }))
+    }
+
+    /// Those that were stacked on it and are closed, and whether they were closed since the train began: it goes on without them,
+    /// also if they are opened again.
+    fn closed_above(&self, current: PrNumber) -> Vec<(PrNumber, bool)> {
+        let began = self.train().map(|train| train.started_at);
+        let above = self.state.descendants(current).filter_map(|number| Some((number, self.state.pr(number)?)));
+        let closed = above.filter(|(_, pr)| matches!(pr.state, PrState::Closed { .. }) && !pr.left_out);
+        closed.map(|(number, pr)| (number, pr.closed_at() >= began)).collect()
     }
 
     /// Those that declare to stand on it and do not: they are left out, and told so.

@@ -4,7 +4,7 @@ mod branches;
 mod landing;
 
 use super::detail::is_live;
-use super::texts::{halt, notice};
+use super::texts::halt;
 use super::work::{Outcome, OwnChange, Push, Retargeted, Work};
 use super::{Change, Next, Standpoint, Transaction, next, retry_at, start};
 use super::{TrainRecord, why};
@@ -144,7 +144,7 @@ impl Standpoint<'_> {
                 self.retargeted(train, pull)
             }
             (Retargeted::NotOpen, Some(train)) if train.current_pr != pull => {
-                self.skip(train, pull, notice::skipped_closed(pull))
+                self.skip(train, pull, self.why_skipped(pull))
             }
             (Retargeted::NotOpen, Some(train)) => self.halted(train, pull, &halt::root_closed(pull)),
             (Retargeted::NotOpen, None) => self.give_up_late(pull, None),

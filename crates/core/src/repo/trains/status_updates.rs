@@ -155,7 +155,13 @@ impl RepoState {
         let standing = match &pr.state {
             PrState::Open if pr.draft => Standing::Draft,
             PrState::Open => Standing::Open,
-            PrState::Merged { merge_commit_sha, .. } => Standing::Landed(merge_commit_sha.clone()),
+            // What was merged into another branch has not landed.
+            PrState::Merged { merge_commit_sha, .. }
+                if pr.landed_by.is_some() || Some(&pr.base_ref) == self.default_branch.as_ref() =>
+            {
+                Standing::Landed(merge_commit_sha.clone())
+            }
+            PrState::Merged { .. } => Standing::Closed,
             PrState::Closed { .. } => Standing::Closed,
         };
         Some(Row { pr: number, branch, predecessor: pr.predecessor, standing })

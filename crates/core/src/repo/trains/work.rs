@@ -104,6 +104,8 @@ pub enum Step {
         predecessor: PrNumber,
         /// The heads of the predecessor that the descendant was prepared with before.
         prepared_with: Vec<Sha>,
+        /// The heads that the predecessor had before: the descendant may have been written on one that was rewritten since.
+        former_heads: Vec<Sha>,
     },
     /// A prepared descendant is related to its predecessor's squash.
     Reconcile { landed: Landed },
@@ -290,6 +292,18 @@ pub enum Probed {
 pub struct Standing {
     pub people_head: Sha,
     pub stands_on: Sha,
+    /// The head of the branch when that was found out. Whoever moves the branch must find it there, or would overwrite a push.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Sha>,
+    /// Whether there are merges between the two: a rebase would lose what was written in them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_merges: bool,
+}
+
+impl Standing {
+    pub fn new(people_head: Sha, stands_on: Sha) -> Self {
+        Self { people_head, stands_on, head: None, has_merges: false }
+    }
 }
 
 /// Commits that a pull request no longer has, and that a pull request stacked on it still has.

@@ -70,11 +70,14 @@ fn run(github: &mut GitHub, lines: &[String], followed: &mut Followed) {
         line.split_once(after)?.1.split(' ').next().map(|word| word.trim_matches('\'').to_owned())
     };
     let merged = word("git merge origin/");
-    let onto = word("--onto origin/").or_else(|| merged.clone());
-    let (Some(branch), Some(onto)) = (word("checkout -B "), onto) else {
+    let branch = word("checkout -B ");
+    let picked = branch.as_ref().and_then(|branch| word(&format!("checkout -B {branch} origin/")));
+    let onto = word("--onto origin/").or_else(|| merged.clone()).or(picked);
+    let Some(branch) = branch else {
         github.flaws.push(format!("nobody knows what these commands move: {lines:?}"));
         return;
     };
+    let Some(onto) = onto else { return take_back(github, &branch, lines) };
     let Some(number) = github.pulls.iter().find(|(_, pull)| pull.branch == branch).map(|(number, _)| *number) else {
         return;
     };
@@ -91,7 +94,9 @@ fn run(github: &mut GitHub, lines: &[String], followed: &mut Followed) {
         named.starts_with("origin/")
             || plain::try_git(&github.origin(), &["merge-base", "--is-ancestor", named, &head]).is_some()
     };
-    if !named.as_ref().is_some_and(is_there) {
+    let leased = lines.iter().find_map(|line| Some(line.split_once("--force-with-lease=")?.1.split_once(':')?.1));
+    let is_leased = leased.is_none_or(|leased| leased.trim_end_matches('\'').starts_with(&head));
+    if !is_leased || !named.as_ref().is_some_and(is_there) {
         // Its author has rewritten it since, and asks again.
         return;
     }
@@ -104,6 +109,7 @@ fn run(github: &mut GitHub, lines: &[String], followed: &mut Followed) {
     }
     github.notice_pushes();
     let head = github.pulls[&number].head.clone();
+    let has_merged = merged.is_some();
     let own = match merged {
         None => written_since(github, &onto, &head),
         // How somebody resolves a conflict is part of what they write.
@@ -120,6 +126,7 @@ fn run(github: &mut GitHub, lines: &[String], followed: &mut Followed) {
     let pull = github.pulls.get_mut(&number).expect("there");
     pull.own = own;
     pull.people_head = head;
+    pull.has_merged = has_merged;
     if followed.conflicts == conflicts {
         let target = github.tokens(&onto);
         let after = github.own_change(number);
@@ -127,6 +134,27 @@ fn run(github: &mut GitHub, lines: &[String], followed: &mut Followed) {
             let difference = oracle::difference(&before.applied_to(&target), &after.applied_to(&target));
             github.flaws.push(format!("the advice for #{} changes it: {difference}", pr(number)));
         }
+    }
+}
+
+/// Somebody takes a push back: what was written in it is not part of the pull request any more.
+fn take_back(github: &mut GitHub, branch: &str, lines: &[String]) {
+    let checkout = github.checkout();
+    let Some(number) = github.pulls.iter().find(|(_, pull)| pull.branch == branch).map(|(number, _)| *number) else {
+        return;
+    };
+    if lines.iter().any(|line| plain::shell(&checkout, line).is_err()) {
+        // Somebody has pushed since, and asks again.
+        return;
+    }
+    github.notice_pushes();
+    let origin = github.origin();
+    let head = github.pulls[&number].head.clone();
+    let is_in = |commit: &str| plain::try_git(&origin, &["merge-base", "--is-ancestor", commit, &head]).is_some();
+    let pull = github.pulls.get_mut(&number).expect("there");
+    pull.own.retain(|written| is_in(&written.commit));
+    if !is_in(&pull.people_head) {
+        pull.people_head = pull.own.last().map_or(head.clone(), |written| written.commit.clone());
     }
 }
 

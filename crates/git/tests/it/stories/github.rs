@@ -55,6 +55,8 @@ pub struct Pull {
     /// What people wrote for it, in order; and what they last pushed.
     pub own: Vec<Written>,
     pub people_head: String,
+    /// Whether a person merged another branch into it, and may so have brought back what they had removed.
+    pub has_merged: bool,
     updated: i64,
 }
 
@@ -261,6 +263,7 @@ impl GitHub {
             declared: None,
             own,
             people_head: head.to_owned(),
+            has_merged: false,
             updated: self.seconds,
         };
         self.pulls.insert(number, pull);
@@ -328,8 +331,12 @@ impl GitHub {
     /// What a pull request changes, as its people see it.
     pub fn own_change(&mut self, number: u64) -> Delta {
         let pull = self.pulls[&number].clone();
+        let own = Delta::of_all(pull.own.iter().map(|written| &written.delta));
+        if !pull.has_merged {
+            return own;
+        }
         let seen = self.tokens(&pull.people_head);
-        Delta::of_all(pull.own.iter().map(|written| &written.delta)).as_seen_in(&seen)
+        own.as_seen_in(&seen)
     }
 
     /// merge-train squashes. What is on the default branch then is held against what people wrote.

@@ -174,6 +174,7 @@ pub fn act(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> bool {
             let Some(tree) = plain::merged_tree(&origin, &pull.head, &below) else { return false };
             let head = plain::commit_tree(&origin, &tree, &[&pull.head, &below], &format!("Merge {base}"));
             push(github, number, &head, pull.own);
+            github.pulls.get_mut(&number).expect("there").has_merged = true;
             github.change(number, |pull| pull.base = base);
             github.declare(number, on);
         }
@@ -269,6 +270,7 @@ fn act_on_commits(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> 
             let Some(tree) = plain::merged_tree(&origin, &pull.head, &main) else { return false };
             let head = plain::commit_tree(&origin, &tree, &[&pull.head, &main], "Merge main");
             push(github, number, &head, pull.own);
+            github.pulls.get_mut(&number).expect("there").has_merged = true;
         }
         Act::Revert => {
             let Some(last) = pull.own.last() else { return false };
@@ -328,6 +330,7 @@ fn rebase(github: &mut GitHub, number: u64, onto: &str) -> bool {
     plain::git(&checkout, &["push", "-q", "-f", "origin", &format!("HEAD:refs/heads/{}", pull.branch)]);
     let own = written_since(github, onto, &head);
     push(github, number, &head, own);
+    github.pulls.get_mut(&number).expect("there").has_merged = false;
     true
 }
 
@@ -356,6 +359,7 @@ fn collapse(github: &mut GitHub, number: u64) -> bool {
     let message = format!("Merge pull request #{number}");
     let commit = plain::commit_tree(&origin, &tree, &[&below.head, &pull.head], &message);
     push(github, into, &commit, [below.own, pull.own].concat());
+    github.pulls.get_mut(&into).expect("there").has_merged |= pull.has_merged;
     github.change(number, |pull| pull.state = State::Merged(commit));
     true
 }

@@ -95,6 +95,31 @@ fn story_7_what_was_withdrawn_does_not_land_through_what_was_prepared_with_it() 
     holds(Belief::NothingIsWithdrawn, &Story::told(&[0, 1], &stopped));
 }
 
+/// It says something else, or stands on a default branch that has moved: what was written on it is still what it was.
+#[test]
+fn a_predecessor_that_was_rewritten_brings_nothing_back_that_was_deleted_of_it() {
+    let rewritten = (at("plan", 1, Before), 1, Act::AmendSameTree);
+    let rebased = [(at("plan", 1, Before), 1, Act::MoveMain), (at("plan", 1, Before), 1, Act::Rebase)];
+    let pushed_on_top = |act| (at("push", 2, After), 2, act);
+    let stories = [
+        vec![rewritten.clone()],
+        rebased.to_vec(),
+        vec![rewritten.clone(), pushed_on_top(Act::EmptyPush)],
+        vec![rewritten.clone(), pushed_on_top(Act::Push)],
+        [rebased.to_vec(), vec![pushed_on_top(Act::Push)]].concat(),
+    ];
+    for acts in stories {
+        for shape in [&[0, 1][..], &[0, 1, 2], &[0, 1, 1]] {
+            let mut teller = Teller::new();
+            let outcome = teller.tell(&Story::told(shape, &acts));
+            assert_eq!(outcome, Ok(()), "{acts:?}\n{}\n{}", teller.conversation(), teller.daemon.log());
+            assert!(teller.is_told(), "nobody did anything: the story was not told");
+            let differs = teller.report.halts.keys().any(|halt| halt.contains("own change"));
+            assert!(!differs, "{acts:?}: {:?}", teller.report.halts);
+        }
+    }
+}
+
 #[test]
 fn story_8_nothing_lands_without_a_start_after_the_bot_said_that_it_will_not() {
     let retargeted =

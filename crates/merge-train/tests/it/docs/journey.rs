@@ -61,7 +61,8 @@ async fn every_command_that_needs_nothing_else_does_what_it_should() {
             if words[0] == "demo" {
                 text += " --github-listen 127.0.0.1:0";
             }
-            let goes_on = words[0] == "sim" || words[0] == "demo" && !words.contains(&"--once");
+            let is_help = words.contains(&"--help");
+            let goes_on = !is_help && (words[0] == "sim" || words[0] == "demo" && !words.contains(&"--once"));
             results.push(finish(command, place.shell(&bin, &text, &world), goes_on).await);
         }
     }

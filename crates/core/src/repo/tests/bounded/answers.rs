@@ -217,7 +217,7 @@ fn conflict() -> Conflict {
 /// All that can be answered to a work.
 fn possible(work: &Work, hub: &mut Hub) -> Vec<Outcome> {
     let main = hub.main.clone();
-    let standing = Standing { people_head: main.clone(), stands_on: main.clone() };
+    let standing = Standing::new(main.clone(), main.clone());
     let difference = Difference {
         conflict: None,
         files: vec!["a.txt".to_owned()],

@@ -25,7 +25,7 @@ impl GitHub {
             Step::Reconcile { landed } => {
                 if !git.contains(&head, &self.landed_head(landed)) {
                     self.flaw = Some("a descendant was to be reconciled that was not prepared");
-                    return Merged::NotPrepared(Standing { people_head: head.clone(), stands_on: main });
+                    return Merged::NotPrepared(Standing::new(head.clone(), main));
                 }
                 self.reconciled(git, &head, landed, attempt)
             }

@@ -218,7 +218,7 @@ impl GitHub {
         if tree_of_branch != alone {
             self.flaw = Some("the two ways to compute what lands do not agree");
         }
-        let standing = Standing { people_head, stands_on: self.main.clone() };
+        let standing = Standing::new(people_head, self.main.clone());
         Expected::Tree { default_head: self.main.clone(), tree: tree(tree_of_branch), standing }
     }
 

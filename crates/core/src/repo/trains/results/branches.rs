@@ -60,10 +60,13 @@ impl Standpoint<'_> {
         let moved = |standing: &Standing| halt::Move::of(&branch, standing, &default);
         let from_default = halt::MergeIn::new(&branch, &default);
         match (merged, step) {
-            (Merged::Conflict { conflict, .. }, Step::Prepare { predecessor, .. }) => {
+            (Merged::Conflict { conflict, standing, .. }, Step::Prepare { predecessor, .. }) => {
                 let below = self.state.pr(*predecessor).and_then(|pr| pr.head_ref.clone()).unwrap_or(default);
                 let merge = halt::MergeIn::new(&branch, &below);
-                if self.detail.pushed_by_others.contains(&pull) {
+                if let Some(standing) = standing {
+                    let moved = halt::Move::of(&branch, standing, &below);
+                    halt::rewritten_conflict(pull, *predecessor, conflict, &moved)
+                } else if self.detail.pushed_by_others.contains(&pull) {
                     halt::pushed_conflict(pull, *predecessor, conflict, &merge)
                 } else {
                     halt::preparation_conflict(pull, *predecessor, conflict, &merge)
@@ -234,7 +237,8 @@ impl Standpoint<'_> {
             let dropped = Event::WorkDropped { train_root: self.root, reason: message.clone(), by_others: true };
             return Change::of([dropped]).then(self.once_they_agree(push.pull, message));
         }
-        let halt = halt::branch_modified(push.pull, tree.unwrap_or(head), &push.tree);
+        let back = halt::TakenBack { branch: push.branch.clone(), from: head.clone(), to: push.from.clone() };
+        let halt = halt::branch_modified(push.pull, tree.unwrap_or(head), &push.tree, &back);
         match self.train() {
             Some(train) => self.halted(train, push.pull, &halt),
             None => self.give_up_late(push.pull, Some(&halt)),

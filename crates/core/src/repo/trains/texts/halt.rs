@@ -7,13 +7,14 @@ mod own_change;
 mod people;
 
 pub use conflicts::{
-    behind_conflict, catch_up_conflict, dirty, late_conflict, preparation_conflict, pushed_conflict, reconcile_conflict,
+    behind_conflict, catch_up_conflict, dirty, late_conflict, preparation_conflict, pushed_conflict,
+    reconcile_conflict, rewritten_conflict,
 };
 pub use github::{
     cannot_prove, default_rewound, landed_elsewhere, merge_commit_unknown, merge_hooks, not_done, not_squashed,
     pull_ref_gone, push_refused, squash_refused, status_too_large, wrong_landed_parents, wrong_landed_tree,
 };
-pub use moves::{MergeIn, Move};
+pub use moves::{MergeIn, Move, TakenBack};
 pub use own_change::{differs, withdrawn};
 pub use people::{
     Dismissal, base_changed, branch_gone, branch_modified, cycle, declaration_changed, declaration_deleted,

@@ -12,6 +12,17 @@ pub fn skipped_closed(pr: PrNumber) -> String {
     )
 }
 
+/// The train goes on without a descendant that somebody merged into another branch than the default branch.
+pub fn skipped_merged(pr: PrNumber, into: &BranchName) -> String {
+    advise(
+        &format!(
+            "Descendant #{pr} was merged into {} during cascade, skipping: its change is not on the default branch.",
+            branch(into)
+        ),
+        "To land it, open a new pull request with its commits.",
+    )
+}
+
 /// The train goes on without a descendant that has no branch any more.
 pub fn skipped_branch_deleted(pr: PrNumber, head: &BranchName) -> String {
     advise(

@@ -2,8 +2,9 @@
 
 /// A word of a command, quoted where a shell would make more of it.
 pub fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-' | '+' | '@' | '=' | ',');
-    if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-' | '+' | '@' | '=' | ',' | ':');
+    if !text.is_empty() && (!text.starts_with('-') || text.starts_with("--")) && text.chars().all(is_plain) {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

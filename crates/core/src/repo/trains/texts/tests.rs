@@ -46,6 +46,10 @@ fn plan() -> Plan {
     Plan { root: pr(123), default_branch: main(), steps, conflicts: vec![], differences: vec![], unreached: vec![] }
 }
 
+fn taken_back() -> halt::TakenBack {
+    halt::TakenBack { branch: name("add-login"), from: sha('c'), to: sha('d') }
+}
+
 fn moved() -> halt::Move {
     halt::Move::of(&name("add-login"), &difference().standing, &main())
 }
@@ -69,7 +73,7 @@ fn difference() -> Difference {
             named('c', "Merge predecessor PR #123 into add-login (merge-train prep)", true),
             named('b', "Add the login page", false),
         ],
-        standing: Standing { people_head: sha('b'), stands_on: sha('a') },
+        standing: Standing::new(sha('b'), sha('a')),
     }
 }
 
@@ -150,6 +154,7 @@ fn halts() -> Vec<(&'static str, Halt)> {
     vec![
         ("halt_behind_conflict", halt::behind_conflict(pr(123), &main(), &conflict(), &merge_in(&main()))),
         ("halt_dirty", halt::dirty(pr(123), &main(), &merge_in(&main()))),
+        ("halt_rewritten_conflict", halt::rewritten_conflict(pr(124), pr(123), &conflict(), &moved())),
         (
             "halt_preparation_conflict",
             halt::preparation_conflict(pr(124), pr(123), &conflict(), &merge_in(&name("add-users"))),
@@ -182,7 +187,7 @@ fn halts() -> Vec<(&'static str, Halt)> {
         ("halt_declaration_removed", halt::declaration_changed(pr(124), Some(pr(123)), None)),
         ("halt_cycle", halt::cycle(&prs(&[1, 2, 3, 1]))),
         ("halt_base_changed", halt::base_changed(pr(124), &base, pr(123), &head)),
-        ("halt_branch_modified", halt::branch_modified(pr(124), &sha('f'), &sha('e'))),
+        ("halt_branch_modified", halt::branch_modified(pr(124), &sha('f'), &sha('e'), &taken_back())),
         ("halt_head_moved", halt::head_moved(pr(123), &sha('f'), &sha('e'))),
         ("halt_still_behind", halt::still_behind(pr(124), pr(123))),
         ("halt_differs", halt::differs(pr(124), &main(), &difference(), &moved())),
@@ -206,6 +211,7 @@ fn halt_texts() -> Vec<Named> {
 fn notice_texts() -> Vec<Named> {
     vec![
         ("notice_skipped_closed", notice::skipped_closed(pr(124))),
+        ("notice_skipped_merged", notice::skipped_merged(pr(124), &name("add-login"))),
         ("notice_skipped_retargeted", notice::skipped_retargeted(pr(124), &name("x"))),
         ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
         ("notice_still_left_out", notice::still_left_out(pr(124))),

@@ -196,7 +196,7 @@ fn done(work: &Work) -> Outcome {
         Work::Push(_) => Outcome::Pushed(Pushed::Landed),
         Work::Probe(push) => Outcome::Probed(Probed::Landed { head: push.to.clone() }),
         Work::Expect { head, .. } => {
-            let standing = work::Standing { people_head: head.clone(), stands_on: head.clone() };
+            let standing = work::Standing::new(head.clone(), head.clone());
             Outcome::Expected(Expected::Tree { default_head: head.clone(), tree: head.clone(), standing })
         }
         Work::Squash { head, .. } => Outcome::Squashed(Squashed::Merged { commit: head.clone() }),

@@ -86,7 +86,7 @@ async fn a_secret_that_the_upper_one_was_written_on_does_not_land_with_it() {
         .await;
     author.sh("git push -q --force origin one").await;
     world.settled().await;
-    world.start(one).await;
-    let told = world.told(one, "Cannot start merge train").await;
-    lands_without_it(world, [one, two], &told).await;
+    world.start_and_land(one, &[one, two]).await;
+    expect_no_trace(&world).await;
+    world.finish_exactly(&[ONE, TWO]).await;
 }

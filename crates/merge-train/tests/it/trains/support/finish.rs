@@ -163,7 +163,8 @@ fn runs_told(page: &Value) -> Told {
 
 /// Keeps the conversation under the name of the test.
 fn snapshot(told: &str) {
-    let name = std::thread::current().name().expect("a test has a name").replace("::", "__");
+    let thread = std::thread::current();
+    let name = thread.name().expect("a test has a name").trim_start_matches("trains::").replace("::", "__");
     insta::with_settings!(
         { snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true },
         { insta::assert_snapshot!(name, told) }

@@ -44,6 +44,19 @@ pub fn preparation_conflict(pr: PrNumber, predecessor: PrNumber, conflict: &Conf
     ))
 }
 
+/// The same where the predecessor was rewritten since the descendant was written on it.
+pub fn rewritten_conflict(pr: PrNumber, predecessor: PrNumber, conflict: &Conflict, moved: &Move) -> Halt {
+    let message = format!(
+        "Cannot prepare PR #{pr}: #{predecessor} was rewritten since PR #{pr} was written on it, and the two conflict."
+    );
+    Halt::new(MERGE_CONFLICT, message).details(conflict.to_string()).next(format!(
+        "Move the commits of PR #{pr} onto the branch of #{predecessor} and resolve the conflicts. Do not merge that branch \
+         instead: that would bring back what PR #{pr} deleted from it.\n\n{}\n\nThen re-issue `@merge-train start`. \
+         #{predecessor} has not been merged.",
+        moved.commands()
+    ))
+}
+
 /// Somebody pushed to a descendant while it was prepared, and the two do not go together.
 pub fn pushed_conflict(pr: PrNumber, predecessor: PrNumber, conflict: &Conflict, merge: &MergeIn) -> Halt {
     let message = format!(

@@ -24,13 +24,12 @@ impl MergeIn {
     pub fn commands(&self) -> String {
         let Self { branch, from } = self;
         let (remote, from) = (shell::word(&format!("origin/{branch}")), shell::word(&format!("origin/{from}")));
-        let branch = shell::word(branch.as_str());
         shell::block(&[
             "git fetch origin".to_owned(),
-            format!("git checkout -B {branch} {remote}"),
+            format!("git checkout -B {} {remote}", shell::word(branch.as_str())),
             format!("git merge {from}"),
             "# Resolve the conflicts, `git add` the files, `git commit`.".to_owned(),
-            format!("git push origin {branch}"),
+            format!("git push origin {}", pushed_to(branch)),
         ])
     }
 }
@@ -41,6 +40,10 @@ pub struct Move {
     branch: BranchName,
     /// What of the branch counts; none: all of it.
     head: Option<Sha>,
+    /// Where the branch must still be when it is pushed to.
+    lease: Option<Sha>,
+    /// Whether what counts has merges in it.
+    has_merges: bool,
     /// The commits up to this one are left behind.
     after: Sha,
     onto: BranchName,
@@ -49,27 +52,72 @@ pub struct Move {
 impl Move {
     /// What people wrote, without what that was written on.
     pub fn of(branch: &BranchName, standing: &Standing, onto: &BranchName) -> Self {
-        let Standing { people_head, stands_on } = standing.clone();
-        Self { branch: branch.clone(), head: Some(people_head), after: stands_on, onto: onto.clone() }
+        let Standing { people_head, stands_on, head: lease, has_merges } = standing.clone();
+        let (branch, onto) = (branch.clone(), onto.clone());
+        Self { branch, head: Some(people_head), lease, has_merges, after: stands_on, onto }
     }
 
     /// All of the branch without these commits.
     pub fn without(branch: &BranchName, after: &Sha, onto: &BranchName) -> Self {
-        Self { branch: branch.clone(), head: None, after: after.clone(), onto: onto.clone() }
+        let (branch, after, onto) = (branch.clone(), after.clone(), onto.clone());
+        Self { branch, head: None, lease: None, has_merges: false, after, onto }
     }
 
     /// As a block of Markdown that can be copied to a shell.
     pub fn commands(&self) -> String {
-        let Self { branch, head, after, onto } = self;
+        let Self { branch, head, lease, has_merges, after, onto } = self;
         let remote = shell::word(&format!("origin/{branch}"));
         let head = head.as_ref().map_or(remote, Sha::to_string);
-        let (branch, onto) = (shell::word(branch.as_str()), shell::word(&format!("origin/{onto}")));
+        let (name, onto) = (shell::word(branch.as_str()), shell::word(&format!("origin/{onto}")));
+        let mut lines = vec!["git fetch origin".to_owned()];
+        if *has_merges {
+            // A rebase leaves merges out, and whatever was written in them: all of the change as one commit.
+            lines.push(format!("git checkout -B {name} {onto}"));
+            lines.push(format!("git cherry-pick $(git commit-tree {head}^{{tree}} -p {after} -m 'Own change')"));
+            lines.push(resolved("cherry-pick"));
+        } else {
+            lines.push(format!("git checkout -B {name} {head}"));
+            lines.push(format!("git rebase --onto {onto} {after}"));
+            lines.push(resolved("rebase"));
+        }
+        let lease = lease.as_ref().map_or(String::new(), |head| format!("={branch}:{head}"));
+        lines.push(format!(
+            "git push {} origin {}",
+            shell::word(&format!("--force-with-lease{lease}")),
+            pushed_to(branch)
+        ));
+        shell::block(&lines)
+    }
+}
+
+/// A push that a person is to take back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenBack {
+    pub branch: BranchName,
+    /// What was pushed.
+    pub from: Sha,
+    /// What was there before.
+    pub to: Sha,
+}
+
+impl TakenBack {
+    /// As a block of Markdown that can be copied to a shell.
+    pub fn commands(&self) -> String {
+        let Self { branch, from, to } = self;
+        let lease = shell::word(&format!("--force-with-lease={branch}:{from}"));
         shell::block(&[
             "git fetch origin".to_owned(),
-            format!("git checkout -B {branch} {head}"),
-            format!("git rebase --onto {onto} {after}"),
-            "# If there are conflicts: resolve them, `git add` the files, `git rebase --continue`.".to_owned(),
-            format!("git push --force-with-lease origin {branch}"),
+            format!("git checkout -B {} {to}", shell::word(branch.as_str())),
+            format!("git push {lease} origin {}", pushed_to(branch)),
         ])
     }
+}
+
+fn resolved(command: &str) -> String {
+    format!("# If there are conflicts: resolve them, `git add` the files, `git {command} --continue`.")
+}
+
+/// In full, because a tag may have the branch's name.
+fn pushed_to(branch: &BranchName) -> String {
+    shell::word(&format!("HEAD:refs/heads/{branch}"))
 }

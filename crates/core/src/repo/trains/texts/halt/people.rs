@@ -1,7 +1,7 @@
 //! What people did while the train was under way.
 
 use super::conflicts::MERGING_IS_WRONG;
-use super::{Halt, Move};
+use super::{Halt, Move, TakenBack};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::trains::texts::{branch, declare, joined, start, trunk};
 
@@ -53,14 +53,17 @@ pub fn base_changed(pr: PrNumber, base: &BranchName, predecessor: PrNumber, head
 }
 
 /// Somebody pushed to a branch that the bot had merged for already.
-pub fn branch_modified(pr: PrNumber, remote: &Sha, expected: &Sha) -> Halt {
+pub fn branch_modified(pr: PrNumber, remote: &Sha, expected: &Sha, back: &TakenBack) -> Halt {
     let message = format!("Branch was modified during cascade. Remote has tree {remote}, we expected {expected}.");
     Halt::new("PushRejected", message)
-        .details(format!("It is the branch of PR #{pr}. Nothing that was pushed to it is lost."))
-        .next(
-            "Either revert that push and re-issue `@merge-train start`, or issue `@merge-train stop`, push what you need, \
-             and start a new cascade.",
-        )
+        .details(format!("Somebody pushed {} to the branch of PR #{pr}. Nothing that was pushed to it is lost.", back.from))
+        .next(format!(
+            "Take that push back, then re-issue `@merge-train start`:\n\n{}\n\nWhat was pushed stays in {}. What of it shall \
+             land can be cherry-picked and pushed again; but no merge of the default branch: that can bring back what this pull \
+             request deleted from its predecessor's changes.",
+            back.commands(),
+            back.from
+        ))
 }
 
 /// The pull request got commits that nobody checked yet.

@@ -33,7 +33,7 @@ fn change(pull: PrNumber, below: &[Landed]) -> OwnChange {
 }
 
 fn prepare(predecessor: PrNumber) -> Step {
-    Step::Prepare { predecessor, prepared_with: Vec::new() }
+    Step::Prepare { predecessor, prepared_with: Vec::new(), former_heads: Vec::new() }
 }
 
 fn expect(pull: PrNumber, head: &Sha) -> Work {

@@ -42,7 +42,14 @@ async fn a_descendant_tells_of_its_own_commits_alone() {
     world.write("one", "late.txt", "c\n").await;
     world.write("main", "other.txt", "b\n").await;
     let mona = world.collaborator("mona").await;
-    world.merge_and_push(one, two, "two", Step::Prepare { predecessor: one, prepared_with: Vec::new() }).await;
+    world
+        .merge_and_push(
+            one,
+            two,
+            "two",
+            Step::Prepare { predecessor: one, prepared_with: Vec::new(), former_heads: Vec::new() },
+        )
+        .await;
     let head = world.head("one").await;
     let commit = world.squash(one, one, "one").await;
     let landed = Landed { pull: one, commit, head: Some(head), known_before: None, former_heads: Vec::new() };
