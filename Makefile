@@ -34,11 +34,13 @@ matrix: ## Kill the daemon at every failpoint of every story, once and twice, ea
 	@scripts/setup build
 	MERGE_TRAIN_TEST_MATRIX=whole $(CARGO) test --package merge-train --test it crashes:: -- --nocapture
 
-lint: ## Check format and lints.
-	@scripts/setup build
+lint: ## Check format, lints and dependencies.
+	@scripts/setup lint
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+# Without advisories: cargo-deny fetches them from github.com with git, and what they say depends on the day.
+	$(CARGO) deny --locked check licenses bans sources
 
 fmt: ## Format the code.
 	$(CARGO) fmt --all
