@@ -102,29 +102,6 @@ impl Move {
 const WITHOUT_UNION: &str = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=merge.union.driver \
     GIT_CONFIG_VALUE_0='git merge-file --marker-size=%L %A %O %B'";
 
-/// A push that a person is to take back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenBack {
-    pub branch: BranchName,
-    /// What was pushed.
-    pub from: Sha,
-    /// What was there before.
-    pub to: Sha,
-}
-
-impl TakenBack {
-    /// As a block of Markdown that can be copied to a shell.
-    pub fn commands(&self) -> String {
-        let Self { branch, from, to } = self;
-        let lease = shell::word(&format!("--force-with-lease={branch}:{from}"));
-        shell::block(&[
-            "git fetch origin".to_owned(),
-            format!("git checkout -B {} {to}", shell::word(branch.as_str())),
-            format!("git push {lease} origin {}", pushed_to(branch)),
-        ])
-    }
-}
-
 fn resolved(command: &str) -> String {
     format!("# If there are conflicts: resolve them, `git add` the files, `git {command} --continue`.")
 }
