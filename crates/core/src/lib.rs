@@ -8,4 +8,6 @@ pub mod inbox;
 pub mod markdown;
 pub mod repo;
 pub mod secret;
+#[cfg(test)]
+mod wildcards;
 pub mod workflow;
