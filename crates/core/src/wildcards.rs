@@ -51,7 +51,7 @@ fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
     collect(&src, &mut files);
     let name = |file: &PathBuf| file.strip_prefix(&src).expect("below").to_string_lossy().replace('\\', "/");
-    let is_test = |name: &str| name.split('/').any(|part| matches!(part, "tests" | "tests.rs"));
+    let is_test = |name: &str| name.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "fixtures.rs"));
     let named = files.iter().map(|file| (name(file), file)).filter(|(name, _)| !is_test(name));
     named.map(|(name, file)| (name, without_texts(&fs::read_to_string(file).expect("a text")))).collect()
 }

@@ -108,6 +108,7 @@ fn news_concerns_trains(state: &RepoState, event: &mirror::Event) -> bool {
         | mirror::Event::SyncRequested { .. }
         | mirror::Event::ConversationsWanted { .. }
         | mirror::Event::ConversationsHeard { .. }
+        | mirror::Event::FormerHeadsHeard { .. }
         | mirror::Event::ReadFailed { .. }
         | mirror::Event::DeliveryProcessed { .. }
         | mirror::Event::Pruned { .. } => false,

@@ -117,6 +117,8 @@ pub struct PersistedPr {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     former_heads: Vec<Sha>,
     #[serde(default, skip_serializing_if = "is_default")]
+    head_is_default: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
     left_out: bool,
     #[serde(default)]
     head_ref: Option<BranchName>,
@@ -317,6 +319,7 @@ impl PersistedPr {
             former_predecessors: pr.former_predecessors.clone(),
             prepared_with: pr.prepared_with.clone(),
             former_heads: pr.former_heads.clone(),
+            head_is_default: pr.head_is_default,
             left_out: pr.left_out,
             head_ref: pr.head_ref.clone(),
             merge_commit_sha,
@@ -362,6 +365,7 @@ impl PersistedPr {
             former_predecessors: self.former_predecessors,
             prepared_with: self.prepared_with,
             former_heads: self.former_heads,
+            head_is_default: self.head_is_default,
             left_out: self.left_out,
             merge_state: self.merge_state,
             review: self.review,

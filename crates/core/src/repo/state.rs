@@ -91,6 +91,8 @@ pub struct CachedPr {
     pub prepared_with: Vec<Sha>,
     /// The heads that it had before this one.
     pub former_heads: Vec<Sha>,
+    /// It is a pull request of the default branch itself, which only squashes may move.
+    pub head_is_default: bool,
     /// A train went on without it and said so: only a start of its own, or of its root, takes it in again.
     pub left_out: bool,
     pub merge_state: MergeState,
@@ -145,7 +147,7 @@ impl CachedPr {
 
     /// Whether merge-train has any business with it.
     pub fn is_ours(&self) -> bool {
-        self.is_open() && self.head_repo == HeadRepo::Same
+        self.is_open() && self.head_repo == HeadRepo::Same && !self.head_is_default
     }
 
     /// Every head that was heard of, with the present one: by the time git looks, somebody may have pushed another.

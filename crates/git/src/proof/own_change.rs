@@ -82,10 +82,8 @@ impl Objects {
     /// The same where it is known what the branch itself gives.
     pub async fn second_way(&self, candidate: Candidate<'_>, tree: Oid) -> Result<TwoWays, Error> {
         let Candidate { head, default_head, people_head, below } = Candidate { ..candidate };
-        let people_head = match (below, people_head) {
-            ([], None) => head.clone(),
-            _ => self.people_head(head, people_head).await?,
-        };
+        // Also where merge-train never pushed for this pull request: its branch may be another one's, too.
+        let people_head = self.people_head(head, people_head).await?;
         if below.is_empty() && people_head == *head {
             return Ok(TwoWays::Same { tree, standing: standing(&people_head, default_head) });
         }
@@ -132,12 +130,12 @@ impl Objects {
     /// The last commit of the branch that is not merge-train's own.
     async fn people_head(&self, head: &Oid, remembered: Option<&Oid>) -> Result<Oid, Error> {
         let walked = self.named_commits(&["--first-parent", COMMITS_WALKED, head.as_str()]).await?;
-        let is_remembered = |commit: &NamedCommit| remembered.is_some_and(|oid| commit.sha.as_str() == oid.as_str());
-        let from = walked.iter().position(is_remembered).unwrap_or(0);
-        let of_people = walked[from..].iter().find(|commit| !commit.by_merge_train);
-        match of_people.or(walked.last()) {
-            Some(commit) => Oid::try_from(&commit.sha).map_err(|error| Error::Refused(error.to_string())),
-            None => Ok(head.clone()),
+        // Not from what is remembered on: somebody may have gone back to an older head and pushed on top of that.
+        let of_people = walked.iter().find(|commit| !commit.by_merge_train);
+        match (of_people, remembered) {
+            (Some(commit), _) => Oid::try_from(&commit.sha).map_err(|error| Error::Refused(error.to_string())),
+            (None, Some(remembered)) => Ok(remembered.clone()),
+            (None, None) => Ok(head.clone()),
         }
     }
 

@@ -40,7 +40,8 @@ impl Pushing {
     }
 
     fn delete(&self, head: &Oid) -> Deleted {
-        let deleted = self.stack.repository().delete_branch(&branch("feature"), head, &CancellationToken::new());
+        let (feature, never) = (branch("feature"), CancellationToken::new());
+        let deleted = self.stack.repository().delete_branch(&feature, head, &never);
         self.world.run(deleted).expect("an outcome")
     }
 

@@ -111,6 +111,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         traces: Vec<Trace>,
     },
+    /// Heads that a pull request had before it was force-pushed, as GitHub remembers them.
+    FormerHeadsHeard {
+        pr: PrNumber,
+        heads: Vec<Sha>,
+    },
     SyncCompleted {},
     ReadFailed {
         read: ReadKind,

@@ -31,8 +31,10 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             title,
         } => {
             head_observed(state, *number, head_sha, base_ref, ts);
+            let head_is_default = state.default_branch.as_ref() == Some(head_ref);
             change(state, *number, |pr| {
                 pr.head_ref = Some(head_ref.clone());
+                pr.head_is_default = head_is_default;
                 pr.stack_position = *stack_position;
                 pr.title.clone_from(title);
                 pr.base_ref = base_ref.clone();
@@ -54,6 +56,9 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         Event::DefaultBranchChanged { default_branch } => {
             state.own.want(ts);
             state.default_branch = Some(default_branch.clone());
+            for pr in state.prs.keys().copied().collect::<Vec<_>>() {
+                change(state, pr, |pr| pr.head_is_default = pr.head_ref.as_ref() == Some(default_branch));
+            }
         }
         Event::PrWanted { pr, reason, comment } => {
             if *reason == WantReason::CacheMiss {
@@ -112,6 +117,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             state.sync.traces.extend(traces.iter().map(|trace| (trace.pr, trace.clone())));
             got_on(state);
         }
+        Event::FormerHeadsHeard { pr, heads } => change(state, *pr, |pr| remember(&mut pr.former_heads, heads)),
         Event::SyncCompleted {} => {
             let is_missed = state.sync.wanted.is_some_and(|(reason, _)| reason == SyncReason::Missed);
             let missed_at = if is_missed { Some(ts) } else { state.sync.missed_at };
@@ -305,6 +311,7 @@ fn head_observed(state: &mut RepoState, number: PrNumber, head_sha: &Sha, base_r
         former_predecessors: Vec::new(),
         prepared_with: Vec::new(),
         former_heads: Vec::new(),
+        head_is_default: false,
         left_out: false,
         merge_state: MergeState::Unknown,
         review: None,

@@ -17,6 +17,7 @@ pub(in crate::repo) enum Refusal {
     AlreadyDeclared { comment: CommentId, predecessor: PrNumber },
     NoSuchPull { predecessor: PrNumber },
     InAFork { predecessor: PrNumber },
+    OfTheDefaultBranch { pr: PrNumber },
     Closed { predecessor: PrNumber },
     BaseMismatch { pr: PrNumber, predecessor: PrNumber, base: BranchName, head: BranchName },
     NotInAStack { predecessor: PrNumber, base: BranchName, default: BranchName },
@@ -34,6 +35,7 @@ impl Refusal {
             Self::AlreadyDeclared { comment, predecessor } => declare::already_declared(*comment, *predecessor),
             Self::NoSuchPull { predecessor } => declare::unknown_predecessor(*predecessor),
             Self::InAFork { predecessor } => declare::forked_predecessor(*predecessor),
+            Self::OfTheDefaultBranch { pr } => declare::of_the_default_branch(*pr),
             Self::Closed { predecessor } => declare::closed_predecessor(*predecessor),
             Self::BaseMismatch { pr, predecessor, base, head } => declare::base_mismatch(*pr, base, *predecessor, head),
             Self::NotInAStack { predecessor, base, default } => {
@@ -74,6 +76,11 @@ fn why_not(
 ) -> Option<Refusal> {
     if below.head_repo == HeadRepo::Fork {
         return Some(Refusal::InAFork { predecessor });
+    }
+    for (pr, known) in [(number, pr), (predecessor, below)] {
+        if known.head_is_default {
+            return Some(Refusal::OfTheDefaultBranch { pr });
+        }
     }
     match below.state {
         PrState::Closed { .. } => return Some(Refusal::Closed { predecessor }),

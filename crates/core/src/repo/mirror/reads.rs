@@ -9,7 +9,7 @@ use super::deliveries::{Heard, observe_pull};
 use super::{Effect, Event, comments};
 use crate::backoff::ExponentialBackoff;
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
-use crate::ids::PrNumber;
+use crate::ids::{PrNumber, Sha};
 use crate::repo::event::{ReadKind, SyncReason, WantReason};
 use crate::repo::pace::Act;
 use crate::repo::state::RepoState;
@@ -223,12 +223,23 @@ pub(in crate::repo) fn conversations_read(
     };
     for conversation in conversations {
         transaction.record_all(comments::surveyed(state, requested_at, conversation));
+        former_heads_heard(transaction, conversation);
     }
     further_down(transaction);
     let traces = conversations.iter().filter_map(|conversation| trains::trace(state, conversation)).collect();
     transaction.record(Event::ConversationsHeard { prs: heard, traces });
     let after = transaction.after();
     transaction.effects(conversations_owed(after.sync.unread.as_ref().unwrap_or(unread)));
+}
+
+/// Somebody may have forced a branch elsewhere while nobody listened, or before the database was lost.
+fn former_heads_heard(transaction: &mut Transaction<'_>, conversation: &Conversation) {
+    let Some(known) = transaction.before.pr(conversation.pr) else { return };
+    let is_new = |head: &&Sha| !known.former_heads.contains(head) && known.head_sha != **head;
+    let heads: Vec<Sha> = conversation.former_heads.iter().filter(is_new).cloned().collect();
+    if !heads.is_empty() {
+        transaction.record(Event::FormerHeadsHeard { pr: conversation.pr, heads });
+    }
 }
 
 /// What a pull request stands on may have landed too long ago to be listed; a train that began there is told of there.

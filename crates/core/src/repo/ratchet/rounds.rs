@@ -325,6 +325,7 @@ fn touched_by_news(state: &RepoState, event: &mirror::Event) -> Vec<PrNumber> {
         | mirror::Event::RepositoryListed { .. }
         | mirror::Event::ConversationsWanted { .. }
         | mirror::Event::ConversationsHeard { .. }
+        | mirror::Event::FormerHeadsHeard { .. }
         | mirror::Event::SyncCompleted {}
         | mirror::Event::ReadFailed { .. }
         | mirror::Event::DeliveryProcessed { .. }

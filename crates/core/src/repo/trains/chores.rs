@@ -9,11 +9,15 @@ use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::{Failure, FailureKind, mirror};
 
-/// Deletes the branches of what landed, unless something is based on them.
+/// Deletes the branches of what landed, unless a pull request that has not landed needs them: is based on one, or would bring it
+/// into yet another branch. GitHub does not re-open a pull request whose base is gone.
 pub(super) fn delete_branches(transaction: &mut Transaction<'_>) {
     for (pr, outlived) in transaction.state.outlived.clone() {
-        let is_base = |other: &CachedPr| other.is_open() && other.base_ref == outlived.branch;
-        if outlived.backoff.is_due(transaction.now) && !transaction.state.prs.values().any(is_base) {
+        let needs_it = |other: &CachedPr| {
+            let is_head = other.is_open() && other.head_ref.as_ref() == Some(&outlived.branch);
+            is_head || (!other.is_merged() && other.base_ref == outlived.branch)
+        };
+        if outlived.backoff.is_due(transaction.now) && !transaction.state.prs.values().any(needs_it) {
             transaction.effect(Effect::DeleteBranch { pr, branch: outlived.branch, head: outlived.head });
         }
     }

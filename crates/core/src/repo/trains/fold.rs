@@ -52,6 +52,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             state.ended.remove(&record.original_root_pr);
             let restored = TrainRecord { status_comment_id: Some(*comment), ..record.clone() };
             state.active_trains.insert(record.original_root_pr, restored);
+            record.left_out.iter().for_each(|pr| change_pr(state, *pr, |pr| pr.left_out = true));
             detail::recover(&mut state.details, record, *comment, landed, ts);
         }
         Event::TrainForgotten { root_pr, .. } => {
@@ -256,7 +257,12 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
                 pr.reconciled_head = squash.is_some().then(|| head_sha.clone());
             });
         }
-        Event::PrLeftOut { pr } => change_pr(state, *pr, |pr| pr.left_out = true),
+        Event::PrLeftOut { pr } => {
+            if let Some(root) = state.train_of(*pr) {
+                change(state, root, |train| train.left_out.push(*pr));
+            }
+            change_pr(state, *pr, |pr| pr.left_out = true);
+        }
         Event::PrsTakenIn { prs } => prs.iter().for_each(|pr| change_pr(state, *pr, |pr| pr.left_out = false)),
         Event::BranchOutlived { pr, branch, head_sha } => {
             let (branch, head) = (branch.clone(), head_sha.clone());

@@ -29,6 +29,9 @@ pub struct TrainRecord {
     pub started_at: Timestamp,
     pub stopped_at: Option<Timestamp>,
     pub error: Option<TrainError>,
+    /// Pull requests above that it goes on without, as was announced on them: that holds even if the database is lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<PrNumber>,
     /// Known only here, not in the comment itself.
     #[serde(default)]
     pub status_comment_id: Option<CommentId>,
@@ -49,6 +52,7 @@ impl TrainRecord {
             started_at,
             stopped_at: None,
             error: None,
+            left_out: Vec::new(),
             status_comment_id: None,
         }
     }

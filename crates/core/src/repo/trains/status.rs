@@ -145,6 +145,8 @@ struct State<'a> {
     started_at: Timestamp,
     stopped_at: Option<Timestamp>,
     error: Option<StateError<'a>>,
+    #[serde(skip_serializing_if = "<[PrNumber]>::is_empty")]
+    left_out: &'a [PrNumber],
 }
 
 #[derive(Serialize)]
@@ -181,6 +183,7 @@ fn json(record: &TrainRecord, cut: fn(&str) -> Cow<'_, str>) -> String {
         started_at,
         stopped_at,
         error,
+        left_out,
         status_comment_id: _,
     } = record;
     let state = State {
@@ -196,6 +199,7 @@ fn json(record: &TrainRecord, cut: fn(&str) -> Cow<'_, str>) -> String {
         started_at: *started_at,
         stopped_at: *stopped_at,
         error: error.as_ref().map(|error| StateError { error_type: &error.error_type, message: cut(&error.message) }),
+        left_out,
     };
     let text = serde_json::to_string_pretty(&state).expect("a record has only keys that are strings");
     // In JSON these stand inside strings only. Without them no message can end the HTML comment around it.

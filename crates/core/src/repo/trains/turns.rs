@@ -48,6 +48,7 @@ fn heard(transaction: &mut Transaction<'_>, event: &mirror::Event, input: &Input
         | mirror::Event::RepositoryListed { .. }
         | mirror::Event::ConversationsWanted { .. }
         | mirror::Event::ConversationsHeard { .. }
+        | mirror::Event::FormerHeadsHeard { .. }
         | mirror::Event::SyncCompleted {}
         | mirror::Event::ReadFailed { .. }
         | mirror::Event::DeliveryProcessed { .. }

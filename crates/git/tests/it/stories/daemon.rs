@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use merge_train_core::facts::{
     CiFacts, CommentChange, Conversation, Delivery, Happening, Listing, MergeFacts, OwnFile, Permission,
 };
-use merge_train_core::ids::{BranchName, CommentId, DeliveryId, PrNumber, RepoId};
+use merge_train_core::ids::{BranchName, CommentId, DeliveryId, PrNumber, RepoId, Sha};
 use merge_train_core::inbox::RequestHash;
 use merge_train_core::repo::trains::work::{Outcome, Retargeted, Seen, Squashed, Work};
 use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals, TrainState};
@@ -23,6 +23,7 @@ use merge_train_core::repo::{commands, mirror, outbox, settings, trains};
 use tokio_util::sync::CancellationToken;
 
 use super::github::{BOT, GitHub, MAIN, State, Webhook, branch, sha};
+use super::plain;
 
 /// How many effects a story may take: several times what the longest takes.
 const MOST_EFFECTS: usize = 4_000;
@@ -371,6 +372,7 @@ fn read(github: &mut GitHub, effect: &mirror::Effect) -> Answer {
                 merged_by: github.landed.contains(&pr.get()).then_some(BOT),
                 comments: github.comments.values().filter(|comment| comment.pr == *pr).cloned().collect(),
                 acknowledged: std::collections::BTreeSet::new(),
+                former_heads: former_heads(github, *pr),
             };
             Answer::Conversations(prs.iter().map(conversation).collect())
         }
@@ -379,6 +381,15 @@ fn read(github: &mut GitHub, effect: &mirror::Effect) -> Answer {
             Answer::MergeStates(prs.iter().filter_map(|pr| merge_facts(github, *pr)).collect())
         }
     }
+}
+
+/// What the branch was forced away from: GitHub has it on the timeline.
+fn former_heads(github: &GitHub, pr: PrNumber) -> Vec<Sha> {
+    let Some(pull) = github.pulls.get(&pr.get()) else { return Vec::new() };
+    let origin = github.origin();
+    let is_gone =
+        |head: &&String| plain::try_git(&origin, &["merge-base", "--is-ancestor", head, &pull.head]).is_none();
+    pull.heads.iter().filter(is_gone).map(|head| Sha::parse(head.clone()).expect("a commit")).collect()
 }
 
 /// GitHub guards the head, and nothing guards the base: it is looked at just before.

@@ -91,6 +91,14 @@ pub fn forked_predecessor(predecessor: PrNumber) -> String {
     )
 }
 
+/// merge-train would push merges to the default branch.
+pub fn of_the_default_branch(pr: PrNumber) -> String {
+    format!(
+        "PR #{pr} is opened from the default branch, which only squashes may change, so it cannot be part of a stack. To update a \
+         branch, merge the default branch into it."
+    )
+}
+
 /// The predecessor was closed without being merged.
 pub fn closed_predecessor(predecessor: PrNumber) -> String {
     format!("PR #{predecessor} was closed without being merged. Reopen it, or declare another predecessor.")
