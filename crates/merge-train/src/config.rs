@@ -4,17 +4,17 @@
 //! that one list. Reading ([`Config::load`]) asks only that what is written is right; what a command cannot do without
 //! is asked for separately ([`Config::check_for_serve`]), so that `merge-train state export` needs nothing but `[state]`.
 
+mod builder;
 mod consistency;
-mod draft;
 mod environment;
 mod file;
 mod keys;
 mod kind;
 mod near;
 mod new_file;
-mod own;
 mod private;
 mod problem;
+mod repository_file;
 mod requirements;
 mod sections;
 mod settings;
@@ -34,9 +34,9 @@ pub use keys::*;
 pub use merge_train_core::secret::Secret;
 pub use near::near;
 pub use new_file::Values;
-pub use own::own_settings;
 pub use private::Home;
 pub use problem::{Error, Place};
+pub use repository_file::own_settings;
 pub use requirements::{Credentials, ForServe, Storage};
 pub use sections::*;
 
@@ -88,7 +88,7 @@ impl Config {
     pub fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
         let contents = file::read(path, text, file::Whose::Operator(environment));
         let directory = path.parent().unwrap_or(Path::new(""));
-        let mut draft = draft::Draft::new(contents, directory, environment);
+        let mut draft = builder::Draft::new(contents, directory, environment);
         consistency::settle(&mut draft);
         draft.take_defaults();
         consistency::compare(&mut draft);

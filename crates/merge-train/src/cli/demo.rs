@@ -2,7 +2,7 @@
 
 mod api;
 mod daemon;
-mod journey;
+mod scenario;
 mod stack;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -16,7 +16,7 @@ use url::Url;
 use super::sim::{Simulator, stop_signal};
 use api::Api;
 use daemon::{Access, Daemon};
-use journey::Pace;
+use scenario::Pace;
 use stack::Stack;
 
 #[derive(clap::Args)]
@@ -83,7 +83,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             return perform(&stage, &stack).await;
         }
         print!("{}", guide(&stage, &stack));
-        match journey::play(&stage.api, &stage.daemon, &stack, Pace::Human).await {
+        match scenario::play(&stage.api, &stage.daemon, &stack, Pace::Human).await {
             Ok(()) => println!(
                 "\nEverything has landed, and everything still runs: look around, and open pull requests of your own."
             ),
@@ -148,9 +148,9 @@ impl Stage {
 
 /// The story from its beginning to its end, and what is there then.
 async fn perform(stage: &Stage, stack: &Stack) -> anyhow::Result<()> {
-    let landed = journey::play(&stage.api, &stage.daemon, stack, Pace::Fast).await;
+    let landed = scenario::play(&stage.api, &stage.daemon, stack, Pace::Fast).await;
     println!("\ngit log --oneline {}", stack.default_branch);
-    print!("{}", journey::log(&stage.api, stack).await?);
+    print!("{}", scenario::log(&stage.api, stack).await?);
     println!("\nmerge-train status {}", stage.api.repo);
     stage.print_status().await?;
     landed

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** GitHub and the remote are only read. What is computed is thrown away; a daemon may use the same clone.
 
-mod formation;
+mod stack;
 pub mod target;
 
 use std::io::{self, IsTerminal};
@@ -25,7 +25,7 @@ use crate::daemon::account;
 use crate::daemon::clones::{self, Clones};
 use crate::terminal::patiently;
 use crate::{clock, telemetry};
-use formation::Formation;
+use stack::Formation;
 use target::Target;
 
 /// The exit code of a stack that would not land as it is.
@@ -98,7 +98,7 @@ async fn read_stack(repo: &github::Repo, target: &Target) -> anyhow::Result<(For
     }
     let since = clock::now().checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
     let facts = repo.survey(since).await.context("the open pull requests cannot be read")?;
-    let formation = formation::form(&facts, *pull).with_context(|| format!("#{pull} is in no stack that can land"))?;
+    let formation = stack::form(&facts, *pull).with_context(|| format!("#{pull} is in no stack that can land"))?;
     Ok((formation, settings))
 }
 

@@ -1,14 +1,14 @@
 //! `merge-train runs`: runs, and what people want of them.
 
+mod actions;
 mod detail;
 mod list;
 mod logs;
-mod orders;
+mod lookup;
 mod show;
 mod start;
 mod table;
 mod watch;
-mod which;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::cli::remote::{self, Access};
 use crate::telemetry;
-use orders::Wish;
+use actions::Wish;
 
 /// The exit code where a run was named that is not there.
 const NO_SUCH_RUN: u8 = 3;
@@ -116,10 +116,10 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Show(Named { run }) => show::run(&daemon, &run, form).await,
         Command::Watch(Named { run }) => watch::run(&daemon, &run, form).await,
         Command::Logs(args) => logs::run(&daemon, &args, form).await,
-        Command::Approve { named, why } => orders::run(&daemon, &named.run, Wish::Approve, why.reason, form).await,
-        Command::Reject { named, reason } => orders::run(&daemon, &named.run, Wish::Reject, Some(reason), form).await,
-        Command::Cancel { named, why } => orders::run(&daemon, &named.run, Wish::Cancel, why.reason, form).await,
-        Command::Resume { named, why } => orders::run(&daemon, &named.run, Wish::Resume, why.reason, form).await,
+        Command::Approve { named, why } => actions::run(&daemon, &named.run, Wish::Approve, why.reason, form).await,
+        Command::Reject { named, reason } => actions::run(&daemon, &named.run, Wish::Reject, Some(reason), form).await,
+        Command::Cancel { named, why } => actions::run(&daemon, &named.run, Wish::Cancel, why.reason, form).await,
+        Command::Resume { named, why } => actions::run(&daemon, &named.run, Wish::Resume, why.reason, form).await,
         Command::Start(wanted) => Box::pin(start::run(&daemon, wanted, form)).await,
     };
     match outcome {
@@ -132,7 +132,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn is_no_such_run(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(which::Error::Nothing { .. }))
+    matches!(error.downcast_ref(), Some(lookup::Error::Nothing { .. }))
         || error.downcast_ref().is_some_and(remote::Error::is_no_such_run)
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use url::Url;
 
-use super::draft::{Draft, Row};
+use super::builder::{Draft, Row};
 use super::problem::Place;
 use super::sections::{Schedule, Workflow};
 use super::settings::{PREFIX, section};

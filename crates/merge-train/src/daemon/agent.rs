@@ -1,5 +1,5 @@
 //! Commands: those of workflow steps, which read JSON and write JSON ([`run`]), and fixers, which read a prompt, work in a
-//! folder of their own, and are not trusted ([`errand::watch`]). None leaves anything running.
+//! folder of their own, and are not trusted ([`fixer::watch`]). None leaves anything running.
 //!
 //! ```text
 //! daemon ──orders──► guard ──starts──► command ──► whatever it starts
@@ -13,25 +13,25 @@
 //! **Invariant:** a fixer touches neither the daemon's files nor the daemon's processes, where the kernel has Landlock.
 //! Where it has not, its log and the daemon's say so.
 //!
-//! **Invariant:** when [`run`] or [`errand::watch`] returns, nothing that the command started runs any more, or the log says that it could not be
+//! **Invariant:** when [`run`] or [`fixer::watch`] returns, nothing that the command started runs any more, or the log says that it could not be
 //! ended. When the daemon dies, however it does, the guard ends all of it at once.
 //!
 //! **Invariant:** what is kept of a command's output is bounded, however much it prints.
 
-mod answer;
-mod attend;
 mod disk;
-pub mod errand;
-mod exit;
-mod failure;
+pub mod fixer;
+mod fixer_exit;
 pub mod guard;
-mod guarded;
+mod guard_process;
+mod guard_protocol;
 mod log;
 pub mod memory;
-mod order;
+mod messages;
 pub mod privacy;
 mod session;
-mod words;
+mod step_failure;
+mod step_output;
+mod supervision;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,12 +41,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::telemetry::redact::Mask;
-pub use exit::Exit;
-pub use order::UnixSockets;
+pub use fixer_exit::Exit;
+pub use guard_protocol::UnixSockets;
 
-use attend::{Job, Over};
-use failure::Failure;
-use guarded::{Ended, Guarded};
+use guard_process::{Ended, Guarded};
+use step_failure::Failure;
+use supervision::{Job, Over};
 
 /// What of the daemon's environment concerns the command of a step: where programs are, and where files go.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
@@ -137,17 +137,17 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     let input = serde_json::to_vec(task.input).expect("a JSON value is JSON");
     let job = Job { program: task.program, input: &input, own: task.folder, limits, seal: None };
     let cannot = |error| Failure::Guard { guard: guard.to_owned(), error };
-    let (stdout, prints) = attend::output().map_err(cannot)?;
-    let (stderr, logs) = attend::output().map_err(cannot)?;
-    let environment = attend::environment(INHERITED, task.environment);
+    let (stdout, prints) = supervision::output().map_err(cannot)?;
+    let (stderr, logs) = supervision::output().map_err(cannot)?;
+    let environment = supervision::environment(INHERITED, task.environment);
     let mut guarded = Guarded::start(guard, task.folder, environment, (prints, logs)).map_err(cannot)?;
     let too_much = CancellationToken::new();
-    let answer = tokio::spawn(answer::read(stdout, limits.output_bytes, too_much.clone()));
+    let answer = tokio::spawn(step_output::read(stdout, limits.output_bytes, too_much.clone()));
     let log =
         tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes, Mask::default(), log::no_notices()));
     let verdict = tokio::select! {
         biased;
-        over = attend::until_over(&mut guarded, &job, stop) => verdict(over),
+        over = supervision::until_over(&mut guarded, &job, stop) => verdict(over),
         () = too_much.cancelled() => Err(Failure::TooMuch),
     };
     if verdict.is_err() {
@@ -158,12 +158,12 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     let tail = tokio::time::timeout(LINGER, log).await.ok().and_then(Result::ok).unwrap_or_default();
     match (verdict, answer) {
         // A command whose output is no longer read may well fail of that; the reason is the output.
-        (Ok(()) | Err(Failure::Exited { .. } | Failure::Killed { .. }), Ok(Ok(Err(answer::TooMuch)))) => {
+        (Ok(()) | Err(Failure::Exited { .. } | Failure::Killed { .. }), Ok(Ok(Err(step_output::TooMuch)))) => {
             Err(Failure::TooMuch)
         }
         // One that was quick may have ended before its folder was ever measured.
         (Ok(()), _) if disk::is_beyond(task.folder, limits.disk_bytes, stop).await => Err(Failure::Full),
-        (Ok(()), Ok(Ok(Ok(bytes)))) => answer::parse(&bytes),
+        (Ok(()), Ok(Ok(Ok(bytes)))) => step_output::parse(&bytes),
         (Ok(()), _) => Err(Failure::Lost { tail }),
         (Err(failure), _) => Err(failure.with_log(tail)),
     }

@@ -21,7 +21,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Home};
-use crate::daemon::agent::errand::{Errand, watch};
+use crate::daemon::agent::fixer::{Errand, watch};
 use crate::daemon::agent::{Exit, Limits, UnixSockets, memory};
 use crate::daemon::failpoint;
 

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use url::Url;
 
-use super::keep::{Kept, Shelf};
+use super::app_files::{Kept, Shelf};
 use super::manifest::{Hub, default_name, manifest};
 use super::page::{self, Desk};
 use crate::cli::doctor::{self, Report};

@@ -1,7 +1,7 @@
 //! One run, with all that a person wants to know of it.
 
 mod fixer;
-mod onward;
+mod next_commands;
 
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ pub fn text(whole: &Whole, ink: Ink, now: Timestamp) -> String {
     page.steps(whole);
     page.paragraph(|page| page.end(run));
     page.text.push_str(&fixer::diff(run, ink));
-    page.text.push_str(&onward::text(run, story.as_ref(), ink));
+    page.text.push_str(&next_commands::text(run, story.as_ref(), ink));
     page.text
 }
 

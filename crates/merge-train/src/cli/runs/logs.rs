@@ -11,7 +11,7 @@ use merge_train_core::workflow::RunStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Form, Named, print_json, read, say, which};
+use super::{Form, Named, lookup, print_json, read, say};
 use crate::cli::remote::Daemon;
 use crate::terminal::{harmless, line};
 
@@ -45,7 +45,7 @@ struct Log {
 }
 
 pub async fn run(daemon: &Daemon, args: &Args, form: Form) -> anyhow::Result<ExitCode> {
-    let run = read(&which::find(daemon, &args.named.run).await?)?.id;
+    let run = read(&lookup::find(daemon, &args.named.run).await?)?.id;
     let mut reader = Reader { daemon, run, shown: Shown::new(form, args.follow), read: BTreeMap::new() };
     loop {
         let Logs { status, logs } = reader.list().await?;

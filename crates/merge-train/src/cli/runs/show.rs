@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::detail::{self, Whole};
-use super::{Form, print_json, read, say, which};
+use super::{Form, lookup, print_json, read, say};
 use crate::cli::remote::Daemon;
 use crate::clock;
 use crate::narration::Happened;
@@ -23,7 +23,7 @@ struct Steps {
 }
 
 pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<ExitCode> {
-    let mut shown = which::find(daemon, meant).await?;
+    let mut shown = lookup::find(daemon, meant).await?;
     let run = read(&shown)?;
     let story = story(daemon, &run).await?;
     let Steps { steps } = daemon.get(&format!("/api/v1/runs/{}/steps", run.id)).await?;

@@ -10,7 +10,7 @@ use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Form, read, say, which};
+use super::{Form, lookup, read, say};
 use crate::cli::remote::{Daemon, Error, Event};
 use crate::clock;
 use crate::narration::Narrator;
@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<ExitCode> {
-    let run = read(&which::find(daemon, meant).await?)?;
+    let run = read(&lookup::find(daemon, meant).await?)?;
     follow(daemon, run, form).await
 }
 

@@ -3,16 +3,16 @@
 //! It starts the command, says how it ended, and ends whatever is left of it. It does not trust the daemon to live: the end of
 //! the socket on its standard input is the end of the daemon, and of the command.
 
-mod bounds;
-mod calls;
 #[cfg(target_os = "linux")]
 mod cover;
 #[cfg(target_os = "linux")]
-mod places;
-#[cfg(target_os = "linux")]
 mod privileges;
+mod process_tree;
 mod seal;
-mod tree;
+#[cfg(target_os = "linux")]
+mod sealed_paths;
+mod system_calls;
+mod usage_limits;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -29,10 +29,10 @@ use tokio::process::ChildStdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use super::order::{Excess, Order, Refusal, Report};
-use bounds::Looks;
+use super::guard_protocol::{Excess, Order, Refusal, Report};
+use process_tree::Tree;
 use seal::{Sealing, Started};
-use tree::Tree;
+use usage_limits::Looks;
 
 /// How this program is told that it is to be a guard.
 pub const SUBCOMMAND: &str = "agent-guard";
@@ -70,7 +70,7 @@ async fn stand() -> io::Result<()> {
     limit(Resource::Core, 0)?;
     // Before the start, so that no death is missed.
     let signals = Signals::new()?;
-    let reach = tree::Reach::claim();
+    let reach = process_tree::Reach::claim();
     let (looks, grace) = (Looks::of(&order), Duration::from_millis(order.grace_ms));
     let Started { mut child, sealing, unfiltered } = match start(order) {
         Ok(started) => started,

@@ -3,6 +3,7 @@
 //! A page is a function of the state (`render`). The same function answers a request and feeds a browser that stays
 //! (`live`), so that nothing is shown in two ways. What somebody presses goes to the API, as what any other client sends.
 
+mod actions;
 mod address;
 mod assets;
 mod board;
@@ -10,7 +11,6 @@ mod graph;
 mod insights;
 mod layout;
 mod live;
-mod orders;
 mod plot;
 mod run;
 mod runs;
@@ -50,7 +50,7 @@ pub fn router() -> Router<Arc<App>> {
     }
     router
         .route("/live", get(live::watch))
-        .route("/orders", post(orders::give))
+        .route("/orders", post(actions::give))
         .route("/sign-in", get(sign_in::show).post(sign_in::enter))
         .route("/sign-out", post(sign_in::leave))
         .route("/assets/{name}", get(assets::show))

@@ -1,9 +1,9 @@
 //! `POST /slack/commands` and `/slack/interactions`: verified before anything is read, stored before they are answered, and
 //! answered before Slack gives up. What comes of them is told afterwards.
 
+mod actions;
 mod command;
-mod errand;
-mod follow;
+mod follow_up;
 mod reply;
 mod request;
 mod signature;
@@ -33,9 +33,9 @@ use crate::clock;
 use crate::config;
 use crate::daemon::failpoint;
 use crate::daemon::orders::Failed;
+use actions::{Errand, Standing, Taken, Wish};
 use command::Command;
-use errand::{Errand, Standing, Taken, Wish};
-use follow::{By, Teller};
+use follow_up::{By, Teller};
 use reply::{Address, Replies};
 use request::Caller;
 use signature::SigningSecret;

@@ -1,6 +1,6 @@
 //! `/api/v1/repos/{owner}/{repo}/trains…`: the trains of a repository, and the orders to start and stop one.
 
-pub mod orders;
+pub mod actions;
 mod view;
 
 use std::sync::Arc;

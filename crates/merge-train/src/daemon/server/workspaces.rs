@@ -1,7 +1,7 @@
 //! `/api/v1/workspaces…`: pull requests under ratchet, what it does about them, and who is at work in them.
 
-mod asking;
 pub mod sessions;
+mod submission;
 pub mod toggle;
 pub(super) mod view;
 

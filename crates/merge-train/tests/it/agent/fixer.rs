@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::world::{PATIENCE, until};
-use merge_train::agent::errand::{Errand, Watched, watch_guarded_by};
+use merge_train::agent::fixer::{Errand, Watched, watch_guarded_by};
 use merge_train::agent::{Limits, UnixSockets};
 
 pub struct Fixer {

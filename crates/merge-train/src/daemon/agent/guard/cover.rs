@@ -20,7 +20,7 @@ use rustix::mount::{
 };
 use rustix::process::chdir;
 
-use super::places::Places;
+use super::sealed_paths::Places;
 
 /// Of a device it makes one that nobody can open.
 const LIFELESS: MountFlags =

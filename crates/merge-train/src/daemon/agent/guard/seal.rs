@@ -12,8 +12,8 @@ use std::io;
 use std::process::Child;
 use std::sync::mpsc;
 
-use super::super::order::Seal;
-use super::calls::{self, Outcome, Refused, Signals};
+use super::super::guard_protocol::Seal;
+use super::system_calls::{self, Outcome, Refused, Signals};
 
 /// A command that was started.
 pub struct Started {
@@ -82,7 +82,7 @@ fn restrict_this_thread(seal: &Seal) -> io::Result<(Sealed, Option<&'static str>
         Sealed::Fully => Signals::BoundOtherwise,
         Sealed::FilesOnly | Sealed::Not(_) => Signals::ToThisProcess,
     };
-    let unfiltered = match calls::refuse(&Refused { sockets: seal.unix_sockets, signals }) {
+    let unfiltered = match system_calls::refuse(&Refused { sockets: seal.unix_sockets, signals }) {
         Ok(Outcome::Refuses) => None,
         Ok(Outcome::Unavailable(why)) => Some(why),
         Err(error) => return Err(cannot(error)),
@@ -114,7 +114,7 @@ mod landlock {
     use rustix::io::Errno;
     use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process};
 
-    use super::super::places::{Kind, Places};
+    use super::super::sealed_paths::{Kind, Places};
     use super::super::{cover, privileges};
     use super::{Seal, Sealed, cannot};
 

@@ -1,6 +1,6 @@
 //! A train: its stack, how far each pull request is, why it does not move, what is to come and what happened.
 
-mod itinerary;
+mod steps;
 
 use maud::{Markup, html};
 use merge_train_core::facts::{ReviewDecision, Verdict};
@@ -10,7 +10,7 @@ use merge_train_core::repo::{CachedPr, PrState, Recorded, RepoState, TRAIN};
 use merge_train_core::workflow::{Run, RunStatus};
 use store::RunQuery;
 
-use self::itinerary::Leg;
+use self::steps::Leg;
 use super::address::Address;
 use super::graph::{self, Node};
 use super::layout::{Button, Tone, at_github, badge, between, moment, prose, run_badge, since};
@@ -44,7 +44,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
     let heading = title.map_or_else(|| format!("Train of {repo}#{root}"), str::to_owned);
     let why = state.why(root).filter(|_| train.is_some());
     let error = train.and_then(|train| train.error.as_ref()).map(|error| error.message.clone());
-    let legs = itinerary::of(&own, &stack, &state, &events);
+    let legs = steps::of(&own, &stack, &state, &events);
     let body = html! {
         p.crumbs { a href="/" { "Board" } " / " a href=(Address::Board { repo: Some(repo.clone()) }) { (repo) } " / train of #" (root) }
         div.heading { h1 { (heading) } (standing(train, last.as_ref())) }

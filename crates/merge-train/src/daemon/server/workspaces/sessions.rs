@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use store::rows::{self, SessionKind, SessionStatus};
 use utoipa::{IntoParams, ToSchema};
 
-use super::asking::{Asking, Denied};
+use super::submission::{Asking, Denied};
 use super::{Newest, row};
 use crate::config::{ApiKey, Role};
 use crate::daemon::server::App;

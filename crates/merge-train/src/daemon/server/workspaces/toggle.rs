@@ -12,8 +12,8 @@ use merge_train_core::repo::{Behest, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
 
-use super::asking::{Answer, Asking};
 use super::one;
+use super::submission::{Answer, Asking};
 use super::view::Workspace;
 use crate::config::Role;
 use crate::daemon::server::App;

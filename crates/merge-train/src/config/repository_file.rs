@@ -5,7 +5,7 @@ use std::path::Path;
 use merge_train_core::repo::settings::{Behavior, FILE, Merge, OwnSettings, Problem, Ratchet};
 use serde::Deserialize;
 
-use super::draft::Draft;
+use super::builder::Draft;
 use super::environment::Environment;
 use super::file::{self, Entry, Whose};
 use super::problem::{self, Place};

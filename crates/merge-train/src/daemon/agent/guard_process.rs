@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
-use super::order::{Excess, Order, Refusal, Report};
+use super::guard_protocol::{Excess, Order, Refusal, Report};
 use super::{guard, session};
 
 /// How long what was killed may take to be gone. It is a matter of milliseconds, but for a process that waits for a disk.

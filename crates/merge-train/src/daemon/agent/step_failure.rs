@@ -8,9 +8,9 @@ use merge_train_core::workflow::{DEEPEST, Program};
 
 use super::Limits;
 use super::disk::Trouble;
+use super::guard_protocol::{Excess, Refusal};
 use super::log::Tail;
-use super::order::{Excess, Refusal};
-use super::words::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
+use super::messages::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
 
 const WORKFLOW: Author = Author { who: "The step", place: "the workflow" };
 

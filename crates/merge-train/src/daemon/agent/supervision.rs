@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 use super::disk::{self, Trouble};
-use super::guarded::{Ended, Guarded};
-use super::order::{Order, Seal};
+use super::guard_process::{Ended, Guarded};
+use super::guard_protocol::{Order, Seal};
 
 /// A command as its guard gets it, and for how long and how big it may be.
 pub struct Job<'a> {

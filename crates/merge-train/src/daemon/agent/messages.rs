@@ -3,8 +3,8 @@
 use merge_train_core::workflow::Program;
 use rustix::process::Signal;
 
+use super::guard_protocol::Refusal;
 use super::log::harmless;
-use super::order::Refusal;
 
 /// The longest name of a command in an error.
 const LONGEST_NAME: usize = 120;

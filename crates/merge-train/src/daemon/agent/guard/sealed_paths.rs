@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::super::order::Seal;
+use super::super::guard_protocol::Seal;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {

@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::super::telemetry::redact::Mask;
-use super::attend::{self, Job, Over};
-use super::exit::{self, Exit};
-use super::guarded::{Guarded, Outputs};
-use super::order::{Seal, UnixSockets};
+use super::fixer_exit::{self, Exit};
+use super::guard_process::{Guarded, Outputs};
+use super::guard_protocol::{Seal, UnixSockets};
+use super::supervision::{self, Job, Over};
 use super::{LINGER, Limits, disk, log};
 
 /// What every fixer gets of the daemon's environment.
@@ -63,7 +63,7 @@ pub async fn watch(errand: Errand<'_>, stop: CancellationToken) -> Watched {
 pub async fn watch_guarded_by(guard: &Path, errand: Errand<'_>, stop: CancellationToken) -> Watched {
     let (pipe, outputs) = match output() {
         Ok(output) => output,
-        Err(error) => return Watched { exit: exit::unguarded(&errand, guard, &error), tail: String::new() },
+        Err(error) => return Watched { exit: fixer_exit::unguarded(&errand, guard, &error), tail: String::new() },
     };
     let (notices, heard) = mpsc::channel(NOTICES);
     let mask = Mask::of(&values_of(listed(&errand)));
@@ -81,7 +81,7 @@ pub async fn watch_guarded_by(guard: &Path, errand: Errand<'_>, stop: Cancellati
 
 /// One pipe for both outputs: what is printed arrives in the order in which it was.
 fn output() -> io::Result<(tokio::net::unix::pipe::Receiver, Outputs)> {
-    let (pipe, stdout) = attend::output()?;
+    let (pipe, stdout) = supervision::output()?;
     let stderr = stdout.try_clone()?;
     Ok((pipe, (stdout, stderr)))
 }
@@ -104,9 +104,9 @@ async fn attend(
         }
     };
     let job = Job { program: errand.program, input: errand.input, own: errand.own, limits, seal: Some(seal) };
-    let over = attend::until_over(&mut guarded, &job, stop).await;
+    let over = supervision::until_over(&mut guarded, &job, stop).await;
     let is_to_be_ended = !matches!(over, Over::Ended(_));
-    let exit = exit::of(over, errand);
+    let exit = fixer_exit::of(over, errand);
     notice(&exit);
     if is_to_be_ended {
         guarded.ask_to_end().await;
@@ -127,7 +127,7 @@ fn seal(errand: &Errand<'_>) -> Result<Seal, Exit> {
         let sealed = errand.sealed.iter().map(|path| absolute(path)).collect::<io::Result<_>>()?;
         Ok(Seal { sealed, own: absolute(errand.own)?, unix_sockets: errand.unix_sockets })
     };
-    seal().map_err(|error| exit::unsealable(errand, &error))
+    seal().map_err(|error| fixer_exit::unsealable(errand, &error))
 }
 
 /// The variables that it inherits because somebody listed them.
@@ -145,8 +145,9 @@ fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &Cancellatio
         return Err(Exit::Stopped);
     }
     if !errand.folder.is_dir() {
-        return Err(exit::homeless(errand));
+        return Err(fixer_exit::homeless(errand));
     }
-    let environment = attend::environment(INHERITED.into_iter().chain(listed(errand)), errand.environment);
-    Guarded::start(guard, errand.folder, environment, outputs).map_err(|error| exit::unguarded(errand, guard, &error))
+    let environment = supervision::environment(INHERITED.into_iter().chain(listed(errand)), errand.environment);
+    Guarded::start(guard, errand.folder, environment, outputs)
+        .map_err(|error| fixer_exit::unguarded(errand, guard, &error))
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use rustix::process::Pid;
 use tokio::time::{Interval, MissedTickBehavior};
 
+use super::super::guard_protocol::{Excess, Order};
 use super::super::memory::in_bytes;
-use super::super::order::{Excess, Order};
-use super::tree;
+use super::process_tree;
 
 const EVERY: Duration = Duration::from_millis(200);
 
@@ -53,7 +53,7 @@ impl Bounds {
     fn exceeded(&self) -> Option<Excess> {
         let most = self.processes.map_or(usize::MAX, |most| most as usize);
         // No more are looked for than tell that there are too many: there may be very many.
-        let found = tree::descendants(most.saturating_add(1));
+        let found = process_tree::descendants(most.saturating_add(1));
         if found.len() > most {
             return Some(Excess::Processes);
         }

@@ -7,7 +7,7 @@ use merge_train_core::workflow::{Decision, Initiator, Request, Trigger, TriggerS
 use serde_json::{Map, Value, json};
 use store::{Admission, Arrival, Route};
 
-use super::follow::{self, Then};
+use super::follow_up::{self, Then};
 use super::texts::{self, Message};
 use crate::clock;
 use crate::daemon::orders::{self, Failed, Origin, Placed};
@@ -135,7 +135,7 @@ impl Errand {
         if run.kind == TRAIN {
             return self.refuse(app, texts::is_a_train(&run)).await;
         }
-        let Some((step, gate)) = follow::gate_of(app, &run).await? else {
+        let Some((step, gate)) = follow_up::gate_of(app, &run).await? else {
             return self.refuse(app, texts::nothing_to_decide(&run)).await;
         };
         // Where people are named, the run itself knows whether this is one of them.

@@ -7,7 +7,7 @@
 
 use std::io;
 
-use super::super::order::UnixSockets;
+use super::super::guard_protocol::UnixSockets;
 
 /// Which calls are refused.
 pub struct Refused {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
+use super::step_failure::Failure;
 
 /// A command printed more than it may.
 pub struct TooMuch;

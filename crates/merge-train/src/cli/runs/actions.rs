@@ -9,7 +9,7 @@ use merge_train_core::workflow::{Run, RunStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Form, new_id, print_json, read, say, table, which};
+use super::{Form, lookup, new_id, print_json, read, say, table};
 use crate::cli::remote::{Daemon, Progress};
 use crate::clock;
 use crate::terminal::{Ink, line};
@@ -45,7 +45,7 @@ pub async fn run(
     reason: Option<String>,
     form: Form,
 ) -> anyhow::Result<ExitCode> {
-    let before = read(&which::find(daemon, meant).await?)?;
+    let before = read(&lookup::find(daemon, meant).await?)?;
     let path = format!("/api/v1/runs/{}/{}", before.id, wish.verb());
     let taken = daemon.post::<Value>(&path, &new_id(), &json!({ "reason": reason })).await?;
     let after = read(&taken.body)?;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use merge_train_core::workflow::Program;
 
 use super::Limits;
-use super::attend::Over;
 use super::disk::Trouble;
-use super::errand::Errand;
-use super::guarded::Ended;
-use super::order::Excess;
-use super::words::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
+use super::fixer::Errand;
+use super::guard_process::Ended;
+use super::guard_protocol::Excess;
+use super::messages::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
+use super::supervision::Over;
 
 const FIXER: Author = Author { who: "The fixer", place: "[ratchet.fixer]" };
 
