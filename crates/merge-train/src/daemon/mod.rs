@@ -35,7 +35,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::{ApiKey, Config, ForServe};
+use crate::config::{ApiKey, Config, ServeRequirements};
 use crate::telemetry;
 use clones::Clones;
 use commands::Commands;
@@ -194,7 +194,7 @@ fn this_process() -> Owner {
     Owner(format!("{host}/{}/{:08x}", std::process::id(), fastrand::u32(..)))
 }
 
-fn secrets(needs: &ForServe) -> anyhow::Result<github::webhook::Secrets> {
+fn secrets(needs: &ServeRequirements) -> anyhow::Result<github::webhook::Secrets> {
     let secrets = needs.webhook_secrets.iter().map(|secret| secret.expose().to_owned()).collect();
     Ok(github::webhook::Secrets::new(secrets)?)
 }

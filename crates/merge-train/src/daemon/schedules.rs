@@ -14,7 +14,7 @@ use merge_train_core::workflow::{Trigger, TriggerSource};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::Schedule;
+use crate::config::ScheduleSettings;
 use crate::daemon::failpoint;
 use crate::daemon::orders::{Failed, Orders, Origin, Wanted};
 pub use due::Missed;
@@ -29,7 +29,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// The work, to be done beside everything else.
 pub struct Schedules {
     orders: Orders,
-    schedules: Vec<(Schedule, Timetable)>,
+    schedules: Vec<(ScheduleSettings, Timetable)>,
     clock: Clock,
 }
 
@@ -46,7 +46,7 @@ pub fn key(name: &str, slot: Timestamp) -> Result<Key, impl std::error::Error> {
 }
 
 impl Schedules {
-    pub fn new(orders: Orders, schedules: &[Schedule], clock: Clock) -> Self {
+    pub fn new(orders: Orders, schedules: &[ScheduleSettings], clock: Clock) -> Self {
         let schedules = schedules.iter().map(|schedule| (schedule.clone(), schedule.timetable())).collect();
         Self { orders, schedules, clock }
     }
@@ -104,7 +104,7 @@ impl Schedules {
     }
 
     /// Up to where a schedule is dealt with. One that was never heard of begins with `since`: it has missed nothing.
-    async fn done(&self, schedule: &Schedule, since: Timestamp) -> Result<Timestamp, Failed> {
+    async fn done(&self, schedule: &ScheduleSettings, since: Timestamp) -> Result<Timestamp, Failed> {
         let store = &self.orders.store;
         if let Some(done) = store.schedule(&schedule.tenant, &schedule.name).await? {
             return Ok(done);
@@ -113,7 +113,7 @@ impl Schedules {
         Ok(since)
     }
 
-    async fn order(&self, schedule: &Schedule, slot: Timestamp) -> Result<(), Failed> {
+    async fn order(&self, schedule: &ScheduleSettings, slot: Timestamp) -> Result<(), Failed> {
         let name = schedule.name.as_str();
         let key = key(name, slot).expect("a name that fits into no key is refused when it is read");
         // What is ordered may have been configured anew since: it is the same slot, and has had its run.

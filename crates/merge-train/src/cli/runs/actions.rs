@@ -9,13 +9,13 @@ use merge_train_core::workflow::{Run, RunStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Form, lookup, new_id, print_json, read, say, table};
-use crate::cli::remote::{Daemon, Progress};
+use super::{OutputFormat, lookup, new_id, print_json, read, say, table};
+use crate::cli::remote::{DaemonClient, ResponseProgress};
 use crate::clock;
 use crate::terminal::{Ink, line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum RunAction {
     Approve,
     Reject,
     Cancel,
@@ -25,7 +25,7 @@ pub enum Wish {
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Result {
+enum RunActionResult {
     Approved,
     /// Others have to approve as well.
     Noted,
@@ -39,19 +39,19 @@ enum Result {
 }
 
 pub async fn run(
-    daemon: &Daemon,
+    daemon: &DaemonClient,
     meant: &RunId,
-    wish: Wish,
+    action: RunAction,
     reason: Option<String>,
-    form: Form,
+    format: OutputFormat,
 ) -> anyhow::Result<ExitCode> {
     let before = read(&lookup::find(daemon, meant).await?)?;
-    let path = format!("/api/v1/runs/{}/{}", before.id, wish.verb());
-    let taken = daemon.post::<Value>(&path, &new_id(), &json!({ "reason": reason })).await?;
-    let after = read(&taken.body)?;
-    let result = wish.result(&before, &after, taken.progress);
-    if form == Form::Json {
-        print_json(&json!({ "result": result, "run": taken.body }))?;
+    let path = format!("/api/v1/runs/{}/{}", before.id, action.verb());
+    let response = daemon.post::<Value>(&path, &new_id(), &json!({ "reason": reason })).await?;
+    let after = read(&response.body)?;
+    let result = action.result(&before, &after, response.progress);
+    if format == OutputFormat::Json {
+        print_json(&json!({ "result": result, "run": response.body }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let state = table::overview(std::slice::from_ref(&after), Ink::of(&io::stdout()), clock::now());
@@ -62,7 +62,7 @@ pub async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-impl Wish {
+impl RunAction {
     /// What the API calls it.
     fn verb(self) -> &'static str {
         match self {
@@ -73,25 +73,27 @@ impl Wish {
         }
     }
 
-    fn result(self, before: &Run, after: &Run, progress: Progress) -> Result {
+    fn result(self, before: &Run, after: &Run, progress: ResponseProgress) -> RunActionResult {
         let stood_at_gate = before.status == RunStatus::AwaitingApproval;
         let stands_there = stood_at_gate && after.status == before.status && after.current_step == before.current_step;
         match self {
-            _ if progress == Progress::UnderWay => Result::Pending,
+            _ if progress == ResponseProgress::UnderWay => RunActionResult::Pending,
             // A train thinks about it first.
-            Self::Approve | Self::Reject | Self::Resume if stands_there && before.kind == TRAIN => Result::Pending,
-            Self::Approve | Self::Resume if stands_there => Result::Noted,
-            Self::Approve => Result::Approved,
-            Self::Resume if stood_at_gate => Result::Approved,
-            Self::Resume => Result::Resumed,
-            Self::Reject => Result::Rejected,
-            Self::Cancel if after.status.is_terminal() => Result::Cancelled,
-            Self::Cancel => Result::Cancelling,
+            Self::Approve | Self::Reject | Self::Resume if stands_there && before.kind == TRAIN => {
+                RunActionResult::Pending
+            }
+            Self::Approve | Self::Resume if stands_there => RunActionResult::Noted,
+            Self::Approve => RunActionResult::Approved,
+            Self::Resume if stood_at_gate => RunActionResult::Approved,
+            Self::Resume => RunActionResult::Resumed,
+            Self::Reject => RunActionResult::Rejected,
+            Self::Cancel if after.status.is_terminal() => RunActionResult::Cancelled,
+            Self::Cancel => RunActionResult::Cancelling,
         }
     }
 }
 
-fn sentence(result: Result, before: &Run) -> String {
+fn sentence(result: RunActionResult, before: &Run) -> String {
     let id = &before.id;
     let gate = match before.current_step.as_deref() {
         _ if before.kind == FIXER => "the push".to_owned(),
@@ -100,16 +102,22 @@ fn sentence(result: Result, before: &Run) -> String {
     };
     let event = before.last_transition.as_ref().and_then(|context| context.external_event.as_ref());
     match (result, event) {
-        (Result::Approved, _) => format!("{gate} of {id} is approved."),
-        (Result::Noted, _) => format!("Your approval of {gate} of {id} is noted; others have to approve as well."),
-        (Result::Rejected, _) => format!("{gate} of {id} is rejected, which ends the run."),
-        (Result::Cancelled, _) => format!("{id} is cancelled."),
-        (Result::Cancelling, _) => format!("{id} is being cancelled: what it does is stopped, what it did is undone."),
-        (Result::Resumed, Some(event)) if before.status == RunStatus::WaitingExternal && before.kind != TRAIN => {
+        (RunActionResult::Approved, _) => format!("{gate} of {id} is approved."),
+        (RunActionResult::Noted, _) => {
+            format!("Your approval of {gate} of {id} is noted; others have to approve as well.")
+        }
+        (RunActionResult::Rejected, _) => format!("{gate} of {id} is rejected, which ends the run."),
+        (RunActionResult::Cancelled, _) => format!("{id} is cancelled."),
+        (RunActionResult::Cancelling, _) => {
+            format!("{id} is being cancelled: what it does is stopped, what it did is undone.")
+        }
+        (RunActionResult::Resumed, Some(event))
+            if before.status == RunStatus::WaitingExternal && before.kind != TRAIN =>
+        {
             format!("{id} goes on without the event {}.", line(&event.event_type))
         }
-        (Result::Resumed, _) => format!("{id} goes on at once."),
-        (Result::Pending, _) => format!("It was taken in, and takes {id} a while."),
+        (RunActionResult::Resumed, _) => format!("{id} goes on at once."),
+        (RunActionResult::Pending, _) => format!("It was taken in, and takes {id} a while."),
     }
 }
 

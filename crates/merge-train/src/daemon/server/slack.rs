@@ -64,12 +64,12 @@ struct Workspace {
 impl Slack {
     /// None where nothing is configured.
     pub fn new(
-        settings: &config::Slack,
-        workspaces: &[config::SlackWorkspace],
+        settings: &config::SlackSettings,
+        workspaces: &[config::SlackWorkspaceSettings],
         stopping: CancellationToken,
     ) -> anyhow::Result<Option<Self>> {
         let Some(secret) = &settings.signing_secret else { return Ok(None) };
-        let workspace = |it: &config::SlackWorkspace| {
+        let workspace = |it: &config::SlackWorkspaceSettings| {
             (it.team_id.clone(), Workspace { tenant: it.tenant.clone(), operators: it.operators.clone() })
         };
         Ok(Some(Self {

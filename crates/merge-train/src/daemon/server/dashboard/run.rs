@@ -13,7 +13,7 @@ use crate::config::Role;
 use crate::daemon::server::App;
 use crate::daemon::server::problem::Problem;
 use crate::daemon::server::runs::{events, known, logs};
-use crate::narration::{self, Narrator};
+use crate::narration::{self, RunNarrator};
 use crate::terminal::{harmless, took};
 
 /// How much of the end of a log is shown at first.
@@ -189,7 +189,7 @@ pub async fn printed(app: &App, run: &Run) -> Markup {
 
 /// What happened, with how long it was before the next thing did.
 pub async fn timeline(app: &App, run: &Run, now: Timestamp) -> Result<Markup, Problem> {
-    let mut narrator = Narrator::default();
+    let mut narrator = RunNarrator::default();
     let told: Vec<(Timestamp, String)> = events::happened(app, run)
         .await?
         .iter()
