@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ratchet::{self, WorkspaceFilter, WorkspaceSubset};
 use crate::cli::remote::{DaemonAccess, DaemonClient, Error};
-use crate::daemon::server::settings::Settings;
+use crate::daemon::server::settings::RepoSettingsDocument;
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
 use table::TrainRow;
@@ -132,7 +132,7 @@ struct RepositoryStatus {
     trains: Vec<Value>,
     progress: Progress,
     /// How it is treated, where only one is shown.
-    settings: Option<Settings>,
+    settings: Option<RepoSettingsDocument>,
 }
 
 impl RepositoryStatus {

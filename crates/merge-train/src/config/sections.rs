@@ -18,7 +18,7 @@ use merge_train_core::secret::Secret;
 
 use super::keys::Role;
 use crate::daemon::schedules::timetable::{self, Timetable};
-use crate::daemon::schedules::{self, Missed};
+use crate::daemon::schedules::{self, MissedSlotPolicy};
 
 /// A span of time that is written in minutes, and may be a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -467,7 +467,7 @@ pub struct ScheduleSettings {
     pub tenant: TenantId,
     cron: String,
     time_zone: String,
-    pub missed: Missed,
+    pub missed: MissedSlotPolicy,
     #[serde(default)]
     pub inputs: Map<String, Value>,
     pub repo: Option<RepoId>,

@@ -17,8 +17,8 @@ use crate::clock::Clock;
 use crate::config::ScheduleSettings;
 use crate::daemon::failpoint;
 use crate::daemon::orders::{Failed, Orders, Origin, Wanted};
-pub use due::Missed;
-use due::{GRANULARITY, Moment, due};
+pub use due::MissedSlotPolicy;
+use due::{GRANULARITY, SchedulePosition, due};
 use timetable::Timetable;
 
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub struct Schedules {
 }
 
 /// What came of a look at all schedules.
-struct Look {
+struct ScheduleCheck {
     ordered: usize,
     /// None: there is no next slot.
     next: Option<Timestamp>,
@@ -81,7 +81,7 @@ impl Schedules {
     }
 
     /// How long there is nothing to do. Where something was due, more may be.
-    fn pause(&self, look: &Look) -> Duration {
+    fn pause(&self, look: &ScheduleCheck) -> Duration {
         if look.ordered > 0 {
             return Duration::ZERO;
         }
@@ -90,17 +90,17 @@ impl Schedules {
     }
 
     /// Orders what is due by `now`, for somebody who is there since `since`. What failed before is due again.
-    async fn look(&self, since: Timestamp, now: Timestamp) -> Result<Look, Failed> {
+    async fn look(&self, since: Timestamp, now: Timestamp) -> Result<ScheduleCheck, Failed> {
         let mut ordered = 0;
         for (schedule, timetable) in &self.schedules {
             let done = self.done(schedule, since).await?;
-            for slot in due(timetable, schedule.missed, Moment { done, since, now }) {
+            for slot in due(timetable, schedule.missed, SchedulePosition { done, since, now }) {
                 self.order(schedule, slot).await?;
                 ordered += 1;
             }
         }
         let next = self.schedules.iter().filter_map(|(_, timetable)| timetable.after(now)).min();
-        Ok(Look { ordered, next })
+        Ok(ScheduleCheck { ordered, next })
     }
 
     /// Up to where a schedule is dealt with. One that was never heard of begins with `since`: it has missed nothing.

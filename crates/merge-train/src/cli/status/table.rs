@@ -12,7 +12,7 @@ use merge_train_core::repo::{Lifecycle, Progress};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::daemon::server::settings::{Settings, Status};
+use crate::daemon::server::settings::{RepoSettingsDocument, SettingsFileStatus};
 use crate::terminal::{BOLD, DIM, GREEN, Ink, RED, YELLOW, ago, line, paragraph};
 
 /// What of a train's JSON is shown.
@@ -62,13 +62,13 @@ pub fn progress(repo: &RepoId, progress: &Progress, now: Timestamp) -> String {
 }
 
 /// What a repository says about itself, if it says anything.
-pub fn settings(settings: &Settings) -> String {
-    let Settings { repo, settings, file } = settings;
+pub fn settings(settings: &RepoSettingsDocument) -> String {
+    let RepoSettingsDocument { repo, settings, file } = settings;
     let at = file.head_sha.as_deref().map(|sha| format!(" (at {})", &sha[..sha.floor_char_boundary(9)]));
     let at = at.unwrap_or_default();
     match file.status {
-        Status::Unknown | Status::Absent => String::new(),
-        Status::Valid => {
+        SettingsFileStatus::Unknown | SettingsFileStatus::Absent => String::new(),
+        SettingsFileStatus::Valid => {
             let own = |shown: &&Shown| matches!(shown.origin, Origin::Repository | Origin::Bounded);
             let mut told = Vec::new();
             for Shown { key, value, wanted, .. } in settings.iter().filter(own) {
@@ -78,7 +78,7 @@ pub fn settings(settings: &Settings) -> String {
             let told = if told.is_empty() { "nothing".to_owned() } else { told.join("; ") };
             line(&format!("{repo}: {} sets {told}{at}.", file.path)) + "\n"
         }
-        Status::Invalid => {
+        SettingsFileStatus::Invalid => {
             let mut text =
                 format!("{repo}: {} is not valid{at}; the settings before it stay in force. To mend:\n", file.path);
             for Problem { line: number, text: what, .. } in &file.problems {

@@ -1,6 +1,6 @@
 //! What the daemon and the guard say to each other, on a socket of which each holds one end.
 //!
-//! First comes the order: a line of JSON, and the input as it is. Everything after it is a wish that the command end;
+//! First comes the order: a line of JSON, and the input as it is. Everything after it asks for the end of the command;
 //! the end of the stream is the end of the daemon. The guard answers with one report of how it went, and before it, where a
 //! command could not be sealed off, or not all of it, with one of that.
 
