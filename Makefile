@@ -20,9 +20,9 @@ test: setup ## Run every test, with a PostgreSQL that is started for it and gone
 	fi; status=$$?; set +x; scripts/tables; exit $$status
 
 STORIES ?= 100000
-soak: ## Tell 100,000 stories of people who act between and inside the steps of a train, and land 10,000 honest cascades (most of a day).
-	@scripts/setup build
+soak: storm matrix ## Everything that `make test` has a sample of, in full: stories, storms, crashes, the model (most of a day).
 	MERGE_TRAIN_STORIES=$(STORIES) MERGE_TRAIN_HONEST=10000 scripts/with-scratch $(CARGO) test --package git --test it stories:: -- --nocapture
+	MERGE_TRAIN_TEST_MODEL=deep $(CARGO) test --package merge-train-core model:: -- --nocapture
 
 SEEDS ?= 1000
 storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1000, or SEEDS=200..400.
@@ -30,15 +30,18 @@ storm: ## Try trains in more random storms than the tests do: make storm SEEDS=1
 	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --lib storm:: -- --nocapture
 	MERGE_TRAIN_STORMS=$(SEEDS) $(CARGO) test --package merge-train --test it storms:: -- --nocapture
 
-matrix: ## Kill the daemon at every failpoint of every story, once and twice, each time in a life of its own (an hour).
+MATRIX ?= every
+matrix: ## Kill the daemon at every failpoint of every scenario, once and twice; MATRIX=whole gives each death a life of its own.
 	@scripts/setup build
-	MERGE_TRAIN_TEST_MATRIX=whole $(CARGO) test --package merge-train --test it crashes:: -- --nocapture
+	MERGE_TRAIN_TEST_MATRIX=$(MATRIX) $(CARGO) test --package merge-train --test it crashes:: -- --nocapture
 
-lint: ## Check format and lints.
-	@scripts/setup build
+lint: ## Check format, lints and dependencies.
+	@scripts/setup lint
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+# Without advisories: cargo-deny fetches them from github.com with git, and what they say depends on the day.
+	$(CARGO) deny --locked check licenses bans sources
 
 fmt: ## Format the code.
 	$(CARGO) fmt --all

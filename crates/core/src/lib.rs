@@ -1,5 +1,6 @@
 //! What merge-train knows and decides. Pure: no clock, no randomness, no input or output; time and ids are arguments.
 
+pub mod backoff;
 pub mod facts;
 #[cfg(test)]
 mod fixtures;

@@ -115,13 +115,10 @@ impl Template {
         );
         let _ = write!(
             into,
-            "x-github-delivery: bench-{number}\r\ncontent-length: {}\r\nx-hub-signature-256: sha256=",
-            self.body.len()
+            "x-github-delivery: bench-{number}\r\ncontent-length: {}\r\nx-hub-signature-256: sha256={}\r\n\r\n",
+            self.body.len(),
+            hex::encode(signature)
         );
-        for byte in signature.as_ref() {
-            let _ = write!(into, "{byte:02x}");
-        }
-        into.extend_from_slice(b"\r\n\r\n");
         into.extend_from_slice(&self.body);
     }
 }

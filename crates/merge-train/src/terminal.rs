@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::termios::tcgetwinsize;
+use unicode_width::UnicodeWidthStr;
 
 /// Whether there are colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,10 +96,13 @@ fn within<const N: usize>(mut widths: [usize; N], limit: usize) -> [usize; N] {
 }
 
 fn clipped(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    // One column is for the `…`.
+    let fits = |end: &usize| text[..*end].width() < width;
+    let end = text.char_indices().map(|(end, _)| end).take_while(fits).last().unwrap_or_default();
+    format!("{}…", &text[..end])
 }
 
 /// A sentence over as many lines as it takes, each of them so far from the edge.
@@ -110,7 +114,7 @@ fn folded(text: &str, indent: usize, limit: Option<usize>) -> String {
     let room = limit.map_or(usize::MAX, |limit| limit.saturating_sub(indent).max(3 * NARROWEST));
     let (mut lines, mut length) = (vec![String::new()], 0);
     for word in text.split(' ') {
-        let added = word.chars().count() + 1;
+        let added = word.width() + 1;
         if length > 0 && length + added > room {
             lines.push(String::new());
             length = 0;
@@ -157,7 +161,7 @@ impl Live {
     fn draw_within(&mut self, text: &str, width: Option<usize>, height: Option<usize>) -> String {
         let mut drawn = self.erase();
         // A line that is too long takes more than one row.
-        let rows = |line: &str| width.map_or(1, |width| harmless(line).chars().count().div_ceil(width).max(1));
+        let rows = |line: &str| width.map_or(1, |width| harmless(line).width().div_ceil(width).max(1));
         // What has left the window at its top cannot be drawn again; and below the last line the cursor has a row.
         let room = height.map_or(usize::MAX, |height| height.saturating_sub(1).max(1));
         let all: Vec<&str> = text.lines().collect();
@@ -223,7 +227,7 @@ fn columns_within<const N: usize>(
     limit: Option<usize>,
 ) -> Vec<String> {
     let all: Vec<[Cell; N]> = [headings.map(|heading| Cell::coloured(DIM, heading))].into_iter().chain(rows).collect();
-    let width = |column: usize| all.iter().map(|row| row[column].text.chars().count()).max().unwrap_or_default();
+    let width = |column: usize| all.iter().map(|row| row[column].text.width()).max().unwrap_or_default();
     let widths: [usize; N] = std::array::from_fn(width);
     let widths = limit.map_or(widths, |limit| within(widths, limit));
     let line = |row: &[Cell; N]| {
@@ -231,8 +235,8 @@ fn columns_within<const N: usize>(
         let filled = row.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
         let padded = row[..filled].iter().zip(widths).enumerate().map(|(column, (Cell { text, colour }, width))| {
             let text = clipped(text, width);
-            let width = if column + 1 == filled { 0 } else { width };
-            ink.paint(colour, &format!("{text:width$}"))
+            let missing = if column + 1 == filled { 0 } else { width.saturating_sub(text.width()) };
+            ink.paint(colour, &format!("{text}{}", " ".repeat(missing)))
         });
         padded.collect::<Vec<_>>().join("  ")
     };
@@ -390,6 +394,20 @@ mod tests {
         assert_eq!(lines(Some(10))[1], "a-name-of-its-own  short  a long …");
         assert_eq!(folded("one two three four five six", 2, Some(20)), "  one two three four five\n  six");
         assert_eq!(folded("one two three", 2, None), "  one two three");
+    }
+
+    #[test]
+    fn a_letter_takes_as_many_columns_as_a_terminal_gives_it() {
+        let rows = vec![["漢字".into(), "🚂".into(), "a".into()], ["👩‍🔧".into(), "e\u{301}".into(), "b".into()]];
+        let expected = ["X     TWO  Z", "漢字  🚂   a", "👩‍🔧    e\u{301}    b"];
+        assert_eq!(columns(["X", "TWO", "Z"], rows, Ink::Plain), expected);
+        assert_eq!(clipped("漢字漢字", 8), "漢字漢字");
+        assert_eq!(clipped("漢字漢字", 7), "漢字漢…", "six columns and one");
+        assert_eq!(clipped("漢字漢字", 6), "漢字…", "half a letter is none");
+        assert_eq!(folded("漢字漢字漢字 漢字漢字漢字 漢字", 2, Some(26)), "  漢字漢字漢字\n  漢字漢字漢字 漢字");
+        let mut live = Live::default();
+        live.draw_within("漢字漢字漢字", Some(10), None);
+        assert_eq!(live.erase(), "\u{1b}[2A\r\u{1b}[J", "twelve columns take two rows of ten");
     }
 
     #[test]

@@ -107,12 +107,7 @@ pub struct RequestHash(String);
 
 impl RequestHash {
     pub fn of(payload: &[u8]) -> Self {
-        use fmt::Write;
-        let mut hex = String::with_capacity(64);
-        for byte in digest(&SHA256, payload).as_ref() {
-            let _ = write!(hex, "{byte:02x}");
-        }
-        Self(hex)
+        Self(hex::encode(digest(&SHA256, payload)))
     }
 
     /// A hash that was made before and comes back from where it was kept.

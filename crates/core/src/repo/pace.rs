@@ -5,12 +5,14 @@
 //! each time takes longer to come, whoever asks for it and for whatever reason.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, ReadKind};
 use super::state::RepoState;
+use crate::backoff::ExponentialBackoff;
 use crate::ids::{PrNumber, Sha};
 use crate::repo::trains::detail::Intended;
 
@@ -35,31 +37,24 @@ pub(super) struct Pace {
 
 pub(super) type Paces = BTreeMap<PrNumber, BTreeMap<Act, Pace>>;
 
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(5);
-const LONGEST_WAIT_TO_READ: SignedDuration = SignedDuration::from_secs(30);
 /// What could have been done for this long, and was not, is done for the first time again.
 const IN_A_ROW: SignedDuration = SignedDuration::from_mins(5);
 /// More than these are not told apart: the wait is the longest before.
 const MOST_TIMES: u32 = 12;
 /// A wait that is longer than this is worth a word.
-const WORTH_TELLING: SignedDuration = SignedDuration::from_secs(8);
+const WORTH_TELLING: Duration = Duration::from_secs(8);
 
 impl Act {
     /// How long it must not be done after it was done so often in a row. With these, none is done more than five times within
     /// a minute; a descendant is prepared, reconciled and caught up without a pause.
-    fn wait(self, times: u32) -> SignedDuration {
-        let seconds = match self {
-            Self::Push => times.checked_sub(3).map(|more| 6_i64.saturating_mul(6_i64.saturating_pow(more))),
-            Self::Squash | Self::Retarget => times.checked_sub(1).map(|more| 2_i64 << more.min(10)),
-            Self::ReadMergeState | Self::ReadPull => {
-                times.checked_sub(2).map(|more| 3_i64.saturating_mul(3_i64.saturating_pow(more)))
-            }
+    fn wait(self, times: u32) -> Duration {
+        let growing = |first, longest| ExponentialBackoff::doubling(Duration::from_secs(first), longest);
+        let (free, backoff) = match self {
+            Self::Push => (3, growing(6, Duration::from_mins(5)).by_factor(6)),
+            Self::Squash | Self::Retarget => (1, growing(2, Duration::from_mins(5))),
+            Self::ReadMergeState | Self::ReadPull => (2, growing(3, Duration::from_secs(30)).by_factor(3)),
         };
-        let longest = match self {
-            Self::Push | Self::Squash | Self::Retarget => LONGEST_WAIT,
-            Self::ReadMergeState | Self::ReadPull => LONGEST_WAIT_TO_READ,
-        };
-        SignedDuration::from_secs(seconds.unwrap_or_default()).min(longest)
+        times.checked_sub(free).map_or(Duration::ZERO, |more| backoff.delay(more))
     }
 }
 
@@ -211,6 +206,6 @@ mod tests {
 
     #[test]
     fn a_descendant_is_prepared_reconciled_and_caught_up_without_a_pause() {
-        assert_eq!(Act::Push.wait(2), SignedDuration::ZERO);
+        assert_eq!(Act::Push.wait(2), Duration::ZERO);
     }
 }

@@ -1,7 +1,11 @@
 //! What a run is made of: steps, in the order in which they are done.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::backoff::ExponentialBackoff;
 
 /// A run carries the workflow that it was made of: what is changed in the configuration counts for the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,7 +107,7 @@ pub struct Retry {
 
 impl Retry {
     /// The longest wait between two attempts.
-    const LONGEST_MS: u64 = 3_600_000;
+    const LONGEST: Duration = Duration::from_hours(1);
 
     fn is_none(&self) -> bool {
         self.times == 0
@@ -111,8 +115,9 @@ impl Retry {
 
     /// How long to wait after the `attempt`-th attempt, from 1; none if that was the last.
     pub fn wait_ms(&self, attempt: u32) -> Option<u64> {
-        let doubled = self.backoff_ms.saturating_mul(1 << attempt.saturating_sub(1).min(20));
-        (attempt <= self.times).then_some(doubled.min(Self::LONGEST_MS))
+        let backoff = ExponentialBackoff::doubling(Duration::from_millis(self.backoff_ms), Self::LONGEST);
+        let wait = backoff.delay(attempt.saturating_sub(1)).as_millis();
+        (attempt <= self.times).then(|| u64::try_from(wait).unwrap_or(u64::MAX))
     }
 }
 

@@ -8,14 +8,12 @@ mod queue;
 mod report;
 mod rerun;
 mod worker;
-mod zip;
 
 pub use by_hand::{HandSet, Verdict, set_by_hand};
 pub use queue::{Pushed, check_definition, enqueue, enqueue_for_heads, enqueue_for_pull};
 pub use report::{log_url, run_logs_url, state_of};
 pub use rerun::{Which, cancel, rerun};
 pub use worker::start;
-pub use zip::archive;
 
 /// What a workflow is called whose definition has no name.
 pub const DEFAULT_WORKFLOW_NAME: &str = "CI";

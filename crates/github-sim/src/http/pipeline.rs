@@ -214,9 +214,7 @@ async fn tagged(response: Response, wanted: Option<&HeaderValue>) -> Response {
         Ok(pair) => pair,
         Err(response) => return response,
     };
-    let hash = digest(&SHA256, &bytes);
-    let tag: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("W/\"{tag}\"");
+    let tag = format!("W/\"{}\"", hex::encode(digest(&SHA256, &bytes)));
     let same = wanted.and_then(|wanted| wanted.to_str().ok()).is_some_and(|wanted| {
         wanted
             .split(',')

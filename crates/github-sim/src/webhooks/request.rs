@@ -62,7 +62,7 @@ pub fn prepare(world: &World, delivery: &Delivery) -> Option<Prepared> {
         ("X-GitHub-Hook-Installation-Target-Type", target_kind.to_owned()),
     ];
     if let Some(secret) = config.secret.as_deref().filter(|secret| !secret.is_empty()) {
-        let sign = |algorithm| hex(hmac::sign(&hmac::Key::new(algorithm, secret.as_bytes()), body.as_bytes()).as_ref());
+        let sign = |algorithm| hex::encode(hmac::sign(&hmac::Key::new(algorithm, secret.as_bytes()), body.as_bytes()));
         headers.push(("X-Hub-Signature", format!("sha1={}", sign(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY))));
         headers.push(("X-Hub-Signature-256", format!("sha256={}", sign(hmac::HMAC_SHA256))));
     }
@@ -163,8 +163,4 @@ fn failure(error: &reqwest::Error) -> String {
     } else {
         "the connection was closed without an answer".to_owned()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -16,7 +16,7 @@ fn hmac(algorithm: &'static Algorithm, secret: &str, message: &[u8]) -> String {
     let padded = |pad: u8| key.iter().map(|byte| byte ^ pad).collect::<Vec<u8>>();
     let inner = digest(algorithm, &[padded(0x36).as_slice(), message].concat());
     let outer = digest(algorithm, &[padded(0x5c).as_slice(), inner.as_ref()].concat());
-    outer.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(outer)
 }
 
 fn check_signature(webhook: &Webhook, secret: &str) {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use merge_train_core::backoff::ExponentialBackoff;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::backoff::doubled;
 use super::budget::{Budget, Window};
 use super::circuit::{Circuit, CircuitState, Passage};
 use super::pace::Pace;
@@ -152,7 +152,9 @@ impl Admission {
             // The primary limit: the budget knows when it ends, and those of another resource may go on.
             None if used_up => return,
             None => {
-                let pause = doubled(self.limits.secondary_pause, self.strikes, self.limits.longest_secondary_pause);
+                let limits = &self.limits;
+                let backoff = ExponentialBackoff::doubling(limits.secondary_pause, limits.longest_secondary_pause);
+                let pause = backoff.delay(self.strikes);
                 self.strikes += 1;
                 // Not all at the same moment, and never sooner than GitHub asks for.
                 pause + pause.mul_f64(fastrand::f64() / 10.0)

@@ -1,8 +1,8 @@
 //! Leaves GitHub alone while it is down, and finds out with one call whether it is back.
 
+use merge_train_core::backoff::ExponentialBackoff;
 use tokio::time::Instant;
 
-use super::backoff::doubled;
 use super::{Limits, Verdict};
 
 /// Whether calls are let through.
@@ -95,5 +95,6 @@ impl Circuit {
 }
 
 fn open(times: u32, now: Instant, limits: &Limits) -> State {
-    State::Open { until: now + doubled(limits.circuit_pause, times, limits.longest_circuit_pause), times: times + 1 }
+    let backoff = ExponentialBackoff::doubling(limits.circuit_pause, limits.longest_circuit_pause);
+    State::Open { until: now + backoff.delay(times), times: times + 1 }
 }

@@ -2,7 +2,6 @@
 //! by installation. All time here is the runtime's monotonic clock, so a test can drive it.
 
 mod admission;
-mod backoff;
 mod budget;
 mod circuit;
 mod pace;

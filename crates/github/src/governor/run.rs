@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use merge_train_core::backoff::ExponentialBackoff;
 use tokio::time::Instant;
 
 use super::admission::Refusal;
-use super::backoff::pause;
 use super::{Ask, Effect, Governor, Report};
 use crate::error::{CallName, Error, Executed};
 
@@ -60,7 +60,8 @@ impl Governor {
                 if ask.effect != Effect::Read && *executed != Executed::No {
                     return None;
                 }
-                let jittered = pause(self.limits.backoff, repeated, self.limits.longest_backoff);
+                let backoff = ExponentialBackoff::doubling(self.limits.backoff, self.limits.longest_backoff);
+                let jittered = backoff.jittered(repeated, fastrand::f64());
                 retry_after.map_or(jittered, |asked| asked + jittered)
             }
             _ => return None,

@@ -205,5 +205,5 @@ fn note(text: &mut String, said: &Remark) {
 
 /// Of the same length however much is said: it is kept for each pull request.
 fn short(text: &str) -> String {
-    digest(&SHA256, text.as_bytes()).as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest(&SHA256, text.as_bytes()).as_ref()[..16])
 }

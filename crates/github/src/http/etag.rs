@@ -1,6 +1,6 @@
 //! Answers that GitHub will confirm for free when they have not changed.
 
-use std::collections::{BTreeMap, HashMap};
+use hashlink::LruCache;
 
 use super::Answer;
 
@@ -8,68 +8,48 @@ use super::Answer;
 pub(crate) struct EtagCache {
     capacity: usize,
     bytes: usize,
-    uses: u64,
-    entries: HashMap<Key, Entry>,
-    by_use: BTreeMap<u64, Key>,
+    entries: LruCache<Key, Entry>,
 }
 
 /// Whose answer it is and to what: another token may see another thing under the same address.
 pub(crate) type Key = (String, String);
 
 struct Entry {
-    etag: String,
     answer: Answer,
     size: usize,
-    used: u64,
 }
 
 /// One answer may take at most this part of the cache, or a single large list would empty it.
 const LARGEST_SHARE: usize = 8;
-/// What an entry takes besides its texts: about the headers and the maps' own memory.
+/// What an entry takes besides its texts: about the headers and the map's own memory.
 const OVERHEAD: usize = 512;
 
 impl EtagCache {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity, bytes: 0, uses: 0, entries: HashMap::new(), by_use: BTreeMap::new() }
+        Self { capacity, bytes: 0, entries: LruCache::new_unbounded() }
     }
 
     /// The ETag to ask with.
     pub(crate) fn etag(&self, key: &Key) -> Option<String> {
-        self.entries.get(key).map(|entry| entry.etag.clone())
+        self.entries.peek(key)?.answer.header("etag").map(str::to_owned)
     }
 
     /// The answer that GitHub confirmed.
     pub(crate) fn confirmed(&mut self, key: &Key) -> Option<Answer> {
-        self.uses += 1;
-        let entry = self.entries.get_mut(key)?;
-        self.by_use.remove(&entry.used);
-        entry.used = self.uses;
-        self.by_use.insert(self.uses, key.clone());
-        Some(entry.answer.clone())
+        self.entries.get(key).map(|entry| entry.answer.clone())
     }
 
     pub(crate) fn keep(&mut self, key: Key, answer: &Answer) {
-        self.forget(&key);
-        let Some(etag) = answer.header("etag").map(str::to_owned) else { return };
-        let size = OVERHEAD + answer.body.len() + etag.len() + 2 * (key.0.len() + key.1.len());
-        if size > self.capacity / LARGEST_SHARE {
+        self.bytes -= self.entries.remove(&key).map_or(0, |entry| entry.size);
+        let size = OVERHEAD + answer.body.len() + key.0.len() + key.1.len();
+        if answer.header("etag").is_none() || size > self.capacity / LARGEST_SHARE {
             return;
         }
-        self.uses += 1;
         self.bytes += size;
-        self.by_use.insert(self.uses, key.clone());
-        self.entries.insert(key, Entry { etag, answer: answer.clone(), size, used: self.uses });
+        self.entries.insert(key, Entry { answer: answer.clone(), size });
         while self.bytes > self.capacity {
-            let Some((_, oldest)) = self.by_use.first_key_value() else { break };
-            let oldest = oldest.clone();
-            self.forget(&oldest);
-        }
-    }
-
-    fn forget(&mut self, key: &Key) {
-        if let Some(entry) = self.entries.remove(key) {
-            self.bytes -= entry.size;
-            self.by_use.remove(&entry.used);
+            let Some((_, oldest)) = self.entries.remove_lru() else { break };
+            self.bytes -= oldest.size;
         }
     }
 }
@@ -120,7 +100,7 @@ mod tests {
         cache.keep(key("a"), &answer(1_000));
         let bytes = cache.bytes;
         cache.keep(key("a"), &answer(1_000));
-        assert_eq!((cache.bytes, cache.by_use.len()), (bytes, 1));
+        assert_eq!((cache.bytes, cache.entries.len()), (bytes, 1));
         assert!(cache.etag(&("installation 2".into(), "a".into())).is_none(), "another token sees other things");
     }
 }

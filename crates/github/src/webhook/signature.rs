@@ -56,7 +56,8 @@ impl fmt::Debug for Secrets {
 pub fn verify(secrets: &Secrets, body: &[u8], signature_header: Option<&str>) -> Result<(), SignatureError> {
     let header = signature_header.ok_or(SignatureError::Missing)?;
     let hex = header.trim().strip_prefix(SCHEME).ok_or(SignatureError::Malformed)?;
-    let digest = from_hex(hex).ok_or(SignatureError::Malformed)?;
+    let mut digest = [0; DIGEST_LEN];
+    hex::decode_to_slice(hex, &mut digest).map_err(|_| SignatureError::Malformed)?;
     if secrets.0.iter().any(|key| hmac::verify(key, body, &digest).is_ok()) {
         Ok(())
     } else {
@@ -68,31 +69,13 @@ fn key(secret: &str) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())
 }
 
-fn from_hex(hex: &str) -> Option<[u8; DIGEST_LEN]> {
-    let digits = hex.as_bytes();
-    if digits.len() != 2 * DIGEST_LEN {
-        return None;
-    }
-    let mut digest = [0; DIGEST_LEN];
-    for (byte, pair) in digest.iter_mut().zip(digits.chunks_exact(2)) {
-        let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
-        *byte = u8::try_from(high? * 16 + low?).ok()?;
-    }
-    Some(digest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// The header that GitHub would send with this body.
     fn sign(secret: &str, body: &[u8]) -> String {
-        let tag = hmac::sign(&key(secret), body);
-        let mut header = String::from(SCHEME);
-        for byte in tag.as_ref() {
-            header.push_str(&format!("{byte:02x}"));
-        }
-        header
+        format!("{SCHEME}{}", hex::encode(hmac::sign(&key(secret), body)))
     }
 
     fn secrets(secrets: &[&str]) -> Result<Secrets, SecretsError> {

@@ -64,9 +64,7 @@ impl Place {
 
     /// GitHub cannot be reached: trains wait, and nothing but the pages is measured.
     fn configuration(&self) -> PathBuf {
-        let hex = |key: &str| -> String {
-            digest(&SHA256, key.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
-        };
+        let hex = |key: &str| hex::encode(digest(&SHA256, key.as_bytes()));
         let state = match &self.database_url {
             Some(url) => format!("database_url = \"{url}\""),
             None => "state_dir = \"state\"".to_owned(),

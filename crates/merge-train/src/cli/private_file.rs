@@ -34,7 +34,7 @@ pub fn write(path: &Path, text: &str, existing: ExistingFile) -> io::Result<()> 
 pub fn random_text() -> String {
     let mut bytes = [0_u8; 32];
     SystemRandom::new().fill(&mut bytes).expect("the system has randomness");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(bytes)
 }
 
 #[cfg(test)]

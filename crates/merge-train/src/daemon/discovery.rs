@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use merge_train_core::backoff::ExponentialBackoff;
 use merge_train_core::ids::{RepoId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, RequestHash, Source, Status};
 use merge_train_core::repo::Request;
@@ -19,8 +20,7 @@ use crate::clock;
 use crate::daemon::driver::{Driver, Urgency};
 use crate::daemon::stored_request;
 
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LONGEST_RETRY: Duration = Duration::from_secs(300);
+const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(1), Duration::from_mins(5));
 
 pub struct Discovery {
     pub store: Arc<dyn Store>,
@@ -31,19 +31,20 @@ pub struct Discovery {
 impl Discovery {
     /// Ends when everything is asked for, or when the daemon stops.
     pub async fn run(self, stopping: CancellationToken) {
-        let (mut wait, mut begun) = (FIRST_RETRY, None);
+        let (mut failures, mut begun) = (0, None);
         loop {
             let tried = tokio::select! {
                 () = stopping.cancelled() => return,
                 tried = self.discover(&mut begun) => tried,
             };
             let Err(error) = tried else { return };
+            let wait = RETRY.delay(failures);
             tracing::warn!(%error, ?wait, "the repositories that merge-train is installed on could not be listed");
             tokio::select! {
                 () = stopping.cancelled() => return,
                 () = tokio::time::sleep(wait) => {}
             }
-            wait = LONGEST_RETRY.min(wait * 2);
+            failures += 1;
         }
     }
 

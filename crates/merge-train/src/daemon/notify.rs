@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use merge_train_core::backoff::ExponentialBackoff;
 use merge_train_core::ids::TenantId;
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::workflow::Run;
@@ -37,9 +38,7 @@ const NOT_MORE_OFTEN: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 200;
 /// What another instance wrote may be seen later than what was written after it, and clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
-/// The first wait after a failure; it doubles with each.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(1), Duration::from_secs(60));
 /// After so long nobody wants to hear it any more.
 const GIVE_UP: Duration = Duration::from_mins(12);
 /// The inbox gives a claim to somebody else after five minutes.
@@ -72,7 +71,7 @@ struct PendingNotice {
     notice: Notice,
     claim: Option<(Claim, Instant)>,
     due: Instant,
-    wait: Duration,
+    failures: u32,
     since: Instant,
 }
 
@@ -208,7 +207,7 @@ impl Notifier {
             reading.pending.remove(&oldest);
             reading.settle(oldest);
         }
-        reading.pending.insert(key, PendingNotice { run, notice, claim: None, due, wait: FIRST_WAIT, since });
+        reading.pending.insert(key, PendingNotice { run, notice, claim: None, due, failures: 0, since });
     }
 
     /// Tells it, unless it was told or is not so any more.
@@ -223,12 +222,12 @@ impl Notifier {
             match self.store.admit(arrival(&run, key, self.clock.now())).await? {
                 Admission::Claimed(claim) => pending.claim = Some((claim, Instant::now())),
                 // Somebody else is at it, or was until it died.
-                Admission::InFlight { .. } => return Ok(NoticeOutcome::Later(LONGEST_WAIT)),
+                Admission::InFlight { .. } => return Ok(NoticeOutcome::Later(RETRY.longest)),
                 Admission::Accepted | Admission::Replay { .. } => return Ok(NoticeOutcome::Settled),
                 Admission::Exhausted { .. } | Admission::Conflict => return Ok(NoticeOutcome::Settled),
             }
         }
-        let Some((claim, _)) = &pending.claim else { return Ok(NoticeOutcome::Later(FIRST_WAIT)) };
+        let Some((claim, _)) = &pending.claim else { return Ok(NoticeOutcome::Later(RETRY.first)) };
         let (outcome, kind, id) =
             (self.channels.post(&run, &pending.notice).await, pending.notice.kind, run.id.as_str());
         let (why, wait) = match outcome {
@@ -239,11 +238,11 @@ impl Notifier {
                 return Ok(NoticeOutcome::Settled);
             }
             PostResult::Refused(why) => (why, None),
-            PostResult::Failed { why, after } => (why, Some(after.unwrap_or(pending.wait))),
+            PostResult::Failed { why, after } => (why, Some(after.unwrap_or_else(|| RETRY.delay(pending.failures)))),
         };
         match wait.filter(|wait| pending.since.elapsed() + *wait < GIVE_UP) {
             Some(wait) => {
-                pending.wait = LONGEST_WAIT.min(pending.wait * 2);
+                pending.failures += 1;
                 tracing::info!(event = "slack_notice_retry", kind = kind.name(), runId = id, why, "it is told again");
                 Ok(NoticeOutcome::Later(wait))
             }

@@ -291,7 +291,7 @@ const RUN_ID_BYTES: usize = 12;
 /// The same request makes the same run, wherever it is taken in.
 fn run_id(tenant: &TenantId, key: &Key) -> RunId {
     let digest = digest(&SHA256, format!("{tenant}\n{key}").as_bytes());
-    let hex: String = digest.as_ref().iter().take(RUN_ID_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(&digest.as_ref()[..RUN_ID_BYTES]);
     RunId::parse(format!("{RUN_ID_PREFIX}{hex}")).expect("letters, digits and a dash")
 }
 

@@ -9,6 +9,7 @@ pub mod timetable;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use merge_train_core::backoff::ExponentialBackoff;
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::workflow::{Trigger, TriggerSource};
 use tokio_util::sync::CancellationToken;
@@ -21,8 +22,7 @@ pub use due::MissedSlotPolicy;
 use due::{GRANULARITY, SchedulePosition, due};
 use timetable::Timetable;
 
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
+const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(1), Duration::from_secs(60));
 /// Somebody may set the machine's clock meanwhile, or put the machine to sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
@@ -56,7 +56,7 @@ impl Schedules {
         if self.schedules.is_empty() {
             return;
         }
-        let (since, mut wait) = (self.clock.now(), FIRST_RETRY);
+        let (since, mut failures) = (self.clock.now(), 0);
         loop {
             let looked = tokio::select! {
                 () = stopping.cancelled() => return,
@@ -64,13 +64,14 @@ impl Schedules {
             };
             let pause = match looked {
                 Ok(look) => {
-                    wait = FIRST_RETRY;
+                    failures = 0;
                     self.pause(&look)
                 }
                 Err(error) => {
+                    let wait = RETRY.delay(failures);
+                    failures += 1;
                     tracing::warn!(%error, ?wait, "what is due by now could not be ordered; it is tried again");
-                    let longer = LONGEST_RETRY.min(wait * 2);
-                    std::mem::replace(&mut wait, longer)
+                    wait
                 }
             };
             tokio::select! {

@@ -222,3 +222,67 @@ fn no_two_public_types_of_the_core_and_the_binary_share_a_name() {
     let shared: Vec<_> = types.iter().filter(is_shared).collect();
     assert!(shared.is_empty(), "give these names that say what each is: {shared:#?}");
 }
+
+/// What a line of the map has between backticks.
+fn code_spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// All test sources and all other sources, as one text.
+fn all_sources(root: &Path) -> String {
+    let texts = sources(&root.join("crates")).into_iter().map(|path| std::fs::read_to_string(path).expect("a file"));
+    texts.collect()
+}
+
+#[test]
+fn each_invariant_on_the_map_names_a_test_that_holds_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let map = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the map");
+    let all = all_sources(&root);
+    let invariants: Vec<&str> = map.lines().filter(|line| line.contains("**Invariant:**")).collect();
+    assert!(invariants.len() > 15, "the invariants are found");
+    let is_held = |line: &&str| {
+        let test = line.rsplit_once("(`").and_then(|(_, test)| test.strip_suffix("`)"));
+        test.is_some_and(|test| all.contains(&format!("fn {test}(")))
+    };
+    let loose: Vec<&str> = invariants.into_iter().filter(|line| !is_held(line)).collect();
+    assert!(loose.is_empty(), "no test has the name at the end of: {loose:#?}");
+}
+
+#[test]
+fn the_map_leads_to_files_and_functions_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let map = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the map");
+    let (mut wrong, mut crate_folder, mut file) = (Vec::new(), root.clone(), None);
+    for span in map.lines().flat_map(code_spans) {
+        if span.starts_with("crates/") || span.starts_with("docs/") {
+            let path = root.join(span);
+            if !path.exists() {
+                wrong.push(span.to_owned());
+            }
+            if span.matches('/').count() == 1 {
+                crate_folder = path.clone();
+            }
+            file = path.is_file().then_some((span, path));
+        } else if span.starts_with("src/") || span.starts_with("tests/") {
+            if !crate_folder.join(span).exists() {
+                wrong.push(format!("{span} in {}", crate_folder.display()));
+            }
+        } else if let Some((name, path)) = file.take() {
+            // `crates/…/file.rs`: `function`
+            let text = std::fs::read_to_string(&path).expect("a file");
+            let is_function = span.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            if is_function && map.contains(&format!("`{name}`: `{span}`")) && !text.contains(&format!("fn {span}(")) {
+                wrong.push(format!("{span} in {name}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "the map names what is not there: {wrong:#?}");
+}
+
+#[test]
+fn the_map_is_read_in_five_minutes() {
+    let map = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let words = std::fs::read_to_string(map).expect("the map").split_whitespace().count();
+    assert!(words <= 1_500, "{words} words");
+}

@@ -1,11 +1,13 @@
 //! What is owed to be read from GitHub, and what the answers mean.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::deliveries::{Heard, observe_pull};
 use super::{Effect, comments};
+use crate::backoff::ExponentialBackoff;
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
 use crate::repo::event::{Event, ReadKind, SyncReason, WantReason};
@@ -14,12 +16,10 @@ use crate::repo::state::RepoState;
 use crate::repo::transaction::Transaction;
 use crate::repo::{self, Failure, FailureKind, Plan, Settings, outbox, pace, ratchet, settings, trains};
 
-/// The first wait after a failure; it doubles with each, so that nothing is read more than five times within a minute.
-const FIRST_RETRY: SignedDuration = SignedDuration::from_secs(2);
-/// The longest wait while the trouble may pass by itself.
-const LONGEST_RETRY: SignedDuration = SignedDuration::from_mins(5);
+/// While the trouble may pass by itself: nothing is read more than five times within a minute.
+const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(2), Duration::from_mins(5));
 /// The wait where somebody must act first; a periodic look finds out whether they did.
-const HOPELESS_RETRY: SignedDuration = SignedDuration::from_hours(1);
+const HOPELESS_RETRY: Duration = Duration::from_hours(1);
 /// How long one full look, taken because something was missed, is enough for all that was.
 const LOOKED_LATELY: SignedDuration = SignedDuration::from_mins(5);
 /// How many conversations are read in one go, which is what is read again if it is cut off; and how many such at once.
@@ -394,7 +394,7 @@ pub(in crate::repo) fn merge_states(
     }
     if let Some(pr) = unsettled {
         let reason = format!("GitHub has not settled the merge state of #{pr} yet");
-        let retry_at = later(now, doubled(state.merge_reads.attempts));
+        let retry_at = later(now, RETRY.delay(state.merge_reads.attempts));
         transaction.record(Event::ReadFailed { read: ReadKind::MergeStates, reason, retry_at });
     } else {
         let prs: Vec<PrNumber> = pace::readable(state, &still_owed, now).collect();
@@ -417,17 +417,13 @@ pub(in crate::repo) fn failed(read: ReadKind, failure: &Failure, attempts: u32, 
 /// When to try again after a failure, the `attempts`-th in a row.
 pub(in crate::repo) fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
     let wait = match failure.kind {
-        FailureKind::Transient => doubled(attempts),
+        FailureKind::Transient => RETRY.delay(attempts),
         FailureKind::Permanent => HOPELESS_RETRY,
     };
     let retry_at = later(now, wait);
     failure.retry_at.map_or(retry_at, |told| told.max(retry_at))
 }
 
-fn doubled(attempts: u32) -> SignedDuration {
-    FIRST_RETRY.saturating_mul(1_i32 << attempts.min(12)).min(LONGEST_RETRY)
-}
-
-fn later(now: Timestamp, wait: SignedDuration) -> Timestamp {
+fn later(now: Timestamp, wait: Duration) -> Timestamp {
     now.checked_add(wait).unwrap_or(Timestamp::MAX)
 }

@@ -225,7 +225,7 @@ pub enum DidPush {
 pub fn run_id(pr: PrNumber, at: Timestamp, head: &Sha) -> RunId {
     let name = format!("{pr}\n{}\n{head}", at.as_millisecond());
     let digest = digest(&SHA256, name.as_bytes());
-    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(&digest.as_ref()[..12]);
     RunId::parse(format!("fixer-{hex}")).expect("letters, digits and a dash")
 }
 

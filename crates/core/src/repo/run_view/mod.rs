@@ -245,7 +245,7 @@ fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
     let name =
         format!("{}\n{root}\n{}\n{}", repo.to_string().to_ascii_lowercase(), mark.since.as_millisecond(), mark.seq);
     let digest = digest(&SHA256, name.as_bytes());
-    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex::encode(&digest.as_ref()[..12]);
     RunId::parse(format!("{TRAIN}-{hex}")).expect("letters, digits and a dash")
 }
 

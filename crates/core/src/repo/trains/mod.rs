@@ -30,13 +30,16 @@ mod turns;
 pub mod why;
 pub mod work;
 
-use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::effect::EffectOutcome;
 use super::event::Event;
 use super::state::{Backoff, RepoState};
 use super::transaction::{Change, Transaction};
 use super::{Failure, FailureKind, Input, Settings};
+use crate::backoff::ExponentialBackoff;
 use crate::ids::PrNumber;
 use detail::{Detail, Intended, is_live};
 use work::Work;
@@ -264,9 +267,8 @@ fn doubt_intents(transaction: &mut Transaction<'_>) {
 
 /// When something that failed is tried again: after 2, 4, 8 seconds, and so on to five minutes.
 fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
-    const LONGEST: SignedDuration = SignedDuration::from_mins(5);
-    let wait = SignedDuration::from_secs(2).saturating_mul(1_i32 << attempts.min(10)).min(LONGEST);
-    let wait = if failure.kind == FailureKind::Permanent { LONGEST } else { wait };
+    const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(2), Duration::from_mins(5));
+    let wait = if failure.kind == FailureKind::Permanent { RETRY.longest } else { RETRY.delay(attempts) };
     let at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
     failure.retry_at.map_or(at, |told| told.max(at))
 }

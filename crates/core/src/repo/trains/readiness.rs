@@ -1,5 +1,7 @@
 //! Whether a pull request can land, and why not yet.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::texts::halt::{self, Halt};
@@ -8,6 +10,7 @@ use super::why::{self, Reason};
 use super::work::{Step, Work};
 use super::{CascadePhase, TrainRecord, TrainState};
 use super::{Change, Next, Standpoint};
+use crate::backoff::ExponentialBackoff;
 use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
 use crate::ids::{BranchName, PrNumber};
 use crate::repo::event::{Event, WantReason};
@@ -29,7 +32,7 @@ enum Readiness {
 
 /// How often GitHub is asked again before a conflict that it reports of a new head is believed.
 const CONFLICT_RECHECKS: u32 = 3;
-const LONGEST_RECHECK: SignedDuration = SignedDuration::from_secs(30);
+const RECHECK: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
 
 impl Standpoint<'_> {
     /// The pull request is next to land.
@@ -210,11 +213,11 @@ impl Standpoint<'_> {
             None if self.detail.timed_out => Next::Rest,
             None if self.has_timed_out() => Next::Change(Change::of([Event::WaitTimedOut { train_root: self.root }])),
             None => {
-                let wait = SignedDuration::from_secs(2).saturating_mul(1_i32 << self.detail.rechecks.min(6));
                 // Where GitHub computes it, it was asked again and again already.
                 let is_computing = self.state.pr(current).is_some_and(|pr| pr.merge_state == MergeState::Unknown);
-                let wait = if is_computing { LONGEST_RECHECK } else { wait.min(LONGEST_RECHECK) };
-                let wait = wait.min(self.settings.wait_timeout);
+                let wait = if is_computing { RECHECK.longest } else { RECHECK.delay(self.detail.rechecks) };
+                let wait =
+                    SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX).min(self.settings.wait_timeout);
                 let at = self.now.checked_add(wait).unwrap_or(Timestamp::MAX);
                 Next::Change(Change::of([Event::RecheckPlanned { train_root: self.root, at }]))
             }

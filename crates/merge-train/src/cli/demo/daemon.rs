@@ -127,18 +127,14 @@ fn configuration(github: &Value, key: &str, fixer: &Path, listen: SocketAddr) ->
         app["private_key_path"],
         app["webhook_secret"],
         json!(fixer),
-        hex(digest(&SHA256, key.as_bytes()).as_ref())
+        hex::encode(digest(&SHA256, key.as_bytes()))
     )
 }
 
 fn new_key() -> anyhow::Result<String> {
     let mut bytes = [0; 16];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|_| anyhow!("this machine has no random numbers for a key"))?;
-    Ok(hex(&bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(hex::encode(bytes))
 }
 
 fn last_words(log: &Path) -> String {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use merge_train_core::backoff::ExponentialBackoff;
 use merge_train_core::ids::RunId;
 use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
@@ -22,9 +23,8 @@ const CANCELLED: u8 = 2;
 /// What a shell says of a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
-/// Between two attempts to connect; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Between two attempts to connect.
+const RECONNECT: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 /// How often is drawn anew how a run stands.
 const TICK: Duration = Duration::from_secs(1);
 /// A daemon that was away for so long does not just start again.
@@ -59,7 +59,7 @@ struct RunWatcher<'a> {
     narrator: RunNarrator,
     /// The last event that was told, as the daemon names it.
     heard: Option<String>,
-    pause: Duration,
+    failures: u32,
     lost_at: Option<Instant>,
     /// How it stands, below what happened; only on a terminal.
     live: Option<Live>,
@@ -68,16 +68,7 @@ struct RunWatcher<'a> {
 impl<'a> RunWatcher<'a> {
     fn of(daemon: &'a DaemonClient, run: Run, format: OutputFormat) -> Self {
         let live = Live::on_stdout().filter(|_| format == OutputFormat::Text);
-        Self {
-            daemon,
-            run,
-            format,
-            narrator: RunNarrator::default(),
-            heard: None,
-            pause: FIRST_PAUSE,
-            lost_at: None,
-            live,
-        }
+        Self { daemon, run, format, narrator: RunNarrator::default(), heard: None, failures: 0, lost_at: None, live }
     }
 
     async fn until_the_end(&mut self) -> anyhow::Result<RunStatus> {
@@ -114,7 +105,7 @@ impl<'a> RunWatcher<'a> {
                 }
             };
             let Some(event) = event else { return Ok(None) };
-            self.pause = FIRST_PAUSE;
+            self.failures = 0;
             let end = self.take(event)?;
             if end.is_some() {
                 return Ok(end);
@@ -174,11 +165,11 @@ impl<'a> RunWatcher<'a> {
     async fn wait(&mut self) {
         // What is said now stays above what is drawn again.
         let _ = say(&self.live.as_mut().map(Live::erase).unwrap_or_default());
-        if self.pause == FIRST_PAUSE && io::stderr().is_terminal() {
+        if self.failures == 0 && io::stderr().is_terminal() {
             eprintln!("The connection to the daemon is lost; it is tried again …");
         }
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        tokio::time::sleep(RECONNECT.delay(self.failures)).await;
+        self.failures += 1;
     }
 }
 

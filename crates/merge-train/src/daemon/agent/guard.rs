@@ -21,6 +21,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use merge_train_core::backoff::ExponentialBackoff;
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, WaitStatus, getrlimit, setrlimit, setsid, wait};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -38,7 +39,7 @@ use usage_limits::UsageChecks;
 pub const SUBCOMMAND: &str = "agent-guard";
 /// How long to wait for the death of what was killed before it is killed again, at first and at most: what comes to light when
 /// its parent dies is found the next time.
-const AGAIN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+const AGAIN: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(5), Duration::from_secs(1));
 
 /// Whether this process is to be a guard. Asked before anything else is set up: every step of a workflow waits for it.
 pub fn is_asked_for() -> bool {
@@ -156,7 +157,7 @@ enum Phase {
         kill_at: Instant,
     },
     Killing {
-        again_in: Duration,
+        times: u32,
     },
 }
 
@@ -178,7 +179,7 @@ impl Watch {
     async fn keep(mut self) {
         loop {
             if let Some(exceeded) = self.wait().await {
-                self.phase = Phase::Killing { again_in: AGAIN.0 };
+                self.phase = Phase::Killing { times: 0 };
                 self.tree.kill();
                 self.report(GuardReport::Over(exceeded)).await;
             }
@@ -216,7 +217,7 @@ impl Watch {
             _ = self.signals.death.recv() => {}
             said = self.orders.read(&mut word), if listens => match said {
                 Ok(1..) => self.ask(),
-                _ => self.phase = Phase::Killing { again_in: AGAIN.0 },
+                _ => self.phase = Phase::Killing { times: 0 },
             },
             _ = terminate.recv() => self.ask(),
             _ = interrupt.recv() => self.ask(),
@@ -255,11 +256,11 @@ async fn over(phase: Phase) -> Phase {
         Phase::Running => std::future::pending().await,
         Phase::Asked { kill_at } => {
             tokio::time::sleep_until(kill_at).await;
-            Phase::Killing { again_in: AGAIN.0 }
+            Phase::Killing { times: 0 }
         }
-        Phase::Killing { again_in } => {
-            tokio::time::sleep(again_in).await;
-            Phase::Killing { again_in: (again_in * 2).min(AGAIN.1) }
+        Phase::Killing { times } => {
+            tokio::time::sleep(AGAIN.delay(times)).await;
+            Phase::Killing { times: times + 1 }
         }
     }
 }

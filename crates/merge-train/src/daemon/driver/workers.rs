@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use merge_train_core::backoff::ExponentialBackoff;
 use merge_train_core::ids::{RepoId, StreamId};
 use parking_lot::Mutex;
 use store::Store;
@@ -16,9 +17,8 @@ use super::runs::{self, Agents};
 use super::session::{End, Session};
 use super::{Options, Outside};
 
-/// The first wait after a failure of the store; it doubles with each.
-const FIRST_RETRY: Duration = Duration::from_millis(250);
-const LONGEST_RETRY: Duration = Duration::from_secs(5);
+/// After failures of the store.
+const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(250), Duration::from_secs(5));
 /// How many workers may load their state at once: after a restart all have work, and memory is finite.
 const LOADING_AT_ONCE: usize = 32;
 
@@ -150,8 +150,8 @@ async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<Bell>) {
                 return;
             }
             Err(error) => {
+                let wait = RETRY.delay(failures);
                 failures += 1;
-                let wait = LONGEST_RETRY.min(FIRST_RETRY * 2_u32.saturating_pow(failures.min(10) - 1));
                 tracing::error!(%stream, error = &error as &dyn std::error::Error, ?wait, "the worker begins anew");
                 tokio::select! {
                     () = shared.stopping.cancelled() => return,

@@ -1,9 +1,9 @@
 //! Every failpoint, every scenario, one crash or two.
 //!
-//! To stay within minutes, several of these deaths happen in one life, spread over it. `MERGE_TRAIN_TEST_MATRIX=whole` gives each
-//! case a life of its own.
+//! `make test` tries a sample: every failpoint in one of the scenarios that reach it. `make soak` tries every failpoint in every
+//! scenario. In both, several of these deaths happen in one life, spread over it. `make matrix` gives each case a life of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +25,7 @@ const MOST_DEATHS: usize = 12;
 
 const LEGEND: &str = "# Crash matrix\n\n\
     The daemon killed at each failpoint of each scenario: once / again during the recovery.\n\
-    `·`: only a recovery comes by. `—`: not reached.\n\n";
+    `·`: not tried: only a recovery comes by, or the sample has it in another scenario. `—`: not reached.\n\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn killed_at_any_point_once_or_again_while_it_recovers_it_lands_everything_once() {
@@ -49,8 +49,10 @@ async fn killed_at_any_point_once_or_again_while_it_recovers_it_lands_everything
 /// How much of the matrix.
 #[derive(Clone, PartialEq, Eq)]
 enum Extent {
+    /// Every failpoint, in one of the scenarios that reach it; several deaths in one life.
+    Sample,
     /// Every cell; several deaths in one life.
-    Usual,
+    Every,
     /// Every cell in a life of its own.
     Whole,
     One(Case),
@@ -66,25 +68,38 @@ impl Extent {
         }
         match std::env::var("MERGE_TRAIN_TEST_MATRIX").as_deref() {
             Ok("whole") => Self::Whole,
-            _ => Self::Usual,
+            Ok("every") => Self::Every,
+            Ok(other) => panic!("MERGE_TRAIN_TEST_MATRIX={other} is neither every nor whole"),
+            Err(_) => Self::Sample,
         }
     }
 
     fn most_deaths(&self) -> usize {
-        if *self == Self::Usual { MOST_DEATHS } else { 1 }
-    }
-
-    fn wants(&self, case: &Case) -> bool {
         match self {
-            Self::One(only) => only == case,
-            Self::Usual | Self::Whole => true,
+            Self::Sample | Self::Every => MOST_DEATHS,
+            Self::Whole | Self::One(_) => 1,
         }
     }
+}
+
+/// For each point, one of the scenarios that reach it. They take turns, so that none is spared.
+fn sample<'a>(reached: impl IntoIterator<Item = (&'a str, Scenario)>) -> BTreeSet<(String, Scenario)> {
+    let mut scenarios: BTreeMap<&str, BTreeSet<Scenario>> = BTreeMap::new();
+    for (point, scenario) in reached {
+        scenarios.entry(point).or_default().insert(scenario);
+    }
+    let turn = |(turn, (point, scenarios)): (usize, (&str, BTreeSet<Scenario>))| {
+        let scenario = scenarios.iter().nth(turn % scenarios.len()).expect("it was reached");
+        (point.to_owned(), *scenario)
+    };
+    scenarios.into_iter().enumerate().map(turn).collect()
 }
 
 struct Matrix {
     extent: Extent,
     references: BTreeMap<Scenario, Reference>,
+    /// The cells to try: points that the scenarios reach without a crash.
+    cells: BTreeSet<(String, Scenario)>,
     room: Semaphore,
     table: Mutex<Table>,
     failures: Mutex<Vec<String>>,
@@ -97,7 +112,7 @@ impl Matrix {
     async fn begin(extent: Extent) -> Self {
         let scenarios: Vec<Scenario> = match &extent {
             Extent::One(case) => vec![case.scenario],
-            Extent::Usual | Extent::Whole => Scenario::ALL.to_vec(),
+            Extent::Sample | Extent::Every | Extent::Whole => Scenario::ALL.to_vec(),
         };
         let mut making: JoinSet<_> =
             scenarios.into_iter().map(|scenario| async move { (scenario, Reference::of(scenario).await) }).collect();
@@ -105,8 +120,17 @@ impl Matrix {
         while let Some(made) = making.join_next().await {
             references.extend([made.expect("a run without a crash succeeds")]);
         }
+        let reached = references
+            .iter()
+            .flat_map(|(scenario, reference)| reference.passed.iter().map(|point| (point.as_str(), *scenario)));
+        let cells = match extent {
+            Extent::Sample => sample(reached),
+            Extent::Every | Extent::Whole | Extent::One(_) => {
+                reached.map(|(point, scenario)| (point.to_owned(), scenario)).collect()
+            }
+        };
         let (table, failures, recovery) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { extent, references, room: Semaphore::new(SIDE_BY_SIDE), table, failures, recovery }
+        Self { extent, references, cells, room: Semaphore::new(SIDE_BY_SIDE), table, failures, recovery }
     }
 
     async fn try_all(self: Arc<Self>) {
@@ -135,9 +159,10 @@ impl Matrix {
             *times.entry(point).or_default() += 1;
             self.table.lock().reaches(point, scenario);
         }
-        let cells = times.into_iter().flat_map(|cell| Crashes::ALL.map(|crashes| (cell, crashes)));
+        let wanted = times.into_iter().filter(|(point, _)| self.cells.contains(&((*point).to_owned(), scenario)));
+        let cells = wanted.flat_map(|cell| Crashes::ALL.map(|crashes| (cell, crashes)));
         let cases = cells.map(|((point, times), crashes)| Case::new(point, times, scenario, crashes));
-        cases.filter(|case| self.extent.wants(case)).filter_map(|case| reference.death(case)).collect()
+        cases.filter_map(|case| reference.death(case)).collect()
     }
 
     /// Several deaths in one life. Whatever goes wrong, and whatever was not reached, is tried again alone.
@@ -204,7 +229,11 @@ impl Matrix {
 
     /// Second crashes where only recoveries come by.
     async fn try_recoveries(self: Arc<Self>) {
-        let known = self.recovery.lock().clone();
+        let mut known = self.recovery.lock().clone();
+        if self.extent == Extent::Sample {
+            let wanted = sample(known.keys().map(|(point, scenario)| (point.as_str(), *scenario)));
+            known.retain(|cell, _| wanted.contains(cell));
+        }
         let mut lives = JoinSet::new();
         for ((point, scenario), first) in known {
             self.table.lock().reaches(&point, scenario);

@@ -88,7 +88,7 @@ impl Scene {
     pub async fn new() -> Self {
         let mut world = World::without_daemon().await;
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, KEY.as_bytes());
-        let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex::encode(digest);
         let key = format!(
             "[[api_keys]]\nname = \"documentation\"\ntenant = \"octocat\"\nrole = \"operator\"\nsha256 = \"{digest}\"\n"
         );

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use crate::storms::support::{Ci, Edit, Repo, Yard, seeds, within};
 
-const SEEDS: u64 = 6;
+const SEEDS: u64 = 3;
 const SEEDS_WITH_TIME: u64 = 16;
 const SIDE_BY_SIDE: usize = 6;
 /// Long enough for a machine under load; nothing takes this long unless something is wrong.

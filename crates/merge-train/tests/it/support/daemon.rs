@@ -159,7 +159,7 @@ impl Setup {
 }
 
 pub fn hex(text: &str) -> String {
-    digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest(&SHA256, text.as_bytes()))
 }
 
 pub struct Daemon {

@@ -40,8 +40,7 @@ impl Sender {
 
 pub fn sign(secret: &str, body: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    let tag: String = hmac::sign(&key, body).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256={tag}")
+    format!("sha256={}", hex::encode(hmac::sign(&key, body)))
 }
 
 /// A `pull_request` event with all that merge-train reads of it.

@@ -29,7 +29,7 @@ pub fn signature(brief: &Brief) -> Option<String> {
     }
     // Each with its length: no text can pass for the end of one and the beginning of another.
     let text: String = parts.iter().map(|part| format!("{}:{part}", part.len())).collect();
-    Some(digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hex::encode(digest(&SHA256, text.as_bytes())))
 }
 
 /// What a failed check tells, whenever it is asked. Sorted: tests that run side by side report in any order.

@@ -113,7 +113,7 @@ fn longest_fence(text: &str) -> usize {
 }
 
 fn marker(text: &str) -> String {
-    digest(&SHA256, text.as_bytes()).as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest(&SHA256, text.as_bytes()).as_ref()[..8])
 }
 
 /// Keeps the beginning of a text, and says that it was cut.

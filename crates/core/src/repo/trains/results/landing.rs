@@ -1,7 +1,10 @@
 //! The results of squashes and of the checks around them, and what the train does next.
 
+use std::time::Duration;
+
 use super::super::{Change, Standpoint, retry_at};
 use super::no_news;
+use crate::backoff::ExponentialBackoff;
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::event::{Event, WantReason};
 use crate::repo::pace::{self, Act};
@@ -12,6 +15,7 @@ use crate::repo::trains::{CascadePhase, TrainRecord, why};
 
 /// How often GitHub is asked for the commit of a merge that it reports.
 const LOOKS_FOR_COMMIT: u32 = 10;
+const LOOK_AGAIN: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(2), Duration::from_secs(32));
 /// How often the default branch is read again before it counts as rewound.
 const LOOKS_FOR_SQUASH: u32 = 3;
 /// How often a squash is tried that GitHub refuses for a reason that may pass.
@@ -180,7 +184,7 @@ impl Standpoint<'_> {
                 None => self.give_up_late(self.root, Some(&halt)),
             };
         }
-        let wait = jiff::SignedDuration::from_secs(2_i64 << attempts.min(4));
+        let wait = LOOK_AGAIN.delay(attempts);
         let retry_at = self.now.checked_add(wait).unwrap_or(jiff::Timestamp::MAX);
         let message = format!("GitHub does not name the commit of #{pull} yet");
         let reason = why::disagree(pull, &message);

@@ -239,7 +239,7 @@ fn some_time() -> impl Strategy<Value = Timestamp> {
 }
 
 fn some_sha() -> impl Strategy<Value = Sha> {
-    any::<[u8; 20]>().prop_map(|bytes| Sha::parse(bytes.map(|byte| format!("{byte:02x}")).concat()).unwrap())
+    any::<[u8; 20]>().prop_map(|bytes| Sha::parse(hex::encode(bytes)).unwrap())
 }
 
 fn some_record() -> impl Strategy<Value = TrainRecord> {

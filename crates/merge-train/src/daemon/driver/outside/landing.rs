@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use github::{Class, MergeOutcome, MergeProgress, SquashMerge};
+use merge_train_core::backoff::ExponentialBackoff;
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::repo::Failure;
@@ -13,9 +14,8 @@ use tokio::time::Instant;
 use super::Errand;
 use super::failure::{of_github, transient};
 
-/// How soon a merge in the background is asked about; each time the wait doubles.
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// How soon a merge in the background is asked about again.
+const ASK_AGAIN: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(250), Duration::from_secs(8));
 /// After so long the train looks at the pull request instead.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -56,7 +56,7 @@ impl Errand<'_> {
     async fn squash_in_background(&self, pull: PrNumber, merge: &SquashMerge<'_>) -> Result<Squashed, Failure> {
         let repo = self.urgent();
         let deadline = Instant::now() + PATIENCE;
-        let mut wait = FIRST_WAIT;
+        let mut asked = 0;
         let mut progress = repo.request_squash(pull, merge).await.map_err(of_github)?;
         loop {
             let ticket = match progress {
@@ -74,12 +74,13 @@ impl Errand<'_> {
                 }
                 MergeProgress::Pending { ticket, .. } => ticket,
             };
+            let wait = ASK_AGAIN.delay(asked);
             if Instant::now() + wait > deadline {
                 let patience = PATIENCE.as_secs();
                 return Err(transient(format!("GitHub has not merged #{pull} in {patience} s, and not refused to")));
             }
             tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            asked += 1;
             progress = repo.merge_progress(pull, &ticket).await.map_err(of_github)?;
         }
     }

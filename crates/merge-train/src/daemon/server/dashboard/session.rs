@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clock;
-use crate::config::{ApiKey, hexadecimal, is_same};
+use crate::config::{ApiKey, is_same};
 
 /// Where a request of a page shows that it comes from one.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
@@ -92,7 +92,7 @@ fn cookie(value: &str, seconds: i64, is_secure: bool) -> HeaderValue {
 fn nonce() -> String {
     let mut bytes = [0; 16];
     rand::fill(&mut bytes).expect("the system has random numbers");
-    hexadecimal(&bytes)
+    hex::encode(bytes)
 }
 
 fn seal(key: &ApiKey, purpose: &str, text: &str) -> String {

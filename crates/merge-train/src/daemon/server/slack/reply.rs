@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use merge_train_core::backoff::ExponentialBackoff;
 use reqwest::StatusCode;
 use reqwest::redirect::Policy;
 use serde_json::Value;
@@ -16,9 +17,7 @@ const VALID_FOR: Duration = Duration::from_mins(30);
 const USES: u32 = 5;
 /// Slack answers in a moment, or something is wrong.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The first wait after a failure; it doubles with each.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(500), Duration::from_secs(60));
 
 /// Whoever sends replies.
 pub struct ReplyClient {
@@ -71,8 +70,9 @@ impl ReplyClient {
 
     /// Says something, and tries again for as long as Slack would take it. What cannot be said is in the log.
     pub async fn send(&self, to: &mut ReplyAddress, message: &Value) {
-        let mut wait = FIRST_WAIT;
+        let mut failures = 0;
         let why = loop {
+            let wait = RETRY.delay(failures);
             if to.uses_left == 0 {
                 break "the address was used as often as Slack allows".to_owned();
             }
@@ -88,7 +88,7 @@ impl ReplyClient {
                 () = self.stopping.cancelled() => break "the daemon stops".to_owned(),
                 () = tokio::time::sleep(wait) => {}
             }
-            wait = LONGEST_WAIT.min(wait * 2);
+            failures += 1;
         };
         tracing::warn!(event = "slack_reply_failed", why, "a reply could not be posted to Slack");
     }

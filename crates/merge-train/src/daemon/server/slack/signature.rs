@@ -51,7 +51,8 @@ impl SigningSecret {
             return Err(SignatureError::Stale);
         }
         let hex = signature.strip_prefix(VERSION).and_then(|rest| rest.strip_prefix('='));
-        let digest = hex.and_then(from_hex).ok_or(SignatureError::MalformedSignature)?;
+        let mut digest = [0; DIGEST_LEN];
+        hex::decode_to_slice(hex.unwrap_or_default(), &mut digest).map_err(|_| SignatureError::MalformedSignature)?;
         // The timestamp as it was written: that is what was signed.
         let signed = [format!("{VERSION}:{timestamp}:").as_bytes(), body].concat();
         hmac::verify(&self.0, &signed, &digest).map_err(|_| SignatureError::Mismatch)
@@ -62,19 +63,6 @@ impl fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SigningSecret(***)")
     }
-}
-
-fn from_hex(hex: &str) -> Option<[u8; DIGEST_LEN]> {
-    let digits = hex.as_bytes();
-    if digits.len() != 2 * DIGEST_LEN {
-        return None;
-    }
-    let mut digest = [0; DIGEST_LEN];
-    for (byte, pair) in digest.iter_mut().zip(digits.chunks_exact(2)) {
-        let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
-        *byte = u8::try_from(high? * 16 + low?).ok()?;
-    }
-    Some(digest)
 }
 
 #[cfg(test)]

@@ -200,8 +200,7 @@ pub async fn open(
 /// The same request opens the same session.
 fn made_up(repo: &RepoId, key: &Key) -> String {
     let digest = digest(&SHA256, format!("{}\n{key}", repo.tenant()).as_bytes());
-    let hex: String = digest.as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("session-{hex}")
+    format!("session-{}", hex::encode(&digest.as_ref()[..12]))
 }
 
 /// Of three in a row one has to arrive.

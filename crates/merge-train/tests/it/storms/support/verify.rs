@@ -121,7 +121,7 @@ impl Repo {
 /// How git names a content.
 fn blob(content: &str) -> String {
     let whole = [format!("blob {}\0", content.len()).as_bytes(), content.as_bytes()].concat();
-    digest(&SHA1_FOR_LEGACY_USE_ONLY, &whole).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, &whole))
 }
 
 /// Everything of a repository, for the test alone.

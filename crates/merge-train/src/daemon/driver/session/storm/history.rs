@@ -200,5 +200,5 @@ fn owned((path, blob): (&str, &str)) -> (String, String) {
 fn blob(content: &str) -> String {
     use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
     let whole = [format!("blob {}\0", content.len()).as_bytes(), content.as_bytes()].concat();
-    digest(&SHA1_FOR_LEGACY_USE_ONLY, &whole).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, &whole))
 }
