@@ -214,6 +214,9 @@ pub struct Conversation {
     pub comments: Vec<CommentFacts>,
     /// Those of them that the bot itself gave a thumbs up.
     pub acknowledged: BTreeSet<CommentId>,
+    /// The heads that the pull request had before it was force-pushed, as far as GitHub knows them; the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_heads: Vec<Sha>,
 }
 
 /// All that a full look at a repository brings.

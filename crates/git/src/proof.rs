@@ -2,6 +2,7 @@
 
 mod copies;
 mod landed;
+mod merge_driver;
 mod own_change;
 mod patch;
 mod prepared;

@@ -34,6 +34,17 @@ pub enum Pushed {
     },
 }
 
+/// What became of a branch that was to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is not there any more, whoever deleted it.
+    Yes,
+    /// Somebody pushed to it: it stays.
+    Moved { head: Oid },
+    /// A rule of the server keeps it, or the server does not answer.
+    Refused { reason: String },
+}
+
 impl Repository {
     /// Moves the remote's branch from `advance.from` to `advance.to`.
     pub async fn push(
@@ -67,6 +78,34 @@ impl Repository {
             Err(error) => return Err(error),
         };
         self.judge(branch, advance, said, cancel).await
+    }
+
+    /// Deletes the remote's branch if it is still at `head`: git compares and deletes in one step, which GitHub's API cannot.
+    pub async fn delete_branch(
+        &self,
+        branch: &BranchName,
+        head: &Oid,
+        cancel: &CancellationToken,
+    ) -> Result<Deleted, Error> {
+        let target = format!("refs/heads/{branch}");
+        let command = self
+            .git()
+            .on(&self.clone_dir(), ["push", "--porcelain", "--quiet", "--no-verify", "--no-signed"])
+            .arg(format!("--force-with-lease={target}:{head}"))
+            .args(["origin", &format!(":{target}")])
+            .speaking_with(self.remote())
+            .await?;
+        let said = match command.until(cancel).run_allowing(&[0, 1]).await {
+            Ok(output) if output.code == 0 => return Ok(Deleted::Yes),
+            Ok(output) => porcelain::refusal(&output.text(), &output.stderr).unwrap_or(output.stderr),
+            Err(Error::Failed { stderr, .. }) => stderr,
+            Err(error) => return Err(error),
+        };
+        Ok(match self.remote_head(branch, cancel).await? {
+            None => Deleted::Yes,
+            Some(now) if now != *head => Deleted::Moved { head: now },
+            Some(_) => Deleted::Refused { reason: said },
+        })
     }
 
     /// What a push that reported no success came to, by what the remote has now.

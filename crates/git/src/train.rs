@@ -17,7 +17,15 @@ const WITHDRAWN_NAMED: &str = "--max-count=10";
 
 impl Stack {
     /// Computes a merge into the branch of a pull request. Nothing is pushed.
+    ///
+    /// **Invariant:** nothing is computed that would be pushed to the default branch: only squashes get there.
     pub async fn merge_for_train(&self, pull: &Pull, step: &Asked, default: &BranchName) -> Result<Merged, Error> {
+        if pull.branch == *default {
+            let number = pull.number;
+            return Err(Error::Refused(format!(
+                "#{number} is a pull request of {default} itself, where only squashes may go"
+            )));
+        }
         let generation = self.repository().generation();
         let merged = match self.try_merge(pull, step, default).await {
             Err(error) => match self.repository().heal(generation, error).await {

@@ -27,8 +27,8 @@ pub use graphql::{Depth, Glances, MergeStates, ReviewThread, ThreadAuthor, Threa
 pub use merge_train_core::facts::Permission;
 pub use merge_train_core::secret::Secret;
 pub use rest::{
-    Annotation, BranchDeletion, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckReport, CheckRun, CheckSuite,
-    CombinedStatus, Commit, Conclusion, Content, Enforcement, FileAt, GivenReaction, LogTail, MergeOutcome,
-    MergeProgress, MergeTicket, NativeStack, Pull, Reachable, Reaction, Remark, RepoSettings, RequiredChecks,
-    RequiredReviews, Review, ReviewComment, Ruleset, SquashMerge, Status, SuiteOf, Switch,
+    Annotation, BranchProtection, BranchRule, CheckApp, CheckOutput, CheckReport, CheckRun, CheckSuite, CombinedStatus,
+    Commit, Conclusion, Content, Enforcement, FileAt, GivenReaction, LogTail, MergeOutcome, MergeProgress, MergeTicket,
+    NativeStack, Pull, Reachable, Reaction, Remark, RepoSettings, RequiredChecks, RequiredReviews, Review,
+    ReviewComment, Ruleset, SquashMerge, Status, SuiteOf, Switch,
 };

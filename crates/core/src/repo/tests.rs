@@ -101,7 +101,7 @@ pub(super) fn listing(pulls: &[PullFacts]) -> Listing {
 /// What of these was said under one pull request.
 pub(super) fn conversation(number: u64, comments: &[CommentFacts]) -> Conversation {
     let comments = comments.iter().filter(|comment| comment.pr == pr(number)).cloned().collect();
-    Conversation { pr: pr(number), merged_by: None, comments, acknowledged: BTreeSet::new() }
+    Conversation { pr: pr(number), merged_by: None, comments, acknowledged: BTreeSet::new(), former_heads: Vec::new() }
 }
 
 pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {

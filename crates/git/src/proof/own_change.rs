@@ -34,6 +34,13 @@ pub struct Below {
     pub former_heads: Vec<Oid>,
 }
 
+/// What people last pushed, and what that was written on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written<'a> {
+    pub stands_on: &'a Oid,
+    pub people_head: &'a Oid,
+}
+
 /// A pull request that is to land.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
@@ -93,12 +100,21 @@ impl Objects {
         if alone.as_ref() == Ok(&tree) {
             return Ok(TwoWays::Same { tree, standing });
         }
-        // The cascade heeds `.gitattributes`, as a checkout does.
+        // The cascade heeds `.gitattributes`, as a checkout does. A merge driver must not have kept what the change takes away.
         let heeding = self.merge_trees(&ours, &people_head, Attributes::OfOurs).await?;
-        if heeding.as_ref() == Ok(&tree) {
-            return Ok(TwoWays::Same { tree, standing });
+        let by_driver = heeding.as_ref() == Ok(&tree);
+        if by_driver {
+            let united = match &alone {
+                Ok(alone) => self.differing_files(alone, &tree).await?,
+                Err(conflict) => conflict.files.iter().map(|file| file.path.clone()).collect(),
+            };
+            let written = Written { stands_on: &stands_on, people_head: &people_head };
+            if self.spoilt_by_driver(united, written, default_head, &tree).await?.is_none() {
+                return Ok(TwoWays::Same { tree, standing });
+            }
         }
-        let (conflict, files, lines) = match alone.or(heeding) {
+        let alone = if by_driver { alone } else { alone.or(heeding) };
+        let (conflict, files, lines) = match alone {
             Err(conflict) => (Some(conflict), Vec::new(), String::new()),
             Ok(alone) => {
                 let files = self.differing_files(&alone, &tree).await?;
@@ -109,6 +125,7 @@ impl Objects {
         let files = files.into_iter().take(FILES_NAMED).collect();
         let commits = self.own_commits(head, default_head).await?;
         let standing = self.standing_to_move(head, &people_head, &stands_on).await?;
+        let standing = Standing { by_driver, ..standing };
         Ok(TwoWays::Differ(Difference { conflict, files, unnamed, lines, commits, standing }))
     }
 

@@ -2,7 +2,7 @@
 
 use git::Oid;
 use git::cascade::{Advance, Step};
-use git::push::{Expected, PushProbe, Pushed};
+use git::push::{Deleted, Expected, PushProbe, Pushed};
 use git::repository::{Extent, Wanted};
 use git::stack::Stack;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,11 @@ fn pushing() -> Pushing {
 impl Pushing {
     fn push(&self) -> Pushed {
         self.world.run(self.stack.push(&branch("feature"), &self.advance)).expect("an outcome")
+    }
+
+    fn delete(&self, head: &Oid) -> Deleted {
+        let deleted = self.stack.repository().delete_branch(&branch("feature"), head, &CancellationToken::new());
+        self.world.run(deleted).expect("an outcome")
     }
 
     fn expected(&self) -> Expected {
@@ -220,4 +225,15 @@ fn helpers(url: &str) -> usize {
     let processes = std::fs::read_dir("/proc").expect("Linux").flatten();
     let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.filter(|line| String::from_utf8_lossy(line).contains(url)).count()
+}
+
+#[test]
+fn a_branch_is_deleted_only_where_it_was_left() {
+    let pushing = pushing();
+    let (was, foreign) = (pushing.remote(), pushing.foreign(&pushing.remote()));
+    pushing.world.set_ref("refs/heads/feature", &foreign);
+    assert_eq!(pushing.delete(&was), Deleted::Moved { head: foreign.clone() });
+    assert_eq!(pushing.remote(), foreign, "somebody's push is still there");
+    assert_eq!(pushing.delete(&foreign), Deleted::Yes);
+    assert_eq!(pushing.delete(&foreign), Deleted::Yes, "it is gone already");
 }

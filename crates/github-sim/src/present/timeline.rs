@@ -37,7 +37,12 @@ fn entry(world: &World, event: &IssueEvent) -> Value {
         "created_at": iso(event.created_at),
         "performed_via_github_app": via_app(world, event.actor),
     });
-    merge(&mut value, event.details.clone());
+    let mut details = event.details.clone();
+    if let Some(details) = details.as_object_mut() {
+        // Only GraphQL tells the commit before a force-push.
+        details.remove("before");
+    }
+    merge(&mut value, details);
     for person in ["assignee", "assigner", "review_requester", "requested_reviewer"] {
         if let Some(id) = value.get(person).and_then(Value::as_u64) {
             value[person] = simple_user(world, id);

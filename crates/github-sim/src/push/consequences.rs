@@ -88,7 +88,14 @@ fn synchronize(world: &mut World, actor: Id, head: &HeadMove, forced: bool) {
     }
     reviews::move_lines(world, *repo, after, lines);
     if forced {
-        note_event(world, *repo, *number, actor, "head_ref_force_pushed", json!({ "commit_id": after }));
+        note_event(
+            world,
+            *repo,
+            *number,
+            actor,
+            "head_ref_force_pushed",
+            json!({ "commit_id": after, "before": before }),
+        );
     }
     let action = PullAction::Synchronize { before: before.clone(), after: after.clone() };
     emit::pull_request(world, *repo, *number, actor, action);

@@ -126,6 +126,27 @@ async fn a_pull_request_tells_all_that_a_bot_polls() {
 }
 
 #[tokio::test]
+async fn a_force_push_is_on_the_timeline_with_the_head_before_it() {
+    let world = World::new().await;
+    let clone = world.repo("demo").await;
+    let number = world.pull(&clone, "feature", "main").await;
+    let before = clone.git(&["rev-parse", "feature"]).await;
+    clone.git(&["checkout", "-q", "feature"]).await;
+    clone.git(&["commit", "-q", "--amend", "-m", "Said better"]).await;
+    clone.git(&["push", "-q", "--force", "origin", "feature"]).await;
+    let after = clone.git(&["rev-parse", "feature"]).await;
+    let items = "timelineItems(last: 5, itemTypes: [HEAD_REF_FORCE_PUSHED_EVENT]) { totalCount nodes { __typename
+        ... on HeadRefForcePushedEvent { beforeCommit { oid } afterCommit { oid } actor { login } } } }";
+    let pull = pull_request(&world, number, items).await;
+    let event = json!({
+        "__typename": "HeadRefForcePushedEvent", "beforeCommit": { "oid": before }, "afterCommit": { "oid": after },
+        "actor": { "login": "octocat" },
+    });
+    assert_eq!(pull["timelineItems"], json!({ "totalCount": 1, "nodes": [event] }));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_pull_request_shows_its_commits_and_files() {
     let world = World::new().await;
     let clone = world.repo("demo").await;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use merge_train_core::facts::{CommentFacts, Conversation};
-use merge_train_core::ids::{CommentId, PrNumber, UserId};
+use merge_train_core::ids::{CommentId, PrNumber, Sha, UserId};
 use merge_train_core::repo::trains::status;
 use serde::Deserialize;
 
@@ -20,7 +20,9 @@ const MENTION: &str = "@merge-train";
 const PULLS_PER_CALL: usize = 50;
 const CALLS_AT_ONCE: usize = 10;
 /// Only these can write comments; who was brought along by an import has never given a command.
-const FIELDS: &str = "number mergedBy { ...who } comments(first: 100) { ...said }";
+const FIELDS: &str = "number mergedBy { ...who } comments(first: 100) { ...said } \
+    timelineItems(last: 16, itemTypes: [HEAD_REF_FORCE_PUSHED_EVENT]) { \
+    nodes { ... on HeadRefForcePushedEvent { beforeCommit { oid } } } }";
 const FURTHER: &str = "comments(first: 100, after: $after) { ...said }";
 const FRAGMENTS: &str = "fragment who on Actor { login ... on User { databaseId } ... on Bot { databaseId } \
     ... on Organization { databaseId } } fragment said on IssueCommentConnection { pageInfo { hasNextPage endCursor } \
@@ -33,6 +35,24 @@ struct Pull {
     number: PrNumber,
     merged_by: Option<Author>,
     comments: Comments,
+    timeline_items: Timeline,
+}
+
+#[derive(Deserialize)]
+struct Timeline {
+    nodes: Vec<Option<ForcePush>>,
+}
+
+/// The commit is gone where GitHub has forgotten it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ForcePush {
+    before_commit: Option<Commit>,
+}
+
+#[derive(Deserialize)]
+struct Commit {
+    oid: Sha,
 }
 
 #[derive(Deserialize)]
@@ -134,6 +154,8 @@ impl Repo {
             let Some(pull) = answer.take::<Pull>(&format!("p{index}"))? else { continue };
             let mut conversation = empty(pull.number);
             conversation.merged_by = pull.merged_by.and_then(|by| by.database_id).map(UserId::new);
+            let force_pushes = pull.timeline_items.nodes.into_iter().flatten();
+            conversation.former_heads = force_pushes.filter_map(|push| Some(push.before_commit?.oid)).collect();
             let after = pull.comments.next();
             hear(&mut conversation, pull.comments.nodes);
             read.push(Begun { conversation, after });
@@ -182,7 +204,7 @@ struct Begun {
 }
 
 fn empty(pr: PrNumber) -> Conversation {
-    Conversation { pr, merged_by: None, comments: Vec::new(), acknowledged: BTreeSet::new() }
+    Conversation { pr, merged_by: None, comments: Vec::new(), acknowledged: BTreeSet::new(), former_heads: Vec::new() }
 }
 
 fn hear(conversation: &mut Conversation, comments: Vec<Option<Comment>>) {

@@ -20,7 +20,7 @@ pub use checks::{
     SuiteOf,
 };
 pub use contents::{Content, FileAt};
-pub use git::{BranchDeletion, Commit};
+pub use git::Commit;
 pub use logs::LogTail;
 pub use merges::{MergeOutcome, MergeProgress, MergeTicket, SquashMerge};
 pub use policy::{BranchProtection, BranchRule, Enforcement, RequiredChecks, RequiredReviews, Ruleset, Switch};

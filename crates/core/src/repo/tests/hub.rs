@@ -118,7 +118,8 @@ impl Hub {
         let said = self.said.iter().filter(|comment| comment.pr == pr(number)).cloned();
         let comments = self.declaration(number).into_iter().chain(said).chain(self.status(number)).collect();
         let merged_by = self.squashes.contains(&number).then_some(UserId::new(900));
-        Conversation { pr: pr(number), merged_by, comments, acknowledged: self.acknowledged.clone() }
+        let acknowledged = self.acknowledged.clone();
+        Conversation { pr: pr(number), merged_by, comments, acknowledged, former_heads: Vec::new() }
     }
 
     pub fn facts(&self, number: u64) -> PullFacts {

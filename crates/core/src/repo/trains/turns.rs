@@ -36,9 +36,20 @@ fn closed(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumber) {
     for orphan in above.into_iter().filter(|_| was_open) {
         let is_left = transaction.state.pr(orphan).is_some_and(CachedPr::is_ours);
         if is_left && !outbox::is_closing(&transaction.state, orphan) {
-            transaction.comment(orphan, notice::orphaned(orphan, pr));
+            let told = orphaned_above(&transaction.state, orphan, pr);
+            told.into_iter().for_each(|told| transaction.comment(orphan, told));
         }
     }
+}
+
+/// What is said to a pull request whose predecessor was closed.
+fn orphaned_above(state: &RepoState, orphan: PrNumber, closed: PrNumber) -> Option<String> {
+    let (pr, below) = (state.pr(orphan)?, state.pr(closed)?);
+    let lower = below.predecessor.filter(|lower| state.pr(*lower).is_some_and(CachedPr::is_open));
+    let lower_branch = lower.and_then(|lower| state.pr(lower)?.head_ref.clone());
+    let onto = lower_branch.or_else(|| state.default_branch.clone())?;
+    let moved = halt::Move::without(pr.head_ref.as_ref()?, &below.head_sha, &onto);
+    Some(notice::orphaned(orphan, closed, &onto, lower, &moved))
 }
 
 /// It was merged into the branch of what it stood on, and not into the default branch: what stood on it has nothing to stand

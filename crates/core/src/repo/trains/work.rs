@@ -298,11 +298,14 @@ pub struct Standing {
     /// Whether there are merges between the two: a rebase would lose what was written in them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_merges: bool,
+    /// Whether a merge driver of `.gitattributes` would bring back what the change takes away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_driver: bool,
 }
 
 impl Standing {
     pub fn new(people_head: Sha, stands_on: Sha) -> Self {
-        Self { people_head, stands_on, head: None, has_merges: false }
+        Self { people_head, stands_on, head: None, has_merges: false, by_driver: false }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is proven of pull requests that landed, and what is refused.
 
 mod landed;
+mod own_change;
 mod patches;
 mod squash;
 

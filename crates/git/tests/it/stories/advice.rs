@@ -77,7 +77,10 @@ fn run(github: &mut GitHub, lines: &[String], followed: &mut Followed) {
         github.flaws.push(format!("nobody knows what these commands move: {lines:?}"));
         return;
     };
-    let Some(onto) = onto else { return take_back(github, &branch, lines) };
+    let Some(onto) = onto else {
+        github.flaws.push(format!("nobody knows where these commands move {branch}: {lines:?}"));
+        return;
+    };
     let Some(number) = github.pulls.iter().find(|(_, pull)| pull.branch == branch).map(|(number, _)| *number) else {
         return;
     };
@@ -134,27 +137,6 @@ fn run(github: &mut GitHub, lines: &[String], followed: &mut Followed) {
             let difference = oracle::difference(&before.applied_to(&target), &after.applied_to(&target));
             github.flaws.push(format!("the advice for #{} changes it: {difference}", pr(number)));
         }
-    }
-}
-
-/// Somebody takes a push back: what was written in it is not part of the pull request any more.
-fn take_back(github: &mut GitHub, branch: &str, lines: &[String]) {
-    let checkout = github.checkout();
-    let Some(number) = github.pulls.iter().find(|(_, pull)| pull.branch == branch).map(|(number, _)| *number) else {
-        return;
-    };
-    if lines.iter().any(|line| plain::shell(&checkout, line).is_err()) {
-        // Somebody has pushed since, and asks again.
-        return;
-    }
-    github.notice_pushes();
-    let origin = github.origin();
-    let head = github.pulls[&number].head.clone();
-    let is_in = |commit: &str| plain::try_git(&origin, &["merge-base", "--is-ancestor", commit, &head]).is_some();
-    let pull = github.pulls.get_mut(&number).expect("there");
-    pull.own.retain(|written| is_in(&written.commit));
-    if !is_in(&pull.people_head) {
-        pull.people_head = pull.own.last().map_or(head.clone(), |written| written.commit.clone());
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_graphql::{Context, ID, Object};
 
+use super::timeline::{PullRequestTimelineItemsConnection, PullRequestTimelineItemsItemType};
 use super::{
     PullRequest, PullRequestChangedFileConnection, PullRequestCommit, PullRequestCommitConnection, ReviewRequest,
     ReviewRequestConnection,
@@ -485,6 +486,25 @@ impl PullRequest {
 
     async fn status_check_rollup(&self, ctx: &Context<'_>) -> Result<Option<StatusCheckRollup>> {
         StatusCheckRollup::of(ctx, &Commit::new(&self.repo, &self.pull.head_sha))
+    }
+
+    /// Force-pushes are the only items that are kept.
+    #[allow(clippy::too_many_arguments, reason = "as GitHub has them")]
+    async fn timeline_items(
+        &self,
+        ctx: &Context<'_>,
+        after: Option<String>,
+        before: Option<String>,
+        first: Option<i32>,
+        last: Option<i32>,
+        item_types: Option<Vec<PullRequestTimelineItemsItemType>>,
+    ) -> Result<PullRequestTimelineItemsConnection> {
+        let wants = |wanted| item_types.as_ref().is_none_or(|types| types.contains(&wanted));
+        let paging = Paging::new(ctx, after, before, first, last)?;
+        match wants(PullRequestTimelineItemsItemType::HeadRefForcePushedEvent) {
+            true => PullRequestTimelineItemsConnection::force_pushes(ctx, self, &paging),
+            false => Ok(PullRequestTimelineItemsConnection(Slice::none())),
+        }
     }
 
     async fn title(&self) -> &str {

@@ -2,6 +2,7 @@
 
 mod fields;
 mod parts;
+mod timeline;
 
 pub use parts::{
     PullRequestChangedFileConnection, PullRequestCommit, PullRequestCommitConnection, ReviewRequest,

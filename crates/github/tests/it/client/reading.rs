@@ -1,4 +1,4 @@
-use github::{BranchDeletion, Enforcement, Error, Permission, Reaction};
+use github::{Enforcement, Error, Permission, Reaction};
 use merge_train_core::facts::ReviewState;
 use merge_train_core::ids::{CommentId, PrNumber, UserId};
 use serde_json::{Value, json};
@@ -182,30 +182,6 @@ async fn branches_and_commits_are_found_or_not() {
     let commit = repo.commit(&sha).await.unwrap().unwrap();
     assert_eq!((commit.tree.as_str(), commit.parents.len()), ("7ree", 1));
     assert_eq!(repo.commit(&"cccc".parse().unwrap()).await.unwrap(), None);
-}
-
-#[tokio::test]
-async fn a_branch_is_deleted_only_where_it_is_known_to_be() {
-    let found = || Reply::ok(&json!({"ref": "refs/heads/feature/one", "object": {"type": "commit", "sha": "aaaa"}}));
-    let done = || Reply::Answer { status: 204, headers: vec![], body: String::new() };
-    let (server, repo) = repo(move |sent| match (sent.method.as_str(), sent.nth) {
-        ("GET", 0..=4) => found(),
-        ("GET", _) => Reply::error(404, "Not Found"),
-        (_, 0) => done(),
-        _ => Reply::error(422, "Reference does not exist"),
-    })
-    .await;
-    let (branch, head) = ("feature/one".parse().unwrap(), "aaaa".parse().unwrap());
-    let elsewhere = "bbbb".parse().unwrap();
-    let moved = BranchDeletion::Moved { head: "aaaa".parse().unwrap() };
-    assert_eq!(repo.delete_branch(&branch, &elsewhere).await.unwrap(), moved);
-    assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Deleted);
-    assert_eq!(server.sent()[2].name(), format!("DELETE {}", at("/git/refs/heads/feature/one")));
-    let refused = repo.delete_branch(&branch, &head).await.unwrap_err();
-    assert!(refused.to_string().contains("Reference does not exist"), "it is there all the same: {refused}");
-    assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Gone, "somebody was quicker");
-    assert_eq!(repo.delete_branch(&branch, &head).await.unwrap(), BranchDeletion::Gone);
-    assert_eq!(server.sent().iter().filter(|sent| sent.method == "DELETE").count(), 3);
 }
 
 #[tokio::test]

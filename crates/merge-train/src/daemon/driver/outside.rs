@@ -19,7 +19,8 @@ mod worktrees;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use github::{BranchDeletion, Class, Priority};
+use git::push::Deleted;
+use github::{Class, Priority};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::PullFacts;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
@@ -34,7 +35,7 @@ use crate::daemon::fixers::Fixers;
 use crate::daemon::orders::Orders;
 use crate::telemetry::metrics::EFFECTS;
 
-use failure::of_github;
+use failure::{of_git, of_github, oid};
 
 #[async_trait]
 pub trait Outside: Send + Sync + 'static {
@@ -238,13 +239,14 @@ impl Errand<'_> {
     }
 
     async fn delete_branch(&self, pr: PrNumber, branch: &BranchName, head: &Sha) -> Result<(), Failure> {
-        let deletion = self.repo.delete_branch(branch, head).await.map_err(of_github)?;
-        let repo = self.name;
-        match deletion {
-            BranchDeletion::Deleted => tracing::info!(%repo, pull = %pr, %branch, %head, "deleted the branch"),
-            BranchDeletion::Gone => {}
-            BranchDeletion::Moved { head } => {
+        let (repo, repository) = (self.name, self.github.clones.open(self.name).await.map_err(of_git)?);
+        match repository.delete_branch(branch, &oid(head)?, &self.cancel).await.map_err(of_git)? {
+            Deleted::Yes => tracing::info!(%repo, pull = %pr, %branch, %head, "deleted the branch"),
+            Deleted::Moved { head } => {
                 tracing::info!(%repo, pull = %pr, %branch, %head, "the branch stays: somebody pushed to it");
+            }
+            Deleted::Refused { reason } => {
+                tracing::info!(%repo, pull = %pr, %branch, reason, "the branch stays: it could not be deleted");
             }
         }
         Ok(())

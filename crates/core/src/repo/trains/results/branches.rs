@@ -237,8 +237,7 @@ impl Standpoint<'_> {
             let dropped = Event::WorkDropped { train_root: self.root, reason: message.clone(), by_others: true };
             return Change::of([dropped]).then(self.once_they_agree(push.pull, message));
         }
-        let back = halt::TakenBack { branch: push.branch.clone(), from: head.clone(), to: push.from.clone() };
-        let halt = halt::branch_modified(push.pull, tree.unwrap_or(head), &push.tree, &back);
+        let halt = halt::branch_modified(push.pull, tree.unwrap_or(head), &push.tree, head);
         match self.train() {
             Some(train) => self.halted(train, push.pull, &halt),
             None => self.give_up_late(push.pull, Some(&halt)),

@@ -14,7 +14,7 @@ pub use github::{
     cannot_prove, default_rewound, landed_elsewhere, merge_commit_unknown, merge_hooks, not_done, not_squashed,
     pull_ref_gone, push_refused, squash_refused, status_too_large, wrong_landed_parents, wrong_landed_tree,
 };
-pub use moves::{MergeIn, Move, TakenBack};
+pub use moves::{MergeIn, Move};
 pub use own_change::{differs, withdrawn};
 pub use people::{
     Dismissal, base_changed, branch_gone, branch_modified, cycle, declaration_changed, declaration_deleted,

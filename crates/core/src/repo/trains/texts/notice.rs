@@ -77,15 +77,24 @@ pub fn collapsed(
     )
 }
 
-/// What the pull request stands on was closed.
-pub fn orphaned(pr: PrNumber, predecessor: PrNumber) -> String {
+/// What the pull request stands on was closed. `onto` is what that was based on, and above which the own commits are to be moved; `new` is the
+/// pull request of that branch.
+pub fn orphaned(pr: PrNumber, predecessor: PrNumber, onto: &BranchName, new: Option<PrNumber>, moved: &Move) -> String {
+    let declare = match new {
+        Some(new) => format!("edit its declaration to `@merge-train predecessor #{new}`"),
+        None => "delete its declaration".to_owned(),
+    };
     advise(
         &format!(
             "PR #{pr} is orphaned: its predecessor #{predecessor} was closed without being merged, so no train can land it."
         ),
         &format!(
-            "Re-open #{predecessor}. Or change the base branch of PR #{pr}, and edit its declaration so that it names the \
-             pull request it is based on now, or delete the declaration."
+            "Re-open #{predecessor}. Or land PR #{pr} without it: its branch still has the commits of #{predecessor}, so move \
+             only the commits of PR #{pr} onto {}, and check what the pull request shows then:\n\n{}\n\nThen change the base \
+             branch of PR #{pr} to {}, and {declare}.",
+            branch(onto),
+            moved.commands(),
+            branch(onto)
         ),
     )
 }

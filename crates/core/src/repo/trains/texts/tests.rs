@@ -46,10 +46,6 @@ fn plan() -> Plan {
     Plan { root: pr(123), default_branch: main(), steps, conflicts: vec![], differences: vec![], unreached: vec![] }
 }
 
-fn taken_back() -> halt::TakenBack {
-    halt::TakenBack { branch: name("add-login"), from: sha('c'), to: sha('d') }
-}
-
 fn moved() -> halt::Move {
     halt::Move::of(&name("add-login"), &difference().standing, &main())
 }
@@ -187,7 +183,7 @@ fn halts() -> Vec<(&'static str, Halt)> {
         ("halt_declaration_removed", halt::declaration_changed(pr(124), Some(pr(123)), None)),
         ("halt_cycle", halt::cycle(&prs(&[1, 2, 3, 1]))),
         ("halt_base_changed", halt::base_changed(pr(124), &base, pr(123), &head)),
-        ("halt_branch_modified", halt::branch_modified(pr(124), &sha('f'), &sha('e'), &taken_back())),
+        ("halt_branch_modified", halt::branch_modified(pr(124), &sha('f'), &sha('e'), &sha('c'))),
         ("halt_head_moved", halt::head_moved(pr(123), &sha('f'), &sha('e'))),
         ("halt_still_behind", halt::still_behind(pr(124), pr(123))),
         ("halt_differs", halt::differs(pr(124), &main(), &difference(), &moved())),
@@ -216,7 +212,7 @@ fn notice_texts() -> Vec<Named> {
         ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
         ("notice_still_left_out", notice::still_left_out(pr(124))),
         ("notice_collapsed", notice::collapsed(pr(125), pr(124), pr(123), &name("add-users"), Some(pr(123)), &moved())),
-        ("notice_orphaned", notice::orphaned(pr(124), pr(123))),
+        ("notice_orphaned", notice::orphaned(pr(124), pr(123), &name("main"), None, &moved())),
         ("notice_relation_waits", notice::relation_waits(pr(124), "Could not read PR #124 from GitHub.")),
         ("notice_halted", notice::halted(pr(125), pr(124), pr(123))),
         ("notice_state_lost", notice::state_lost(&prs(&[124, 125]))),

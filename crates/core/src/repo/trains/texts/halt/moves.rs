@@ -44,6 +44,8 @@ pub struct Move {
     lease: Option<Sha>,
     /// Whether what counts has merges in it.
     has_merges: bool,
+    /// Whether a merge driver would bring back what the change takes away.
+    by_driver: bool,
     /// The commits up to this one are left behind.
     after: Sha,
     onto: BranchName,
@@ -52,24 +54,27 @@ pub struct Move {
 impl Move {
     /// What people wrote, without what that was written on.
     pub fn of(branch: &BranchName, standing: &Standing, onto: &BranchName) -> Self {
-        let Standing { people_head, stands_on, head: lease, has_merges } = standing.clone();
+        let Standing { people_head, stands_on, head: lease, has_merges, by_driver } = standing.clone();
         let (branch, onto) = (branch.clone(), onto.clone());
-        Self { branch, head: Some(people_head), lease, has_merges, after: stands_on, onto }
+        Self { branch, head: Some(people_head), lease, has_merges, by_driver, after: stands_on, onto }
     }
 
     /// All of the branch without these commits.
     pub fn without(branch: &BranchName, after: &Sha, onto: &BranchName) -> Self {
         let (branch, after, onto) = (branch.clone(), after.clone(), onto.clone());
-        Self { branch, head: None, lease: None, has_merges: false, after, onto }
+        Self { branch, head: None, lease: None, has_merges: false, by_driver: false, after, onto }
     }
 
     /// As a block of Markdown that can be copied to a shell.
     pub fn commands(&self) -> String {
-        let Self { branch, head, lease, has_merges, after, onto } = self;
+        let Self { branch, head, lease, has_merges, by_driver, after, onto } = self;
         let remote = shell::word(&format!("origin/{branch}"));
         let head = head.as_ref().map_or(remote, Sha::to_string);
         let (name, onto) = (shell::word(branch.as_str()), shell::word(&format!("origin/{onto}")));
         let mut lines = vec!["git fetch origin".to_owned()];
+        if *by_driver {
+            lines.push(WITHOUT_UNION.to_owned());
+        }
         if *has_merges {
             // A rebase leaves merges out, and whatever was written in them: all of the change as one commit.
             lines.push(format!("git checkout -B {name} {onto}"));
@@ -86,32 +91,16 @@ impl Move {
             shell::word(&format!("--force-with-lease{lease}")),
             pushed_to(branch)
         ));
+        if *by_driver {
+            lines.push("unset GIT_CONFIG_COUNT".to_owned());
+        }
         shell::block(&lines)
     }
 }
 
-/// A push that a person is to take back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenBack {
-    pub branch: BranchName,
-    /// What was pushed.
-    pub from: Sha,
-    /// What was there before.
-    pub to: Sha,
-}
-
-impl TakenBack {
-    /// As a block of Markdown that can be copied to a shell.
-    pub fn commands(&self) -> String {
-        let Self { branch, from, to } = self;
-        let lease = shell::word(&format!("--force-with-lease={branch}:{from}"));
-        shell::block(&[
-            "git fetch origin".to_owned(),
-            format!("git checkout -B {} {to}", shell::word(branch.as_str())),
-            format!("git push {lease} origin {}", pushed_to(branch)),
-        ])
-    }
-}
+/// Has git show both sides of a conflict where `.gitattributes` says `merge=union`, and not keep both.
+const WITHOUT_UNION: &str = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=merge.union.driver \
+    GIT_CONFIG_VALUE_0='git merge-file --marker-size=%L %A %O %B'";
 
 fn resolved(command: &str) -> String {
     format!("# If there are conflicts: resolve them, `git add` the files, `git {command} --continue`.")

@@ -12,12 +12,26 @@ pub fn differs(pr: PrNumber, default_branch: &BranchName, difference: &Differenc
     let message =
         format!("PR #{pr} was not merged: its branch would put changes on {on} that are not part of PR #{pr}.");
     Halt::new("ForeignChange", message)
-        .details(format!("{difference}\n\nThe change is based on {}.", difference.standing.stands_on))
+        .details(format!(
+            "{difference}\n\nThe change is based on {}.{}",
+            difference.standing.stands_on,
+            drivers(difference)
+        ))
         .next(format!(
             "Move only the commits of PR #{pr} onto {on}, and check what the pull request shows then:\n\n\
              {}\n\nIf the base branch of PR #{pr} is not {on}, change it. Then re-issue `@merge-train start`.",
             moved.commands()
         ))
+}
+
+fn drivers(difference: &Difference) -> &'static str {
+    match difference.standing.by_driver {
+        true => {
+            " `.gitattributes` has git keep the lines of both sides here (`merge=union`), so what the pull request deletes would \
+             come back without a conflict."
+        }
+        false => "",
+    }
 }
 
 /// A descendant has commits that its predecessor no longer has.

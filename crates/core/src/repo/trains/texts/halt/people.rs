@@ -1,7 +1,7 @@
 //! What people did while the train was under way.
 
 use super::conflicts::MERGING_IS_WRONG;
-use super::{Halt, Move, TakenBack};
+use super::{Halt, Move};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::trains::texts::{branch, declare, joined, start, trunk};
 
@@ -52,18 +52,16 @@ pub fn base_changed(pr: PrNumber, base: &BranchName, predecessor: PrNumber, head
         .next(format!("Correct the base branch of PR #{pr}, or its declaration, then re-issue `@merge-train start`."))
 }
 
-/// Somebody pushed to a branch that the bot had merged for already.
-pub fn branch_modified(pr: PrNumber, remote: &Sha, expected: &Sha, back: &TakenBack) -> Halt {
+/// Somebody pushed to a branch that the bot had merged for already. The push is theirs to keep: the next train relates the branch again.
+pub fn branch_modified(pr: PrNumber, remote: &Sha, expected: &Sha, pushed: &Sha) -> Halt {
     let message = format!("Branch was modified during cascade. Remote has tree {remote}, we expected {expected}.");
     Halt::new("PushRejected", message)
-        .details(format!("Somebody pushed {} to the branch of PR #{pr}. Nothing that was pushed to it is lost.", back.from))
-        .next(format!(
-            "Take that push back, then re-issue `@merge-train start`:\n\n{}\n\nWhat was pushed stays in {}. What of it shall \
-             land can be cherry-picked and pushed again; but no merge of the default branch: that can bring back what this pull \
-             request deleted from its predecessor's changes.",
-            back.commands(),
-            back.from
-        ))
+        .details(format!("Somebody pushed {pushed} to the branch of PR #{pr}. Nothing that was pushed to it is lost."))
+        .next(
+            "Once the branch has what the pull request shall change, re-issue `@merge-train start`. merge-train brings the branch \
+             up to date itself, and the train waits for the checks of what was pushed. Do not merge the default branch: that can \
+             bring back what this pull request deleted from its predecessor's changes.",
+        )
 }
 
 /// The pull request got commits that nobody checked yet.
