@@ -9,4 +9,6 @@ pub mod inbox;
 pub mod markdown;
 pub mod repo;
 pub mod secret;
+#[cfg(test)]
+mod wildcards;
 pub mod workflow;

@@ -4,7 +4,7 @@ mod fixer;
 mod train;
 
 use jiff::Timestamp;
-use merge_train_core::repo::{self, FIXER, Recorded, TRAIN};
+use merge_train_core::repo::{self, FIXER, Recorded, TRAIN, trains};
 use merge_train_core::workflow::{
     Created, Decision, Event, Gate, Initiator, Kind, Need, Run, RunState, RunStatus, Signal, Trigger, TriggerSource,
 };
@@ -55,7 +55,7 @@ impl RunNarrator {
     fn of_train(&mut self, event: &Value) -> Option<Narration> {
         let Recorded { ts, event, .. } = Recorded::deserialize(event).ok()?;
         let mut told = train::words(&event);
-        if matches!(event, repo::Event::PhaseTransition { .. }) && told.is_some() {
+        if matches!(event, repo::Event::Trains(trains::Event::PhaseTransition { .. })) && told.is_some() {
             // Of a phase once, however often its progress is recorded.
             let before = std::mem::replace(&mut self.phase, told.clone());
             told = told.filter(|told| before.as_ref() != Some(told));

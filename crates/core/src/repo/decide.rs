@@ -68,30 +68,50 @@ fn done(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutc
 
 /// Whether there is more to an input than what it tells about pull requests: most have nothing to do with a train.
 fn concerns_trains(state: &RepoState, input: &Input, settings: &Settings, plan: &Plan) -> bool {
-    let is_about_trains = |event: &Event| {
-        matches!(
-            event,
-            Event::CommandGiven { .. }
-                | Event::PredecessorDeclared { .. }
-                | Event::PrStateChanged { .. }
-                | Event::PrMerged { .. }
-                | Event::RepositoryListed { .. }
-                | Event::SyncCompleted {}
-        )
-    };
-    let is_retarget = |event: &Event| match event {
-        Event::PrObserved { pr, base_ref, .. } => {
-            let was_left = state.wanted.get(pr).is_some_and(|wanted| wanted.is_left);
-            was_left || state.pr(*pr).is_some_and(|known| known.base_ref != *base_ref)
-        }
-        _ => false,
-    };
     trains::concern(state)
         || settings.auto_start
         || !state.commands.is_empty()
-        || plan.events.iter().any(is_retarget)
         || matches!(input, Input::Asked { request, .. } if *request != Request::Sync)
-        || plan.events.iter().any(is_about_trains)
+        || plan.events.iter().any(|event| concerns_trains_yet_to_be(state, event))
+}
+
+/// Whether there may be a train, or something to say about one, because of this.
+fn concerns_trains_yet_to_be(state: &RepoState, event: &Event) -> bool {
+    match event {
+        Event::Mirror(event) => news_concerns_trains(state, event),
+        Event::Trains(_) | Event::Commands(_) => true,
+        Event::Settings(_) | Event::Outbox(_) | Event::Ratchet(_) => false,
+    }
+}
+
+fn news_concerns_trains(state: &RepoState, event: &mirror::Event) -> bool {
+    match event {
+        mirror::Event::PrObserved { pr, base_ref, .. } => {
+            let was_left = state.wanted.get(pr).is_some_and(|wanted| wanted.is_left);
+            was_left || state.pr(*pr).is_some_and(|known| known.base_ref != *base_ref)
+        }
+        mirror::Event::PredecessorDeclared { .. }
+        | mirror::Event::PrStateChanged { .. }
+        | mirror::Event::PrMerged { .. }
+        | mirror::Event::RepositoryListed { .. }
+        | mirror::Event::SyncCompleted {} => true,
+        // Where no train is, nobody waits for these.
+        mirror::Event::PrGone { .. }
+        | mirror::Event::PredecessorRemoved { .. }
+        | mirror::Event::DefaultBranchChanged { .. }
+        | mirror::Event::PrWanted { .. }
+        | mirror::Event::CommentSuperseded { .. }
+        | mirror::Event::MergeStateOutdated { .. }
+        | mirror::Event::MergeStateObserved { .. }
+        | mirror::Event::CiSeen { .. }
+        | mirror::Event::BotKnown { .. }
+        | mirror::Event::SyncRequested { .. }
+        | mirror::Event::ConversationsWanted { .. }
+        | mirror::Event::ConversationsHeard { .. }
+        | mirror::Event::ReadFailed { .. }
+        | mirror::Event::DeliveryProcessed { .. }
+        | mirror::Event::Pruned { .. } => false,
+    }
 }
 
 /// Somebody asked for it who is told what came of it.
@@ -111,12 +131,17 @@ fn requested(transaction: &mut Transaction<'_>, key: &Key, request: &Request) {
             false => Err(answer::nothing_to_stop(*pr)),
         },
         Request::RetryTrain { pr, behest } => commands::retry(transaction, *pr, behest),
-        about_workspaces => match ratchet::requested(transaction, about_workspaces) {
+        Request::Ratchet { .. }
+        | Request::LookAt { .. }
+        | Request::DecideFix { .. }
+        | Request::StopFix { .. }
+        | Request::Session { .. }
+        | Request::EndSession { .. } => match ratchet::requested(transaction, request) {
             Some(done) => done,
             None => return,
         },
     };
     let outcome = if done.is_ok() { RequestOutcome::Started } else { RequestOutcome::Nothing };
     let (key, request) = (key.clone(), request.clone());
-    transaction.record(Event::RequestProcessed { key, request, outcome, refusal: done.err() });
+    transaction.record(commands::Event::RequestProcessed { key, request, outcome, refusal: done.err() });
 }

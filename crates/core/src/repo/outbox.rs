@@ -4,6 +4,7 @@
 //! looked for on GitHub before it is said again: its comment carries the note's mark.
 
 mod effect;
+mod event;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +12,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::effect::EffectOutcome;
-use super::event::{Event, PrStateName};
+use super::event::PrStateName;
 use super::state::{Backoff, RepoState};
 use super::transaction::Transaction;
-use super::{Failure, FailureKind};
+use super::{Event as RepoEvent, Failure, FailureKind};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
 use crate::repo::commands::StoredCommand;
-use crate::repo::mirror::reads;
+use crate::repo::mirror::{self, reads};
 use crate::repo::trains::plan::Member;
 
 pub use effect::{Effect, EffectKey};
+pub use event::Event;
 
 /// A note's number in its repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -95,7 +97,7 @@ pub(super) fn owe(transaction: &mut Transaction<'_>, pr: PrNumber, say: Say) {
     let (note, since) = (transaction.next_note(), transaction.now);
     let mut recorded = transaction.plan.events.iter();
     let is_first = !transaction.state.outbox.owed.values().any(|owed| owed.pr == pr)
-        && !recorded.any(|event| matches!(event, Event::NoteOwed { pr: other, .. } if *other == pr));
+        && !recorded.any(|event| matches!(event, RepoEvent::Outbox(Event::NoteOwed { pr: other, .. }) if *other == pr));
     transaction.record(Event::NoteOwed { note, pr, say: say.clone() });
     if is_first {
         transaction.effect(Effect::Say { note, pr, say, since, tried: Tried::Never });
@@ -128,7 +130,7 @@ fn said(transaction: &mut Transaction<'_>, note: NoteId, result: Result<&(), &Fa
         Ok(()) => {
             transaction.record(Event::NoteSaid { note });
             if owed.say == (Say::Close {}) {
-                transaction.record(Event::PrStateChanged { pr: owed.pr, state: PrStateName::Closed, at: None });
+                transaction.record(mirror::Event::PrStateChanged { pr: owed.pr, state: PrStateName::Closed, at: None });
             }
         }
         Err(failure) if failure.kind == FailureKind::Permanent => {
@@ -148,7 +150,7 @@ fn effect(note: NoteId, owed: &Owed, tried: Tried) -> super::Effect {
     Effect::Say { note, pr: owed.pr, say: owed.say.clone(), since: owed.since, tried }.into()
 }
 
-/// Folds an event about notes in.
+/// Folds one event in.
 pub(super) fn apply(outbox: &mut Outbox, event: &Event, ts: Timestamp) {
     match event {
         Event::NoteOwed { note, pr, say } => {
@@ -163,6 +165,5 @@ pub(super) fn apply(outbox: &mut Outbox, event: &Event, ts: Timestamp) {
                 owed.backoff.fail(*retry_at);
             }
         }
-        _ => {}
     }
 }

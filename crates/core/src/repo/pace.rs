@@ -10,7 +10,6 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, ReadKind};
 use super::state::RepoState;
 use crate::backoff::ExponentialBackoff;
 use crate::ids::{PrNumber, Sha};
@@ -87,61 +86,17 @@ pub(super) fn wakes(state: &RepoState) -> impl Iterator<Item = Timestamp> + '_ {
     state.paces.values().flat_map(BTreeMap::values).map(|pace| pace.until)
 }
 
-/// Counts what is about to be done. Comes before all else that an event changes.
-pub(super) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
-    match event {
-        Event::IntentPushPrep { more, .. }
-        | Event::IntentPushReconcile { more, .. }
-        | Event::IntentPushCatchup { more, .. } => {
-            if let Some(pr) = more.pr {
-                count(state, pr, Act::Push, ts);
-            }
-        }
-        Event::IntentSquash { pr, .. } => count(state, *pr, Act::Squash, ts),
-        Event::IntentRetarget { pr, .. } => count(state, *pr, Act::Retarget, ts),
-        // It was given up before it was asked for.
-        Event::SquashRefused { train_root, .. } if !is_intended(state, *train_root) => {
-            if let Some(pr) = state.active_trains.get(train_root).map(|train| train.current_pr) {
-                count(state, pr, Act::Squash, ts);
-            }
-        }
-        Event::PrObserved { pr, head_sha, .. } => {
-            if is_new_head(state, *pr, head_sha) {
-                state.paces.remove(pr);
-            }
-            if state.wanted.contains_key(pr) {
-                count_reading(state, *pr, Act::ReadPull, ts);
-            }
-        }
-        Event::PrMerged { pr, .. } | Event::PrGone { pr } => {
-            state.paces.remove(pr);
-        }
-        Event::MergeStateObserved { pr, .. } => count_reading(state, *pr, Act::ReadMergeState, ts),
-        Event::ReadFailed { read: ReadKind::Pull(pr), .. } => count_reading(state, *pr, Act::ReadPull, ts),
-        Event::ReadFailed { read: ReadKind::MergeStates, .. } => {
-            state.merge_wanted.clone().into_iter().for_each(|pr| count_reading(state, pr, Act::ReadMergeState, ts));
-        }
-        // GitHub has something to tell.
-        Event::DeliveryProcessed { pr: Some(pr), .. } => {
-            [Act::ReadMergeState, Act::ReadPull].into_iter().for_each(|act| forget(state, *pr, act));
-        }
-        // A person wants it done now.
-        Event::StartAsked { pr, .. } => forget_above(state, *pr),
-        Event::TrainNudged { train_root, .. } => {
-            if let Some(pr) = state.active_trains.get(train_root).map(|train| train.current_pr) {
-                forget_above(state, pr);
-            }
-        }
-        Event::Pruned { prs, .. } => state.paces.retain(|pr, _| !prs.contains(pr)),
-        _ => {}
+/// GitHub does not take a squash. If it was not intended yet, it was given up before it was asked for, and counts as if it had been.
+pub(super) fn squash_refused(state: &mut RepoState, root: PrNumber, ts: Timestamp) {
+    let is_intended = state.details.get(&root).is_some_and(|detail| detail.intent.is_some());
+    let current = state.active_trains.get(&root).map(|train| train.current_pr);
+    if let (Some(pr), false) = (current, is_intended) {
+        count(state, pr, Act::Squash, ts);
     }
 }
 
-fn is_intended(state: &RepoState, root: PrNumber) -> bool {
-    state.details.get(&root).is_some_and(|detail| detail.intent.is_some())
-}
-
-fn count(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
+/// Counts what is about to be done. Comes before all else that an event changes.
+pub(super) fn count(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
     forget_old(&mut state.paces, ts);
     let pace = state.paces.entry(pr).or_default().entry(act).or_insert(Pace { times: 0, until: ts });
     pace.times = (pace.times + 1).min(MOST_TIMES);
@@ -156,20 +111,20 @@ fn forget_old(paces: &mut Paces, now: Timestamp) {
 }
 
 /// Only where trains are: who reads again and again does so for them.
-fn count_reading(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
+pub(super) fn count_reading(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
     if !state.active_trains.is_empty() || !state.starts.is_empty() || !state.details.is_empty() {
         count(state, pr, act, ts);
     }
 }
 
-fn forget(state: &mut RepoState, pr: PrNumber, act: Act) {
+pub(super) fn forget(state: &mut RepoState, pr: PrNumber, act: Act) {
     if let Some(paces) = state.paces.get_mut(&pr) {
         paces.remove(&act);
     }
     state.paces.retain(|_, paces| !paces.is_empty());
 }
 
-fn forget_above(state: &mut RepoState, pr: PrNumber) {
+pub(super) fn forget_above(state: &mut RepoState, pr: PrNumber) {
     state.paces.remove(&pr);
     for member in state.stack_above(pr) {
         state.paces.remove(&member.pull);

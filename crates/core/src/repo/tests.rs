@@ -24,12 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::commands::Effect as CommandsEffect;
-use super::mirror::{Effect as MirrorEffect, EffectKey as MirrorKey};
-use super::outbox::{Effect as OutboxEffect, EffectKey as OutboxKey};
+use super::commands::{Effect as CommandsEffect, Event as CommandsEvent};
+use super::mirror::{Effect as MirrorEffect, EffectKey as MirrorKey, Event as MirrorEvent};
+use super::outbox::{Effect as OutboxEffect, EffectKey as OutboxKey, Event as OutboxEvent};
 use super::ratchet::{Effect as RatchetEffect, EffectKey as RatchetKey};
-use super::settings::{Effect as SettingsEffect, EffectKey as SettingsKey};
-use super::trains::{Effect as TrainsEffect, EffectKey as TrainsKey};
+use super::settings::{Effect as SettingsEffect, EffectKey as SettingsKey, Event as SettingsEvent};
+use super::trains::{Effect as TrainsEffect, EffectKey as TrainsKey, Event as TrainsEvent};
 use super::*;
 use crate::facts::{
     CiFacts, CommentChange, CommentFacts, Conversation, Happening, HeadRepo, Listing, MergeFacts, MergeState, OwnFile,
@@ -208,7 +208,7 @@ impl Worker {
     /// The outcome of the last delivery.
     pub fn outcome(&self) -> &DeliveryOutcome {
         let outcome = self.log.iter().rev().find_map(|recorded| match &recorded.event {
-            Event::DeliveryProcessed { outcome, .. } => Some(outcome),
+            Event::Mirror(MirrorEvent::DeliveryProcessed { outcome, .. }) => Some(outcome),
             _ => None,
         });
         outcome.expect("a delivery was processed")

@@ -9,7 +9,7 @@ use super::outbox::{self, NoteId, Say};
 use super::state::RepoState;
 use super::{Effect, Plan, Settings, apply};
 use crate::ids::PrNumber;
-use crate::repo::mirror::reads;
+use crate::repo::mirror::{self, reads};
 
 pub(super) struct Transaction<'a> {
     /// The state when the input came.
@@ -33,8 +33,8 @@ pub(super) struct Change {
 }
 
 impl Change {
-    pub fn of(events: impl IntoIterator<Item = Event>) -> Self {
-        Self { events: events.into_iter().collect(), notes: Vec::new() }
+    pub fn of(events: impl IntoIterator<Item = impl Into<Event>>) -> Self {
+        Self { events: events.into_iter().map(Into::into).collect(), notes: Vec::new() }
     }
 
     pub fn is_nothing(&self) -> bool {
@@ -46,6 +46,10 @@ impl Change {
         self
     }
 
+    pub fn record(&mut self, event: impl Into<Event>) {
+        self.events.push(event.into());
+    }
+
     /// And then all of that.
     pub fn then(mut self, other: Self) -> Self {
         self.events.extend(other.events);
@@ -53,8 +57,8 @@ impl Change {
         self
     }
 
-    pub fn and(mut self, event: Event) -> Self {
-        self.events.push(event);
+    pub fn and(mut self, event: impl Into<Event>) -> Self {
+        self.record(event);
         self
     }
 }
@@ -83,17 +87,18 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub fn record(&mut self, event: Event) {
+    pub fn record(&mut self, event: impl Into<Event>) {
+        let event = event.into();
         if let Cow::Owned(state) = &mut self.state {
             apply(state, &event, self.now);
         }
-        if let Event::NoteOwed { note, .. } = &event {
+        if let Event::Outbox(outbox::Event::NoteOwed { note, .. }) = &event {
             self.last_note = self.last_note.max(*note);
         }
         self.plan.events.push(event);
     }
 
-    pub fn record_all(&mut self, events: impl IntoIterator<Item = Event>) {
+    pub fn record_all(&mut self, events: impl IntoIterator<Item = impl Into<Event>>) {
         events.into_iter().for_each(|event| self.record(event));
     }
 
@@ -125,7 +130,9 @@ impl<'a> Transaction<'a> {
 
     /// What is asked for once, with all that is wanted by now.
     pub fn finish(mut self) -> Plan {
-        let reads_wanted = |event: &Event| matches!(event, Event::MergeStateOutdated { .. } | Event::PrWanted { .. });
+        let reads_wanted = |event: &Event| {
+            matches!(event, Event::Mirror(mirror::Event::MergeStateOutdated { .. } | mirror::Event::PrWanted { .. }))
+        };
         if self.plan.events.iter().any(reads_wanted) {
             self.plan.effects.extend(reads::pulls_owed(&self.state, self.now));
         }

@@ -352,7 +352,15 @@ impl Draft {
                 let awaited = self.state.external_event().map(|event| event.event_type).unwrap_or_default();
                 self.fail(Initiator::Timeout, None, format!("{awaited} did not come in time"));
             }
-            _ => {}
+            (RunStatus::AwaitingApproval, None) | (RunStatus::WaitingExternal, _) => {}
+            (
+                RunStatus::Pending
+                | RunStatus::Running
+                | RunStatus::Completed
+                | RunStatus::Failed
+                | RunStatus::Cancelled,
+                _,
+            ) => {}
         }
     }
 

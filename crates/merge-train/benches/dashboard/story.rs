@@ -6,7 +6,7 @@ use merge_train_core::facts::{Check, CiFacts, HeadRepo, MergeState, Progress, Re
 use merge_train_core::ids::{BranchName, CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use merge_train_core::repo::ratchet::{self, Deed, Fix, FixExit, FixPush, Issue, Phase, Reason, Settled, Status};
 use merge_train_core::repo::trains::{CascadePhase, TrainError, why};
-use merge_train_core::repo::{Behest, CommentRef, DeliveryOutcome, Event, PushDetail, SyncReason};
+use merge_train_core::repo::{Behest, CommentRef, DeliveryOutcome, Event, PushDetail, SyncReason, mirror, trains};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// Neither history nor runs of that age are forgotten yet.
@@ -86,7 +86,14 @@ impl Story {
         }
         story.sync(now);
         let expired = now - DAY;
-        story.note(now, Event::Pruned { prs: Vec::new(), dedupe_keys_before: expired, brief_keys_before: now });
+        story.note(
+            now,
+            Event::Mirror(mirror::Event::Pruned {
+                prs: Vec::new(),
+                dedupe_keys_before: expired,
+                brief_keys_before: now,
+            }),
+        );
         story.events.sort_by_key(|(at, _)| *at);
         story
     }
@@ -125,11 +132,11 @@ impl Story {
     }
 
     fn sync(&mut self, at: Timestamp) {
-        self.note(at, Event::BotKnown { user: UserId::new(99) });
-        self.note(at, Event::DefaultBranchChanged { default_branch: branch("main") });
-        self.note(at, Event::SyncRequested { reason: SyncReason::Bootstrap });
-        self.note(at, Event::RepositoryListed { unread: Vec::new() });
-        self.note(at, Event::SyncCompleted {});
+        self.note(at, Event::Mirror(mirror::Event::BotKnown { user: UserId::new(99) }));
+        self.note(at, Event::Mirror(mirror::Event::DefaultBranchChanged { default_branch: branch("main") }));
+        self.note(at, Event::Mirror(mirror::Event::SyncRequested { reason: SyncReason::Bootstrap }));
+        self.note(at, Event::Mirror(mirror::Event::RepositoryListed { unread: Vec::new() }));
+        self.note(at, Event::Mirror(mirror::Event::SyncCompleted {}));
     }
 
     fn delivery(&mut self, at: Timestamp, event: &str, action: &str, pr: PrNumber) {
@@ -138,7 +145,17 @@ impl Story {
         let outcome = DeliveryOutcome::Applied { dedupe_key };
         let delivery = DeliveryId::parse(id).expect("letters and digits");
         let (event, action) = (event.to_owned(), Some(action.to_owned()));
-        self.note(at, Event::DeliveryProcessed { delivery, event, action, pr: Some(pr), received_at: at, outcome });
+        self.note(
+            at,
+            Event::Mirror(mirror::Event::DeliveryProcessed {
+                delivery,
+                event,
+                action,
+                pr: Some(pr),
+                received_at: at,
+                outcome,
+            }),
+        );
     }
 
     /// Somebody opens a pull request, and CI is content with it.
@@ -147,7 +164,7 @@ impl Story {
             ["Take orders twice", "Cache the catalogue", "Speak of prices", "Move the till", "Count again", "Let go"];
         self.last_pr += 1;
         let (pr, head_sha) = (PrNumber::new(self.last_pr), self.sha());
-        let observed = Event::PrObserved {
+        let observed = Event::Mirror(mirror::Event::PrObserved {
             pr,
             head_ref: branch(&format!("topic-{pr}")),
             head_sha: head_sha.clone(),
@@ -158,7 +175,7 @@ impl Story {
             updated_at: *at,
             stack_position: None,
             title: format!("{} ({pr})", SUBJECTS[self.rng.usize(..SUBJECTS.len())]),
-        };
+        });
         self.note(*at, observed);
         self.delivery(*at, "pull_request", "opened", pr);
         self.pass(at, 1..30);
@@ -171,7 +188,10 @@ impl Story {
             overall: None,
         };
         let (state, review) = (MergeState::Clean, Some(ReviewDecision::Approved));
-        self.note(*at, Event::MergeStateObserved { pr, head_sha, state, draft: false, review, ci });
+        self.note(
+            *at,
+            Event::Mirror(mirror::Event::MergeStateObserved { pr, head_sha, state, draft: false, review, ci }),
+        );
         self.delivery(*at, "check_suite", "completed", pr);
         pr
     }
@@ -190,7 +210,7 @@ impl Story {
             let pr = self.open(at, &base);
             if let Some(below) = below {
                 let (predecessor, comment) = (stack[below].0, Some(self.comment()));
-                self.note(*at, Event::PredecessorDeclared { pr, predecessor, comment });
+                self.note(*at, Event::Mirror(mirror::Event::PredecessorDeclared { pr, predecessor, comment }));
                 self.delivery(*at, "issue_comment", "created", pr);
             }
             stack.push((pr, below));
@@ -209,13 +229,19 @@ impl Story {
         let comment = CommentRef { pr: root, id: self.comment() };
         let behest = Behest { by: Some("github:maintainer".to_owned()), ..Behest::default() };
         self.pass(at, 5..60);
-        self.note(*at, Event::StartAsked { pr: root, comment: Some(comment), behest: behest.clone() });
+        self.note(
+            *at,
+            Event::Trains(trains::Event::StartAsked { pr: root, comment: Some(comment), behest: behest.clone() }),
+        );
         self.pass(at, 1..5);
-        self.note(*at, Event::StartSettled { pr: root });
-        self.note(*at, Event::TrainStarted { root_pr: root, current_pr: root, behest });
+        self.note(*at, Event::Trains(trains::Event::StartSettled { pr: root }));
+        self.note(*at, Event::Trains(trains::Event::TrainStarted { root_pr: root, current_pr: root, behest }));
         self.pass(at, 1..5);
         let status = self.comment();
-        self.note(*at, Event::StatusWritten { train_root: root, comment: status, status_seq: 1 });
+        self.note(
+            *at,
+            Event::Trains(trains::Event::StatusWritten { train_root: root, comment: status, status_seq: 1 }),
+        );
         // Before it parts, if it does: what is under way is one train.
         let halts_at = (fate != Fate::Lands).then(|| self.rng.usize(..stack.len().min(2)));
         if !matches!(fate, Fate::Lands | Fate::Aborts | Fate::IsStopped) && stack.len() > self.largest.0 {
@@ -242,10 +268,10 @@ impl Story {
             }
             let head = self.sha();
             let reason = why::checks_running(pr, &["build", "test (linux)"], &head);
-            self.note(*at, Event::TrainWaiting { train_root: root, why: reason.since(*at) });
+            self.note(*at, Event::Trains(trains::Event::TrainWaiting { train_root: root, why: reason.since(*at) }));
             self.pass(at, 120..2400);
             self.delivery(*at, "check_suite", "completed", pr);
-            self.note(*at, Event::TrainResumed { train_root: root });
+            self.note(*at, Event::Trains(trains::Event::TrainResumed { train_root: root }));
             let frozen: Vec<PrNumber> = above.iter().map(|up| stack[*up].0).collect();
             let preparing = CascadePhase::preparing(frozen.clone());
             self.phase(at, root, pr, before.as_ref(), preparing.clone());
@@ -264,12 +290,19 @@ impl Story {
             }
             self.phase(at, root, pr, before.as_ref(), done.retargeting());
             for child in &frozen {
-                self.note(*at, Event::IntentRetarget { train_root: root, pr: *child, new_base: branch("main") });
+                self.note(
+                    *at,
+                    Event::Trains(trains::Event::IntentRetarget {
+                        train_root: root,
+                        pr: *child,
+                        new_base: branch("main"),
+                    }),
+                );
                 self.pass(at, 1..3);
-                self.note(*at, Event::DoneRetarget { train_root: root, pr: *child });
+                self.note(*at, Event::Trains(trains::Event::DoneRetarget { train_root: root, pr: *child }));
             }
             match above.as_slice() {
-                [] => return self.note(*at, Event::TrainCompleted { root_pr: root }),
+                [] => return self.note(*at, Event::Trains(trains::Event::TrainCompleted { root_pr: root })),
                 [next] => {
                     self.phase(at, root, stack[*next].0, before.as_ref(), CascadePhase::Idle);
                     place = *next;
@@ -277,7 +310,11 @@ impl Story {
                 several => {
                     self.note(
                         *at,
-                        Event::FanOutCompleted { old_root: root, new_roots: frozen, original_root_pr: root },
+                        Event::Trains(trains::Event::FanOutCompleted {
+                            old_root: root,
+                            new_roots: frozen,
+                            original_root_pr: root,
+                        }),
                     );
                     for next in several {
                         self.ride(at, stack, (stack[*next].0, *next), fate, halts_at);
@@ -297,14 +334,14 @@ impl Story {
         phase: CascadePhase,
     ) {
         self.pass(at, 1..8);
-        let event = Event::PhaseTransition {
+        let event = Event::Trains(trains::Event::PhaseTransition {
             train_root: root,
             current_pr: pr,
             predecessor_pr: before.map(|(pr, _)| *pr),
             last_squash_sha: before.map(|(_, sha)| sha.clone()),
             phase,
             predecessor_head_sha: None,
-        };
+        });
         self.note(*at, event);
     }
 
@@ -315,16 +352,34 @@ impl Story {
         let (pr, head_sha, branch) = (Some(pr), Some(commit), name);
         let (intent, done) = match kind {
             "prep" => (
-                Event::IntentPushPrep { train_root, branch: branch.clone(), pre_push_sha, expected_tree, more },
-                Event::DonePushPrep { train_root, branch, pr, head_sha },
+                Event::Trains(trains::Event::IntentPushPrep {
+                    train_root,
+                    branch: branch.clone(),
+                    pre_push_sha,
+                    expected_tree,
+                    more,
+                }),
+                Event::Trains(trains::Event::DonePushPrep { train_root, branch, pr, head_sha }),
             ),
             "reconcile" => (
-                Event::IntentPushReconcile { train_root, branch: branch.clone(), pre_push_sha, expected_tree, more },
-                Event::DonePushReconcile { train_root, branch, pr, head_sha },
+                Event::Trains(trains::Event::IntentPushReconcile {
+                    train_root,
+                    branch: branch.clone(),
+                    pre_push_sha,
+                    expected_tree,
+                    more,
+                }),
+                Event::Trains(trains::Event::DonePushReconcile { train_root, branch, pr, head_sha }),
             ),
             _ => (
-                Event::IntentPushCatchup { train_root, branch: branch.clone(), pre_push_sha, expected_tree, more },
-                Event::DonePushCatchup { train_root, branch, pr, head_sha },
+                Event::Trains(trains::Event::IntentPushCatchup {
+                    train_root,
+                    branch: branch.clone(),
+                    pre_push_sha,
+                    expected_tree,
+                    more,
+                }),
+                Event::Trains(trains::Event::DonePushCatchup { train_root, branch, pr, head_sha }),
             ),
         };
         self.note(*at, intent);
@@ -336,7 +391,7 @@ impl Story {
         let [head_sha, default_head, expected_tree] = [self.sha(), self.sha(), self.sha()].map(Some);
         self.note(
             *at,
-            Event::IntentSquash {
+            Event::Trains(trains::Event::IntentSquash {
                 train_root: root,
                 pr,
                 head_sha,
@@ -344,14 +399,17 @@ impl Story {
                 expected_tree,
                 people_head: None,
                 stands_on: None,
-            },
+            }),
         );
         self.pass(at, 1..5);
         let sha = self.sha();
-        self.note(*at, Event::SquashCommitted { train_root: root, pr, sha: sha.clone() });
-        self.note(*at, Event::PrMerged { pr, sha: Some(sha.clone()), at: Some((*at).min(self.now)) });
+        self.note(*at, Event::Trains(trains::Event::SquashCommitted { train_root: root, pr, sha: sha.clone() }));
+        self.note(
+            *at,
+            Event::Mirror(mirror::Event::PrMerged { pr, sha: Some(sha.clone()), at: Some((*at).min(self.now)) }),
+        );
         self.delivery(*at, "pull_request", "closed", pr);
-        self.note(*at, Event::SquashProven { train_root: root, sha: sha.clone() });
+        self.note(*at, Event::Trains(trains::Event::SquashProven { train_root: root, sha: sha.clone() }));
         sha
     }
 
@@ -371,19 +429,37 @@ impl Story {
             Fate::Lands => {}
             Fate::Aborts => {
                 let message = format!("PR #{pr} conflicts with main in src/till.rs and src/prices.rs.");
-                self.note(*at, Event::TrainAborted { root_pr: root, error: Some(error("merge_conflict", message)) });
+                self.note(
+                    *at,
+                    Event::Trains(trains::Event::TrainAborted {
+                        root_pr: root,
+                        error: Some(error("merge_conflict", message)),
+                    }),
+                );
             }
             Fate::IsStopped => {
                 let behest = Behest { by: Some("github:maintainer".to_owned()), ..Behest::default() };
-                self.note(*at, Event::TrainStopped { root_pr: root, behest });
+                self.note(*at, Event::Trains(trains::Event::TrainStopped { root_pr: root, behest }));
             }
             Fate::WaitsForCi => {
                 let reason = why::checks_running(pr, &["build", "test (linux)"], &head);
-                self.note(*at, Event::TrainWaiting { train_root: root, why: reason.since((*at).min(self.now)) });
+                self.note(
+                    *at,
+                    Event::Trains(trains::Event::TrainWaiting {
+                        train_root: root,
+                        why: reason.since((*at).min(self.now)),
+                    }),
+                );
             }
             Fate::WaitsForReview => {
                 let reason = why::review_required(pr);
-                self.note(*at, Event::TrainWaiting { train_root: root, why: reason.since((*at).min(self.now)) });
+                self.note(
+                    *at,
+                    Event::Trains(trains::Event::TrainWaiting {
+                        train_root: root,
+                        why: reason.since((*at).min(self.now)),
+                    }),
+                );
             }
             Fate::IsPreparing => self.phase(at, root, pr, before, CascadePhase::preparing(frozen)),
             Fate::IsSquashing => {
@@ -394,7 +470,13 @@ impl Story {
             }
             Fate::NeedsReview => {
                 let message = format!("What landed of PR #{pr} is not the tree that was tested.");
-                self.note(*at, Event::TrainFrozen { root_pr: root, error: error("landed_tree_differs", message) });
+                self.note(
+                    *at,
+                    Event::Trains(trains::Event::TrainFrozen {
+                        root_pr: root,
+                        error: error("landed_tree_differs", message),
+                    }),
+                );
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use merge_train_core::ids::StreamId;
-use merge_train_core::repo::{Event, SyncReason};
+use merge_train_core::repo::{Event, SyncReason, mirror};
 use serde_json::{Value, json};
 use store::{NewEvent, Owner, Store, layout};
 
@@ -84,7 +84,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 /// However fresh an export is, GitHub may have gone on since: the trains wait until all is read again.
 fn look_again(stream: &StreamId) -> Option<NewEvent> {
     let StreamId::Repo(_) = stream else { return None };
-    let event = Event::SyncRequested { reason: SyncReason::Behind };
+    let event = Event::Mirror(mirror::Event::SyncRequested { reason: SyncReason::Behind });
     Some(NewEvent { ts: clock::now(), data: serde_json::to_string(&event).expect("an event is JSON") })
 }
 

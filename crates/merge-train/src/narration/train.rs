@@ -1,13 +1,14 @@
 //! What happened to a train, in words.
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::repo::trains::CascadePhase;
-use merge_train_core::repo::{Behest, Event};
+use merge_train_core::repo::trains::{CascadePhase, Event};
+use merge_train_core::repo::{self, Behest};
 
 use crate::terminal::{line, moment};
 
 /// None for what is told by what comes before or after it, and for what is between the train and its status comment.
-pub fn words(event: &Event) -> Option<String> {
+pub fn words(event: &repo::Event) -> Option<String> {
+    let repo::Event::Trains(event) = event else { return None };
     Some(match event {
         Event::TrainStarted { root_pr, behest, .. } => format!("the train of #{root_pr} starts{}", wanted(behest)),
         Event::TrainStopped { behest, .. } => format!("the train was stopped{}", wanted(behest)),

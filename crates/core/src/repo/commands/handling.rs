@@ -1,21 +1,21 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
-use super::{ClosePrs, Command, Effect, NoSuchCommand, StoredCommand, Switch};
+use super::{ClosePrs, Command, Effect, Event, NoSuchCommand, StoredCommand, Switch};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
 use crate::repo::effect::EffectOutcome;
-use crate::repo::event::{Behest, CommandOutcome, Event, ReadKind};
+use crate::repo::event::{Behest, CommandOutcome, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
 use crate::repo::ratchet::texts;
-use crate::repo::state::{CachedPr, Given, RepoState};
+use crate::repo::state::{Backoff, CachedPr, Given, RepoState};
 use crate::repo::trains::TrainState;
 use crate::repo::trains::detail::is_live;
 use crate::repo::trains::texts::answer::{self, Allowed};
 use crate::repo::trains::texts::notice;
 use crate::repo::trains::{self, Stopping};
 use crate::repo::transaction::Transaction;
-use crate::repo::{Failure, FailureKind, ratchet};
+use crate::repo::{Failure, FailureKind, mirror, ratchet};
 
 /// By which right somebody gives a command.
 enum Right {
@@ -114,7 +114,7 @@ fn permitted(transaction: &mut Transaction<'_>, given: &Given, result: Result<&P
         Err(failure) => {
             let retry_at = reads::retry_at(failure, given.backoff.attempts, transaction.now);
             let read = ReadKind::Permission(given.comment.id);
-            transaction.record(Event::ReadFailed { read, reason: failure.reason.clone(), retry_at });
+            transaction.record(mirror::Event::ReadFailed { read, reason: failure.reason.clone(), retry_at });
         }
     }
 }
@@ -217,7 +217,7 @@ fn force(transaction: &mut Transaction<'_>, pr: PrNumber, close_prs: ClosePrs, b
         }
     };
     let text = notice::forced_stop(&closed);
-    transaction.record(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
+    transaction.record(trains::Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
     // From the top down: what still stands on something would be told that it is orphaned.
     for number in closed.into_iter().rev() {
         transaction.say(number, Say::Close {});
@@ -241,8 +241,8 @@ pub(in crate::repo) fn retry(transaction: &mut Transaction<'_>, pr: PrNumber, be
     if !is_waiting && !has_failed {
         return Err(answer::nothing_to_retry(pr));
     }
-    transaction.record(Event::TrainNudged { train_root, behest: behest.clone() });
-    transaction.record(Event::MergeStateOutdated { prs: vec![current] });
+    transaction.record(trains::Event::TrainNudged { train_root, behest: behest.clone() });
+    transaction.record(mirror::Event::MergeStateOutdated { prs: vec![current] });
     Ok(())
 }
 
@@ -252,5 +252,26 @@ fn told(state: &RepoState, pr: PrNumber) -> String {
     match train {
         Some(train) => format!("**Merge Train Status**\n\n{}", state.train_told(train)),
         None => answer::not_in_a_train(pr),
+    }
+}
+
+/// Folds one event in.
+pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event) {
+    match event {
+        Event::CommandGiven { comment, user, login, command, delivery } => state.commands.push(Given {
+            comment: *comment,
+            user: *user,
+            login: login.clone(),
+            command: command.clone(),
+            delivery: delivery.clone(),
+            backoff: Backoff::default(),
+        }),
+        Event::CommandHandled { comment, command, .. } => {
+            let handled = |given: &Given| given.comment == *comment && given.command == *command;
+            if let Some(at) = state.commands.iter().position(handled) {
+                state.commands.remove(at);
+            }
+        }
+        Event::RequestProcessed { .. } => {}
     }
 }

@@ -4,6 +4,7 @@
 //! shown as code, as a quotation, struck out or not at all is talk about commands.
 
 mod effect;
+mod event;
 mod handling;
 mod html;
 mod lines;
@@ -21,7 +22,8 @@ use crate::ids::{PrNumber, RunId};
 use crate::workflow::Decision;
 
 pub use effect::{Effect, EffectKey};
-pub(super) use handling::{completed, handle, retry};
+pub use event::Event;
+pub(super) use handling::{apply, completed, handle, retry};
 pub use stored::{NoSuchCommand, StoredCommand};
 pub use typed::Typed;
 pub use verb::{Verb, help};

@@ -75,7 +75,7 @@ pub enum CiWord {
     Status { context: String, verdict: Verdict },
 }
 
-pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(in crate::repo) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

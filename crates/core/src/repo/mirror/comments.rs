@@ -2,16 +2,17 @@
 
 use jiff::Timestamp;
 
+use super::Event;
 use super::membership::{self, Refusal, Verdict};
 use super::reads;
 use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
 use crate::ids::{DeliveryId, PrNumber};
 use crate::repo::commands::{self, Command, Said, StoredCommand, Verb};
-use crate::repo::event::{CommandOutcome, CommentRef, Event, WantReason};
+use crate::repo::event::{CommandOutcome, CommentRef, WantReason};
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::texts::{answer, declare};
 use crate::repo::transaction::Transaction;
-use crate::repo::{Say, outbox};
+use crate::repo::{Event as RepoEvent, Say, outbox};
 
 /// A comment was created, edited or deleted.
 pub(in crate::repo) fn heard(
@@ -56,7 +57,7 @@ fn asked(transaction: &mut Transaction<'_>, comment: &CommentFacts, delivery: Op
             // Judged where it is declared.
             Said::Command(Command::Predecessor(_)) => continue,
             Said::Command(command) => {
-                transaction.record(Event::CommandGiven {
+                transaction.record(commands::Event::CommandGiven {
                     comment: CommentRef { pr: comment.pr, id: comment.id },
                     user: comment.author,
                     login: comment.login.clone(),
@@ -92,7 +93,7 @@ pub(in crate::repo) fn planned(state: &RepoState, pr: PrNumber) -> Say {
 /// A pull request has become known for which declarations were waiting: its own, or those of what stands on it.
 pub(in crate::repo) fn awaited(transaction: &mut Transaction<'_>, pull: PrNumber) {
     let state = transaction.before;
-    let is_known = |event: &Event| matches!(event, Event::PrObserved { pr, .. } if *pr == pull);
+    let is_known = |event: &RepoEvent| matches!(event, RepoEvent::Mirror(Event::PrObserved { pr, .. }) if *pr == pull);
     let Some(wanted) = state.wanted.get(&pull).filter(|_| transaction.plan.events.iter().any(is_known)) else { return };
     for comment in &wanted.comments {
         // Each is heard as if it came only now.
@@ -216,9 +217,9 @@ fn refuse(transaction: &mut Transaction<'_>, comment: &CommentFacts, refusal: &R
 }
 
 /// Who declared what, and what came of it.
-fn audited(comment: &CommentFacts, outcome: CommandOutcome, permission: &str) -> Event {
+fn audited(comment: &CommentFacts, outcome: CommandOutcome, permission: &str) -> commands::Event {
     let command = predecessor(comment).map(|predecessor| Command::Predecessor(predecessor).into());
-    Event::CommandHandled {
+    commands::Event::CommandHandled {
         comment: CommentRef { pr: comment.pr, id: comment.id },
         user: comment.author,
         command: command.unwrap_or_else(|| StoredCommand::Unknown(String::new())),

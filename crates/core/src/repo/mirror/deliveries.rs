@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{Effect, comments, reads};
+use super::{Effect, Event, comments, reads};
 use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
 use crate::ids::{PrNumber, Sha};
 use crate::inbox::{DedupeKey, RequestHash, Window};
-use crate::repo::event::{CiWord, DeliveryOutcome, Event, PrStateName, SyncReason, WantReason};
+use crate::repo::event::{CiWord, DeliveryOutcome, PrStateName, SyncReason, WantReason};
 use crate::repo::state::{PrState, RepoState};
 use crate::repo::transaction::Transaction;
 use crate::repo::{Settings, settings};
@@ -168,7 +168,7 @@ pub(in crate::repo) fn observe_pull(transaction: &mut Transaction<'_>, pull: &Pu
     {
         let is_overtaken = match heard {
             Heard::Since(asked) if pull.updated_at == known_at => known.observed_at.is_some_and(|at| at > asked),
-            _ => pull.updated_at < known_at,
+            Heard::Now | Heard::Since(_) => pull.updated_at < known_at,
         };
         if is_overtaken {
             return;
@@ -225,7 +225,7 @@ pub(in crate::repo) fn observe_pull(transaction: &mut Transaction<'_>, pull: &Pu
         transaction.effect(Effect::ReadMergeStates { prs: vec![pull.number] });
     }
     transaction.record_all(in_native_stack(state, pull));
-    transaction.record_all(crate::repo::ratchet::labelled(state, pull).map(Event::from));
+    transaction.record_all(crate::repo::ratchet::labelled(state, pull));
     comments::awaited(transaction, pull.number);
 }
 

@@ -6,6 +6,8 @@
 pub(super) mod comments;
 pub(super) mod deliveries;
 mod effect;
+mod event;
+pub(super) mod fold;
 mod membership;
 pub(super) mod pruning;
 pub(super) mod reads;
@@ -14,11 +16,13 @@ mod stacks;
 use jiff::Timestamp;
 
 use super::effect::EffectOutcome;
-use super::event::{DeliveryOutcome, Event, RequestOutcome, SyncReason};
+use super::event::{DeliveryOutcome, RequestOutcome, SyncReason};
 use super::transaction::Transaction;
-use super::{Input, Request};
+use super::{Input, Request, commands};
 
 pub use effect::{Effect, EffectKey};
+pub use event::Event;
+pub(super) use fold::apply;
 
 /// Takes in what an input tells of what GitHub has, and has read what that asks for.
 pub(super) fn observe(transaction: &mut Transaction<'_>, input: &Input) {
@@ -40,7 +44,7 @@ pub(super) fn observe(transaction: &mut Transaction<'_>, input: &Input) {
             let is_under_way = transaction.plan.events.is_empty();
             let outcome = if is_under_way { RequestOutcome::UnderWay } else { RequestOutcome::Started };
             let (key, request) = (key.clone(), request.clone());
-            transaction.record(Event::RequestProcessed { key, request, outcome, refusal: None });
+            transaction.record(commands::Event::RequestProcessed { key, request, outcome, refusal: None });
         }
         Input::Tick => tick(transaction),
         Input::Housekeeping => {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::Event;
 use crate::ids::PrNumber;
 use crate::inbox::Window;
 use crate::repo::Settings;
-use crate::repo::event::Event;
 use crate::repo::state::{CachedPr, RepoState};
 
 /// So many keys of equal payloads may lie about before they are worth an event of their own.

@@ -6,15 +6,17 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::deliveries::{Heard, observe_pull};
-use super::{Effect, comments};
+use super::{Effect, Event, comments};
 use crate::backoff::ExponentialBackoff;
 use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::PrNumber;
-use crate::repo::event::{Event, ReadKind, SyncReason, WantReason};
+use crate::repo::event::{ReadKind, SyncReason, WantReason};
 use crate::repo::pace::Act;
 use crate::repo::state::RepoState;
 use crate::repo::transaction::Transaction;
-use crate::repo::{self, Failure, FailureKind, Plan, Settings, outbox, pace, ratchet, settings, trains};
+use crate::repo::{
+    self, Event as RepoEvent, Failure, FailureKind, Plan, Settings, outbox, pace, ratchet, settings, trains,
+};
 
 /// While the trouble may pass by itself: nothing is read more than five times within a minute.
 const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(2), Duration::from_mins(5));
@@ -174,7 +176,7 @@ pub(in crate::repo) fn surveyed(
         }
     }
     // One reading for all, below, instead of one for each.
-    transaction.plan.events.retain(|event| !matches!(event, Event::MergeStateOutdated { .. }));
+    transaction.plan.events.retain(|event| !matches!(event, RepoEvent::Mirror(Event::MergeStateOutdated { .. })));
     transaction.plan.effects.retain(|effect| !matches!(effect, repo::Effect::Mirror(Effect::ReadMergeStates { .. })));
     let found: BTreeSet<PrNumber> = facts.pulls.iter().map(|pull| pull.number).collect();
     let absent = |pr: &&PrNumber| !found.contains(*pr) && !state.wanted.contains_key(*pr);
@@ -239,9 +241,9 @@ fn further_down(transaction: &mut Transaction<'_>) {
         .plan
         .events
         .iter()
-        .filter_map(|event| match event {
-            Event::PredecessorDeclared { predecessor, .. } => Some(*predecessor),
-            _ => None,
+        .filter_map(|event| {
+            let RepoEvent::Mirror(Event::PredecessorDeclared { predecessor, .. }) = event else { return None };
+            Some(*predecessor)
         })
         .filter(|below| !state.prs.contains_key(below) && !state.wanted.contains_key(below))
         .collect();
@@ -254,7 +256,9 @@ fn further_down(transaction: &mut Transaction<'_>) {
 /// The look is complete when everything is read that was listed. The first one also waits for what was found on the way.
 pub(in crate::repo) fn conclude(transaction: &mut Transaction<'_>) {
     let state = transaction.before;
-    let is_listed = |event: &Event| matches!(event, Event::RepositoryListed { .. } | Event::ConversationsHeard { .. });
+    let is_listed = |event: &RepoEvent| {
+        matches!(event, RepoEvent::Mirror(Event::RepositoryListed { .. } | Event::ConversationsHeard { .. }))
+    };
     let may_be_read =
         state.sync.unread.as_ref().is_some_and(BTreeSet::is_empty) || transaction.plan.events.iter().any(is_listed);
     if state.sync.wanted.is_none() || !may_be_read {
@@ -280,13 +284,19 @@ pub(in crate::repo) fn fetched(
         Ok(Some(pull)) => {
             observe_pull(transaction, pull, Heard::Since(requested_at));
             // Known as it is, or newer from elsewhere: then this settles the want all the same.
-            if !transaction.plan.events.iter().any(|event| matches!(event, Event::PrObserved { .. })) {
-                transaction.plan.events.insert(0, observed_again(state, pull));
+            if !transaction.plan.events.iter().any(|event| matches!(event, RepoEvent::Mirror(Event::PrObserved { .. })))
+            {
+                transaction.plan.events.insert(0, observed_again(state, pull).into());
                 comments::awaited(transaction, pr);
             }
             // What CI said of a head before it was known was said in vain.
             let is_new = state.prs.get(&pr).is_some_and(|known| known.is_ours() && known.head_sha != pull.head_sha);
-            if is_new && !transaction.plan.events.iter().any(|event| matches!(event, Event::MergeStateOutdated { .. }))
+            if is_new
+                && !transaction
+                    .plan
+                    .events
+                    .iter()
+                    .any(|event| matches!(event, RepoEvent::Mirror(Event::MergeStateOutdated { .. })))
             {
                 transaction.record(Event::MergeStateOutdated { prs: vec![pr] });
                 if state.merge_reads.is_due(now) && pace::may(state, Act::ReadMergeState, pr, now) {

@@ -32,6 +32,12 @@ pub fn bar(asked: Eligibility) -> Option<Bar> {
         Eligibility { is_open: false, .. } => bar(Status::PausedPrNotOpen, Reason::PrNotOpen),
         Eligibility { is_enabled: false, .. } => bar(Status::PausedDisabled, Reason::Disabled),
         Eligibility { ci: Ci::InProgress, .. } => bar(Status::WaitingForCi, Reason::CiInProgress),
-        _ => None,
+        Eligibility {
+            user_is_working: false,
+            has_pr: true,
+            is_open: true,
+            is_enabled: true,
+            ci: Ci::None | Ci::Failed | Ci::Passed,
+        } => None,
     }
 }

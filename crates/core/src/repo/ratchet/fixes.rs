@@ -84,13 +84,13 @@ pub(super) fn doubt(transaction: &mut Transaction<'_>) {
     for (pr, fix) in fixes {
         match fix.phase {
             Phase::Pushing { doubted: false, .. } => {
-                transaction.record(Event::FixPushDoubted { pr, hopeless: None }.into());
+                transaction.record(Event::FixPushDoubted { pr, hopeless: None });
             }
             Phase::Running if fix.starts >= MOST_STARTS => {
                 let told = format!("it was begun {MOST_STARTS} times, and ended with the daemon each time");
                 finish(transaction, pr, Settled::by_itself(Reason::FixerDied, Some(told)));
             }
-            Phase::Running => transaction.record(Event::FixInterrupted { pr }.into()),
+            Phase::Running => transaction.record(Event::FixInterrupted { pr }),
             Phase::Queued | Phase::Held { .. } | Phase::Pushing { .. } => {}
         }
     }
@@ -102,7 +102,7 @@ pub(super) fn started(transaction: &mut Transaction<'_>, pr: PrNumber, at: Times
         return;
     }
     let (deed, status, conflicts) = (Deed::from(fix.issue), Status::of(fix.issue), fix.conflicts);
-    transaction.record(Event::FixStarted { pr }.into());
+    transaction.record(Event::FixStarted { pr });
     // Until now it was being brought up to date, so to say: from here on it mends.
     let Some(workspace) = transaction.state.workspaces.get(&pr).filter(|_| conflicts) else { return };
     let moved = Event::RatchetMoved {
@@ -115,7 +115,7 @@ pub(super) fn started(transaction: &mut Transaction<'_>, pr: PrNumber, at: Times
         snapshot: None,
         consumed: None,
     };
-    transaction.record(moved.into());
+    transaction.record(moved);
 }
 
 pub(super) fn ended(transaction: &mut Transaction<'_>, pr: PrNumber, at: Timestamp, result: Result<&FixEnd, &Failure>) {
@@ -127,7 +127,7 @@ pub(super) fn ended(transaction: &mut Transaction<'_>, pr: PrNumber, at: Timesta
         Err(failure) => failed(transaction, pr, &fix, failure),
         // Whoever wants a fixer to end has it settled at once: this is the end of the daemon.
         Ok(FixEnd { exit: FixExit::Stopped, push: None, .. }) => {
-            transaction.record(Event::FixInterrupted { pr }.into());
+            transaction.record(Event::FixInterrupted { pr });
         }
         Ok(end) => taken(transaction, pr, end, &fix),
     }
@@ -140,7 +140,7 @@ fn failed(transaction: &mut Transaction<'_>, pr: PrNumber, fix: &Fix, failure: &
         return finish(transaction, pr, Settled::by_itself(Reason::FixerDied, told));
     }
     let retry_at = reads::retry_at(failure, fix.failures, transaction.now);
-    transaction.record(Event::FixDelayed { pr, reason: failure.reason.clone(), retry_at }.into());
+    transaction.record(Event::FixDelayed { pr, reason: failure.reason.clone(), retry_at });
 }
 
 fn taken(transaction: &mut Transaction<'_>, pr: PrNumber, end: &FixEnd, fix: &Fix) {
@@ -157,7 +157,7 @@ fn taken(transaction: &mut Transaction<'_>, pr: PrNumber, end: &FixEnd, fix: &Fi
     match held {
         Some(path) => {
             let (exit, diff) = (end.exit.clone(), end.diff.clone());
-            transaction.record(Event::FixHeld { pr, exit, push: push.clone(), path: path.clone(), diff }.into());
+            transaction.record(Event::FixHeld { pr, exit, push: push.clone(), path: path.clone(), diff });
             let (status, reason) = (Status::PausedAttentionPushApproval, Reason::PushApproval);
             settle(transaction, pr, Move { deed: Deed::Pause, status, reason, seen: None, consumed: None });
             transaction.comment(pr, texts::approval(&fix.run_id(pr), &push, &path));
@@ -167,7 +167,7 @@ fn taken(transaction: &mut Transaction<'_>, pr: PrNumber, end: &FixEnd, fix: &Fi
 }
 
 fn intend(transaction: &mut Transaction<'_>, pr: PrNumber, push: FixPush, exit: FixExit, behest: Behest) {
-    transaction.record(Event::FixPushIntended { pr, exit, push, behest }.into());
+    transaction.record(Event::FixPushIntended { pr, exit, push, behest });
 }
 
 /// Whether the push arrived, and what follows.
@@ -184,7 +184,7 @@ pub(super) fn forwarded(
         Ok(Forwarded::Probed(Probed::NotYet)) => {
             return match hopeless {
                 Some(why) => finish(transaction, pr, Settled::by_itself(Reason::PushRefused, Some(why.clone()))),
-                None => transaction.record(Event::FixPushMissed { pr }.into()),
+                None => transaction.record(Event::FixPushMissed { pr }),
             };
         }
         Ok(Forwarded::Pushed(Pushed::Rejected { reason })) => {
@@ -209,11 +209,11 @@ pub(super) fn forwarded(
             // However bad it is: only that it is not there can say so. What keeps it from being looked for says nothing.
             if !doubted {
                 let hopeless = (failure.kind == FailureKind::Permanent).then(|| failure.reason.clone());
-                transaction.record(Event::FixPushDoubted { pr, hopeless }.into());
+                transaction.record(Event::FixPushDoubted { pr, hopeless });
             }
             let failure = Failure { kind: FailureKind::Transient, ..failure.clone() };
             let retry_at = reads::retry_at(&failure, fix.failures, transaction.now);
-            transaction.record(Event::FixDelayed { pr, reason: failure.reason, retry_at }.into());
+            transaction.record(Event::FixDelayed { pr, reason: failure.reason, retry_at });
             let (status, reason) = (Status::WaitingForCi, Reason::PushStatusUnknown);
             settle(transaction, pr, Move { deed: Deed::Wait, status, reason, seen: None, consumed: None });
         }
@@ -279,7 +279,7 @@ fn finish(transaction: &mut Transaction<'_>, pr: PrNumber, settled: Settled) {
     let Some(fix) = transaction.state.workspaces.get(&pr).and_then(|workspace| workspace.fix.clone()) else { return };
     let (reason, told) = (settled.reason, settled.told.clone());
     transaction.effect(Effect::ClearFixer { pr, at: fix.at, head: fix.head.clone() });
-    transaction.record(Event::FixSettled { pr, fix: Box::new(fix), settled }.into());
+    transaction.record(Event::FixSettled { pr, fix: Box::new(fix), settled });
     let status = match reason.fix_outcome() {
         FixOutcome::Pushed | FixOutcome::TimedOut | FixOutcome::Outpaced => Status::WaitingForCi,
         FixOutcome::PrClosed => return,
@@ -298,7 +298,7 @@ fn finish(transaction: &mut Transaction<'_>, pr: PrNumber, settled: Settled) {
         snapshot: None,
         consumed: None,
     };
-    transaction.record(moved.into());
+    transaction.record(moved);
     if let Some(text) = text {
         transaction.comment(pr, text);
     }

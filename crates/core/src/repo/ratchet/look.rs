@@ -57,7 +57,7 @@ pub(super) fn at(transaction: &mut Transaction<'_>, pr: PrNumber, input: &Input)
             Move { deed, status: bar.status, reason: bar.reason, seen: seen.as_ref(), consumed: None },
         );
         if matches!(bar.status, Status::PausedNoPr | Status::PausedPrNotOpen) {
-            transaction.record(Event::WorkspaceArchived { pr }.into());
+            transaction.record(Event::WorkspaceArchived { pr });
         }
         return;
     }
@@ -163,22 +163,22 @@ impl View {
         if transaction.state.owned_by_train(self.pr) {
             return self.wait(transaction, Status::WaitingForTrain, Reason::TrainAtWork);
         }
-        match input.completed() {
-            Some((repo::Effect::Ratchet(Effect::Diagnose { pr, head, issue: about, .. }), outcome))
-                if *pr == self.pr && *head == self.markers.seen.head && *about == issue =>
-            {
-                match outcome.answer() {
-                    Ok(diagnosis) => self.dispatch(transaction, issue, reason, diagnosis),
-                    Err(failure) => {
-                        let retry_at = reads::retry_at(failure, workspace.failures, transaction.now);
-                        let reason = failure.reason.clone();
-                        transaction.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at }.into());
-                        self.wait(transaction, Status::WaitingForCi, Reason::GithubUnavailable);
-                    }
+        let is_diagnosis = |effect: &repo::Effect| {
+            matches!(effect, repo::Effect::Ratchet(Effect::Diagnose { pr, head, issue: about, .. })
+                if *pr == self.pr && *head == self.markers.seen.head && *about == issue)
+        };
+        match input.completed().filter(|(effect, _)| is_diagnosis(effect)) {
+            Some((_, outcome)) => match outcome.answer() {
+                Ok(diagnosis) => self.dispatch(transaction, issue, reason, diagnosis),
+                Err(failure) => {
+                    let retry_at = reads::retry_at(failure, workspace.failures, transaction.now);
+                    let reason = failure.reason.clone();
+                    transaction.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at });
+                    self.wait(transaction, Status::WaitingForCi, Reason::GithubUnavailable);
                 }
-            }
-            _ if workspace.retry_at.is_some_and(|at| at > transaction.now) => {}
-            _ => self.diagnose(transaction, issue),
+            },
+            None if workspace.retry_at.is_some_and(|at| at > transaction.now) => {}
+            None => self.diagnose(transaction, issue),
         }
     }
 
@@ -234,7 +234,7 @@ impl View {
         };
         let (deed, status) = (Deed::from(issue), Status::of(issue));
         self.consume(transaction, deed, status, reason);
-        transaction.record(Event::FixDispatched { pr: self.pr, fix: Box::new(fix) }.into());
+        transaction.record(Event::FixDispatched { pr: self.pr, fix: Box::new(fix) });
         fixes::advance(transaction, self.pr);
     }
 }
@@ -273,7 +273,7 @@ pub(super) fn settle(transaction: &mut Transaction<'_>, pr: PrNumber, decided: M
         consumed: consumed.map(|markers| Box::new(markers.clone())),
     };
     let text = texts::attention(workspace, status, reason, None).filter(|_| !is_same && deed != Deed::Noop);
-    transaction.record(moved.into());
+    transaction.record(moved);
     if let Some(text) = text {
         transaction.comment(pr, text);
     }

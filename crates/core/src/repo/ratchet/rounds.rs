@@ -12,11 +12,12 @@ use super::{fixes, look, sessions, talk, toggle};
 use crate::ids::{PrNumber, Sha};
 use crate::repo::effect::EffectOutcome;
 use crate::repo::event::Event;
+use crate::repo::mirror::fold;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::trains::detail::{Intended, is_live};
+use crate::repo::trains::detail::{Detail, is_live};
 use crate::repo::trains::{CascadePhase, TrainRecord};
 use crate::repo::transaction::Transaction;
-use crate::repo::{self, Input, Plan, Request, Settings, apply as applied, ratchet};
+use crate::repo::{self, Input, Plan, Request, Settings, mirror, ratchet, settings};
 
 /// For how long a fixer counts against the budget of its repository.
 pub(super) const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -54,15 +55,12 @@ impl RepoState {
             let is_named = train.current_pr == pr || train.cascade_phase.frozen_descendants().contains(&pr);
             is_live(train.state) && train.cascade_phase != CascadePhase::Idle && is_named
         };
-        let is_pushing = self.details.values().any(|detail| match detail.intent.as_ref().map(|intent| &intent.what) {
-            Some(Intended::Push(push)) => push.pull == pr,
-            _ => false,
-        });
+        let is_pushing = self.details.values().filter_map(Detail::intended_push).any(|push| push.pull == pr);
         is_pushing || self.active_trains.values().any(is_at_it)
     }
 }
 
-/// Folds an event about workspaces in.
+/// Folds one event in.
 pub(in crate::repo) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: Timestamp) {
     match event {
         ratchet::Event::RatchetToggled { pr: None, on, .. } => {
@@ -80,33 +78,42 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: 
             }
             return;
         }
+        ratchet::Event::RatchetToggled { pr: Some(pr), .. }
+        | ratchet::Event::RatchetLabelled { pr, .. }
+        | ratchet::Event::WorkspaceOpened { pr }
+        | ratchet::Event::SessionOpened { pr, .. } => {
+            state.workspaces.entry(*pr).or_insert_with(|| Workspace { since: ts, ..Workspace::default() });
+        }
         ratchet::Event::FixDispatched { .. } => {
             state.fixers_sent.retain(|sent| ts.duration_since(*sent) < DAY);
             state.fixers_sent.push(ts);
         }
         ratchet::Event::FixSettled { pr, settled, .. } => {
             if let Some(head) = &settled.pushed {
-                applied::change(state, *pr, |pr| {
-                    applied::pushed(pr, head, ts);
+                fold::change(state, *pr, |pr| {
+                    fold::pushed(pr, head, ts);
                     // What a fixer writes is part of the change, as what a person writes.
                     pr.people_head = Some(head.clone());
                 });
             }
         }
-        _ => {}
+        // These are about the workspace alone.
+        ratchet::Event::WorkspaceArchived { .. }
+        | ratchet::Event::TalkObserved { .. }
+        | ratchet::Event::RatchetMoved { .. }
+        | ratchet::Event::DiagnosisDelayed { .. }
+        | ratchet::Event::FixStarted { .. }
+        | ratchet::Event::FixDelayed { .. }
+        | ratchet::Event::FixInterrupted { .. }
+        | ratchet::Event::FixHeld { .. }
+        | ratchet::Event::FixPushIntended { .. }
+        | ratchet::Event::FixPushDoubted { .. }
+        | ratchet::Event::FixPushMissed { .. }
+        | ratchet::Event::FixCleared { .. }
+        | ratchet::Event::SessionSeen { .. }
+        | ratchet::Event::SessionEnded { .. } => {}
     }
-    let Some(pr) = event.pr() else { return };
-    let begins = matches!(
-        event,
-        ratchet::Event::RatchetToggled { .. }
-            | ratchet::Event::RatchetLabelled { .. }
-            | ratchet::Event::WorkspaceOpened { .. }
-            | ratchet::Event::SessionOpened { .. }
-    );
-    if begins {
-        state.workspaces.entry(pr).or_insert_with(|| Workspace { since: ts, ..Workspace::default() });
-    }
-    if let Some(workspace) = state.workspaces.get_mut(&pr) {
+    if let Some(workspace) = event.pr().and_then(|pr| state.workspaces.get_mut(&pr)) {
         workspace.apply(event, ts);
     }
     if matches!(event, ratchet::Event::TalkObserved { .. }) && !talk::is_owed(state) {
@@ -117,15 +124,11 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: 
 /// The head of a pull request is another. Who pushed it counts: what merge-train pushed itself is no person's hand in it.
 pub(in crate::repo) fn head_moved(state: &mut RepoState, pr: PrNumber, head: &Sha, ts: Timestamp) {
     let is_own = state.prs.get(&pr).is_some_and(|known| known.pushed.as_ref() == Some(head));
-    let is_trains = state.details.values().any(|detail| match detail.intent.as_ref().map(|intent| &intent.what) {
-        Some(Intended::Push(push)) => push.pull == pr && push.to == *head,
-        _ => false,
-    });
+    let is_trains =
+        state.details.values().filter_map(Detail::intended_push).any(|push| push.pull == pr && push.to == *head);
     let Some(workspace) = state.workspaces.get_mut(&pr) else { return };
-    let is_fixers = match workspace.fix.as_ref().map(|fix| &fix.phase) {
-        Some(Phase::Pushing { push, .. }) => push.to == *head,
-        _ => false,
-    };
+    let is_it = |phase: &Phase| matches!(phase, Phase::Pushing { push, .. } if push.to == *head);
+    let is_fixers = workspace.fix.as_ref().is_some_and(|fix| is_it(&fix.phase));
     if !(is_own || is_trains || is_fixers) {
         workspace.pushed_from_outside(ts);
     }
@@ -148,10 +151,16 @@ pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Sett
         Input::Completed { effect: repo::Effect::Ratchet(_), .. } | Input::FixStarted { .. } => true,
         Input::Asked { request, .. } if is_asked(request) => true,
         Input::Resume | Input::Tick => !state.workspaces.is_empty() || settings.ratchet.enabled,
-        _ => {
+        Input::Completed { .. }
+        | Input::Delivery { .. }
+        | Input::Unusable { .. }
+        | Input::Asked { .. }
+        | Input::Housekeeping => {
             let is_on = |pr: &PrNumber| state.workspaces.contains_key(pr) || state.ratchet_is_on(*pr, settings);
             let spoken_of = talk::spoken_of(state, input);
-            let is_said = |event: &Event| matches!(event, Event::Ratchet(_) | Event::SettingsObserved { .. });
+            let is_said = |event: &Event| {
+                matches!(event, Event::Ratchet(_) | Event::Settings(settings::Event::SettingsObserved { .. }))
+            };
             spoken_of.is_some() || plan.events.iter().any(is_said) || touched(state, &plan.events).iter().any(is_on)
         }
     }
@@ -167,7 +176,7 @@ pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Eff
         Effect::Forward { pr, at, .. } => fixes::forwarded(transaction, *pr, *at, outcome.answer()),
         Effect::ClearFixer { pr, at, .. } => {
             if let Ok(()) = outcome.answer() {
-                transaction.record(ratchet::Event::FixCleared { pr: *pr, at: *at }.into());
+                transaction.record(ratchet::Event::FixCleared { pr: *pr, at: *at });
             }
         }
     }
@@ -213,7 +222,9 @@ pub(in crate::repo) fn requested(transaction: &mut Transaction<'_>, request: &Re
             sessions::seen(transaction, *pr, session, *idle, by.as_deref(), *again)
         }
         Request::EndSession { pr, session, exit_code } => sessions::end(transaction, *pr, session, *exit_code),
-        _ => return None,
+        Request::Sync | Request::StartTrain { .. } | Request::StopTrain { .. } | Request::RetryTrain { .. } => {
+            return None;
+        }
     })
 }
 
@@ -259,8 +270,8 @@ fn open(transaction: &mut Transaction<'_>, input: &Input) {
         || transaction.plan.events.iter().any(|event| {
             matches!(
                 event,
-                Event::SyncCompleted {}
-                    | Event::SettingsObserved { .. }
+                Event::Mirror(mirror::Event::SyncCompleted {})
+                    | Event::Settings(settings::Event::SettingsObserved { .. })
                     | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. })
             )
         });
@@ -270,34 +281,55 @@ fn open(transaction: &mut Transaction<'_>, input: &Input) {
     };
     let missing: Vec<PrNumber> = named.into_iter().filter(|pr| is_missing(&transaction.state, pr)).collect();
     for pr in &missing {
-        transaction.record(ratchet::Event::WorkspaceOpened { pr: *pr }.into());
+        transaction.record(ratchet::Event::WorkspaceOpened { pr: *pr });
     }
     talk::want(transaction, missing);
 }
 
-/// The pull requests that events are about.
+/// The pull requests that events are about, as far as workspaces care.
 fn touched(state: &RepoState, events: &[Event]) -> BTreeSet<PrNumber> {
     let mut prs = BTreeSet::new();
     for event in events {
         match event {
-            Event::PrObserved { pr, .. }
-            | Event::PrMerged { pr, .. }
-            | Event::PrStateChanged { pr, .. }
-            | Event::PrGone { pr }
-            | Event::MergeStateObserved { pr, .. } => {
-                prs.insert(*pr);
-            }
-            Event::CiSeen { sha, .. } => prs.extend(state.open_heads.get(sha).into_iter().flatten()),
+            Event::Mirror(event) => prs.extend(touched_by_news(state, event)),
+            Event::Ratchet(ratchet::Event::TalkOutdated { prs: named }) => prs.extend(named),
             // What counts for all of them may be something else now.
-            Event::SettingsObserved { .. } | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
+            Event::Settings(_) | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
                 prs.extend(state.workspaces.keys().copied());
             }
-            Event::Ratchet(ratchet::Event::TalkOutdated { prs: named }) => prs.extend(named),
             Event::Ratchet(event) => prs.extend(event.pr()),
-            _ => {}
+            // What a train keeps waiting is looked at in any case.
+            Event::Trains(_) | Event::Commands(_) | Event::Outbox(_) => {}
         }
     }
     prs
+}
+
+fn touched_by_news(state: &RepoState, event: &mirror::Event) -> Vec<PrNumber> {
+    match event {
+        mirror::Event::PrObserved { pr, .. }
+        | mirror::Event::PrMerged { pr, .. }
+        | mirror::Event::PrStateChanged { pr, .. }
+        | mirror::Event::PrGone { pr }
+        | mirror::Event::MergeStateObserved { pr, .. } => vec![*pr],
+        mirror::Event::CiSeen { sha, .. } => state.open_heads.get(sha).into_iter().flatten().copied().collect(),
+        // These change nothing that a workspace is judged by, or ask for what does.
+        mirror::Event::PredecessorDeclared { .. }
+        | mirror::Event::PredecessorRemoved { .. }
+        | mirror::Event::DefaultBranchChanged { .. }
+        | mirror::Event::PrWanted { .. }
+        | mirror::Event::CommentSuperseded { .. }
+        | mirror::Event::MergeStateOutdated { .. }
+        | mirror::Event::BotKnown { .. }
+        | mirror::Event::SyncRequested { .. }
+        | mirror::Event::RepositoryListed { .. }
+        | mirror::Event::ConversationsWanted { .. }
+        | mirror::Event::ConversationsHeard { .. }
+        | mirror::Event::SyncCompleted {}
+        | mirror::Event::ReadFailed { .. }
+        | mirror::Event::DeliveryProcessed { .. }
+        | mirror::Event::Pruned { .. } => Vec::new(),
+    }
 }
 
 /// When workspaces have to be looked at although nothing comes in.
@@ -311,13 +343,14 @@ pub(in crate::repo) fn wakes(state: &RepoState, settings: &Settings) -> Vec<Time
         wakes.extend(
             workspace.sessions.values().filter_map(|session| later(session.seen_at, settings.ratchet.session_timeout)),
         );
-        match workspace.reason {
-            Reason::StaleCi => {
-                wakes.extend(workspace.stale_since.and_then(|at| later(at, settings.ratchet.stale_ci_timeout)));
-            }
-            Reason::Grace => wakes.extend(workspace.green_since.and_then(|at| later(at, settings.ratchet.grace))),
-            Reason::DailyBudget => wakes.extend(state.fixers_sent.iter().filter_map(|at| later(*at, DAY))),
-            _ => {}
+        if workspace.reason == Reason::StaleCi {
+            wakes.extend(workspace.stale_since.and_then(|at| later(at, settings.ratchet.stale_ci_timeout)));
+        }
+        if workspace.reason == Reason::Grace {
+            wakes.extend(workspace.green_since.and_then(|at| later(at, settings.ratchet.grace)));
+        }
+        if workspace.reason == Reason::DailyBudget {
+            wakes.extend(state.fixers_sent.iter().filter_map(|at| later(*at, DAY)));
         }
     }
     if talk::is_owed(state) {

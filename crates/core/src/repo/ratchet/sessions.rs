@@ -24,7 +24,7 @@ pub(super) fn seen(
     let workspace = transaction.state.workspaces.get(&pr);
     let known = workspace.and_then(|workspace| workspace.sessions.get(session));
     if known.is_some() {
-        transaction.record(Event::SessionSeen { pr, session: session.clone(), idle }.into());
+        transaction.record(Event::SessionSeen { pr, session: session.clone(), idle });
         return Ok(());
     }
     if again {
@@ -44,7 +44,7 @@ pub(super) fn seen(
     if workspace.is_some_and(|workspace| workspace.sessions.len() >= MOST_SESSIONS) {
         return Err(format!("There are {MOST_SESSIONS} sessions in this workspace already; end one first."));
     }
-    transaction.record(Event::SessionOpened { pr, session: session.clone(), idle, by: by.map(str::to_owned) }.into());
+    transaction.record(Event::SessionOpened { pr, session: session.clone(), idle, by: by.map(str::to_owned) });
     Ok(())
 }
 
@@ -58,8 +58,7 @@ pub(super) fn end(
     let Some(started_at) = known.map(|known| known.started_at) else {
         return Err(format!("There is no session {session:?} in the workspace of #{pr}: it has ended already."));
     };
-    transaction
-        .record(Event::SessionEnded { pr, session: session.clone(), started_at, exit_code, vanished: false }.into());
+    transaction.record(Event::SessionEnded { pr, session: session.clone(), started_at, exit_code, vanished: false });
     Ok(())
 }
 
@@ -75,6 +74,6 @@ pub(super) fn expire(transaction: &mut Transaction<'_>) {
         .map(|(pr, id, session)| (pr, id, session.started_at))
         .collect();
     for (pr, session, started_at) in gone {
-        transaction.record(Event::SessionEnded { pr, session, started_at, exit_code: None, vanished: true }.into());
+        transaction.record(Event::SessionEnded { pr, session, started_at, exit_code: None, vanished: true });
     }
 }

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use super::{Effect, Event};
 use crate::facts::{Delivery, Happening, Talk};
 use crate::ids::PrNumber;
-use crate::repo::event::{Event as RepoEvent, ReadKind};
+use crate::repo::event::ReadKind;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::transaction::Transaction;
-use crate::repo::{Failure, Input, outbox};
+use crate::repo::{Failure, Input, mirror, outbox};
 
 /// How many are read at once; the rest when these are there.
 const AT_ONCE: usize = 100;
@@ -40,7 +40,7 @@ pub(super) fn spoken_of(state: &RepoState, input: &Input) -> Option<PrNumber> {
 pub(super) fn want(transaction: &mut Transaction<'_>, prs: impl IntoIterator<Item = PrNumber>) {
     let prs: Vec<PrNumber> = prs.into_iter().collect();
     if !prs.is_empty() {
-        transaction.record(Event::TalkOutdated { prs }.into());
+        transaction.record(Event::TalkOutdated { prs });
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn look_at(transaction: &mut Transaction<'_>, prs: &[PrNumber]) {
     let is_ours = |pr: &PrNumber| transaction.state.pr(*pr).is_some_and(CachedPr::is_ours);
     let prs: Vec<PrNumber> = prs.iter().copied().filter(is_ours).collect();
     if !prs.is_empty() {
-        transaction.record(RepoEvent::MergeStateOutdated { prs: prs.clone() });
+        transaction.record(mirror::Event::MergeStateOutdated { prs: prs.clone() });
         want(transaction, prs);
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn read(
         Err(failure) => {
             let retry_at = reads::retry_at(failure, transaction.state.talk_reads.attempts, transaction.now);
             let reason = failure.reason.clone();
-            return transaction.record(RepoEvent::ReadFailed { read: ReadKind::Talk, reason, retry_at });
+            return transaction.record(mirror::Event::ReadFailed { read: ReadKind::Talk, reason, retry_at });
         }
     };
     for pr in prs {
@@ -101,6 +101,6 @@ pub(super) fn read(
         let talk = found.iter().find(|(number, _)| number == pr).map(|(_, talk)| talk.clone());
         let overview = talk.as_ref().map(|talk| talk.overview.clone()).unwrap_or_default();
         let (mark, points) = talk.and_then(|talk| talk.detail).map(|it| (it.mark, it.points)).unwrap_or_default();
-        transaction.record(Event::TalkObserved { pr: *pr, overview, mark, points }.into());
+        transaction.record(Event::TalkObserved { pr: *pr, overview, mark, points });
     }
 }

@@ -52,6 +52,6 @@ pub(in crate::repo) fn toggle(
             Some(_) => {}
         }
     }
-    transaction.record(Event::RatchetToggled { pr, on, behest: behest.clone() }.into());
+    transaction.record(Event::RatchetToggled { pr, on, behest: behest.clone() });
     Ok(())
 }

@@ -17,18 +17,6 @@ const AGENT: &str = "fixer";
 /// What a person is asked to approve.
 const PUSH: &str = "push";
 
-pub(super) fn moves(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::FixDispatched { .. }
-            | Event::FixStarted { .. }
-            | Event::FixInterrupted { .. }
-            | Event::FixHeld { .. }
-            | Event::FixPushIntended { .. }
-            | Event::FixSettled { .. }
-    )
-}
-
 pub(super) fn run_of(pr: PrNumber, title: &str, fix: &Fix, repo: &RepoId, now: Timestamp) -> Run {
     let id = fix.run_id(pr);
     let mut context = brought_about(&id, None, &Behest::default(), fix.at);
@@ -165,10 +153,11 @@ fn begun(run: &Run, step: &str) -> Option<Timestamp> {
 
 /// How a run ended whose fixer is not under way any more.
 pub(super) fn ended(run: &Run, event: &RepoEvent, now: Timestamp) -> Run {
-    let settled = match event {
-        RepoEvent::Ratchet(Event::FixSettled { settled, .. }) => settled.clone(),
+    let settled = if let RepoEvent::Ratchet(Event::FixSettled { settled, .. }) = event {
+        settled.clone()
+    } else {
         // The pull request is not known any more.
-        _ => Settled::by_itself(crate::repo::ratchet::Reason::PrNotOpen, None),
+        Settled::by_itself(crate::repo::ratchet::Reason::PrNotOpen, None)
     };
     let status = settled.as_run();
     let context = brought_about(&run.id, None, &settled.behest, now);

@@ -11,10 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::ids::{PrNumber, RepoId, RunId};
 use crate::repo::event::{Behest, Event};
+use crate::repo::mirror;
 use crate::repo::state::{PrState, RepoState};
 use crate::repo::trains::detail::{Detail, RunMark};
 use crate::repo::trains::status::Party;
-use crate::repo::trains::{TrainRecord, TrainState};
+use crate::repo::trains::{self, TrainRecord, TrainState};
 use crate::workflow::{
     Approval, Cancellation, Decision, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
     TransitionContext, Trigger,
@@ -39,26 +40,12 @@ pub struct RunMove {
 
 /// Whether an event can begin, change or end a train or a fixer.
 pub fn moves_runs(event: &Event) -> bool {
-    if let Event::Ratchet(event) = event {
-        return fixers::moves(event);
+    match event {
+        Event::Trains(_) | Event::Ratchet(_) => true,
+        // What the pull request is called may have changed.
+        Event::Mirror(event) => matches!(event, mirror::Event::PrObserved { .. }),
+        Event::Settings(_) | Event::Commands(_) | Event::Outbox(_) => false,
     }
-    matches!(
-        event,
-        Event::TrainStarted { .. }
-            | Event::TrainWaiting { .. }
-            | Event::TrainResumed { .. }
-            | Event::TrainFrozen { .. }
-            | Event::TrainStopped { .. }
-            | Event::TrainAborted { .. }
-            | Event::TrainCompleted { .. }
-            | Event::TrainRecovered { .. }
-            | Event::TrainForgotten { .. }
-            | Event::FanOutCompleted { .. }
-            | Event::PhaseTransition { .. }
-            | Event::SquashCommitted { .. }
-            // What the pull request is called may have changed.
-            | Event::PrObserved { .. }
-    )
 }
 
 /// What an event made of the runs that were open before it.
@@ -348,47 +335,61 @@ struct End {
 }
 
 impl End {
+    fn by_itself(status: RunStatus, why: Option<String>) -> Self {
+        Self { status, behest: Behest::default(), initiator: Some(Initiator::System), why }
+    }
+
     fn of(event: &Event, after: &RepoState) -> Self {
-        let by_itself = |status: RunStatus, why: Option<String>| Self {
-            status,
-            behest: Behest::default(),
-            initiator: Some(Initiator::System),
-            why,
-        };
-        match event {
-            Event::TrainStopped { behest, .. } => Self {
+        if let Event::Trains(event) = event
+            && let Some(early) = Self::early(event, after)
+        {
+            return early;
+        }
+        Self::by_itself(RunStatus::Completed, None)
+    }
+
+    /// It did not come to where it was to go.
+    fn early(event: &trains::Event, after: &RepoState) -> Option<Self> {
+        if let trains::Event::TrainStopped { behest, .. } = event {
+            return Some(Self {
                 status: RunStatus::Cancelled,
                 // Also where nobody knows any more who it was.
                 initiator: behest.by.is_none().then_some(Initiator::User),
                 why: behest.reason.clone().or_else(|| Some("the train was stopped".to_owned())),
                 behest: behest.clone(),
-            },
-            Event::TrainStarted { root_pr, behest, .. } => Self {
+            });
+        }
+        if let trains::Event::TrainStarted { root_pr, behest, .. } = event {
+            return Some(Self {
                 status: RunStatus::Cancelled,
                 initiator: None,
                 why: Some(format!("the train of #{root_pr} goes on in its place")),
                 // Only what waited for a person gives way, to what one starts.
                 behest: Behest { decision: behest.by.as_ref().map(|_| Decision::Approved), ..behest.clone() },
-            },
-            Event::TrainAborted { error, .. } => {
-                by_itself(RunStatus::Failed, error.as_ref().map(|error| error.message.clone()))
-            }
-            Event::TrainForgotten { reason, root_pr } if !after.has_landed(*root_pr) => {
-                by_itself(RunStatus::Cancelled, Some(reason.clone()))
-            }
-            // What GitHub shows of a train can be that it was stopped or had failed.
-            Event::TrainRecovered { record, .. } if record.state.as_run().is_terminal() => {
-                by_itself(record.state.as_run(), record.error.as_ref().map(|error| error.message.clone()))
-            }
-            _ => by_itself(RunStatus::Completed, None),
+            });
         }
+        if let trains::Event::TrainAborted { error, .. } = event {
+            return Some(Self::by_itself(RunStatus::Failed, error.as_ref().map(|error| error.message.clone())));
+        }
+        if let trains::Event::TrainForgotten { reason, root_pr } = event {
+            let is_lost = !after.has_landed(*root_pr);
+            return is_lost.then(|| Self::by_itself(RunStatus::Cancelled, Some(reason.clone())));
+        }
+        // What GitHub shows of a train can be that it was stopped or had failed.
+        if let trains::Event::TrainRecovered { record, .. } = event {
+            let status = Some(record.state.as_run()).filter(|status| status.is_terminal())?;
+            return Some(Self::by_itself(status, record.error.as_ref().map(|error| error.message.clone())));
+        }
+        None
     }
 }
 
 fn ended(run: &Run, event: &Event, after: &RepoState, now: Timestamp) -> Run {
     let End { status, behest, initiator, why } = End::of(event, after);
     let mut result = run.result.clone();
-    if let (Event::FanOutCompleted { new_roots, .. }, Some(Value::Object(members))) = (event, &mut result) {
+    if let (Event::Trains(trains::Event::FanOutCompleted { new_roots, .. }), Some(Value::Object(members))) =
+        (event, &mut result)
+    {
         members.insert("newTrains".to_owned(), json!(new_roots));
     }
     let context = brought_about(&run.id, run.trigger.user_id.as_ref(), &behest, now);

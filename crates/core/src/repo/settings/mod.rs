@@ -4,6 +4,7 @@
 //! stays right when the operator changes their mind.
 
 mod effect;
+mod event;
 mod reading;
 mod shown;
 mod verdict;
@@ -19,6 +20,7 @@ use crate::repo::ratchet::Approve;
 use crate::repo::trains::message::Wording;
 
 pub use effect::{Effect, EffectKey};
+pub use event::Event;
 pub(super) use reading::{Own, apply, backoffs, completed, due, forked, pushed, seen, settings_after};
 pub use reading::{Reading, Showing, Standing};
 pub use shown::{Origin, Shown};

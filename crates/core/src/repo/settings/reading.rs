@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
+use super::{Effect, Event, File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
 use crate::facts::{HeadRepo, OwnFile, PullFacts, PullState};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::effect::EffectOutcome;
-use crate::repo::event::{Event, PrStateName, ReadKind};
+use crate::repo::event::ReadKind;
 use crate::repo::mirror::reads;
 use crate::repo::state::{Backoff, CachedPr, PrState, RepoState};
 use crate::repo::transaction::Transaction;
-use crate::repo::{self, Failure, FailureKind, Plan, Settings, outbox};
+use crate::repo::{self, Event as RepoEvent, Failure, FailureKind, Plan, Settings, outbox};
 
 /// How often a check is tried to be shown before it is left.
 const MOST_TRIES: u32 = 20;
@@ -124,9 +124,8 @@ impl RepoState {
 
 /// The settings that are in force after what was decided so far.
 pub(in crate::repo) fn settings_after<'s>(state: &RepoState, plan: &Plan, operator: &'s Settings) -> Cow<'s, Settings> {
-    let read = plan.events.iter().rev().find_map(|event| match event {
-        Event::SettingsObserved { settings, .. } => settings.as_ref(),
-        _ => None,
+    let read = plan.events.iter().rev().find_map(|event| {
+        if let RepoEvent::Settings(Event::SettingsObserved { settings, .. }) = event { settings.as_ref() } else { None }
     });
     read.unwrap_or(&state.own.settings).within(operator)
 }
@@ -232,7 +231,8 @@ pub enum Showing {
 fn check_shown(transaction: &mut Transaction<'_>, head: &Sha, result: Result<&Showing, &Failure>) {
     let (state, now) = (transaction.before, transaction.now);
     let Some(owed) = state.own.checks.get(head) else { return };
-    let dropped = |reason: &str| Event::CheckDropped { head_sha: head.clone(), reason: reason.to_owned() };
+    let dropped =
+        |reason: &str| RepoEvent::Settings(Event::CheckDropped { head_sha: head.clone(), reason: reason.to_owned() });
     match result {
         Ok(Showing::Shown) => transaction.record(Event::CheckShown { head_sha: head.clone() }),
         Ok(Showing::NotAllowed { reason }) => {
@@ -346,13 +346,17 @@ pub(in crate::repo) fn backoffs(state: &RepoState) -> impl Iterator<Item = &Back
     own.wanted.iter().map(|wanted| &wanted.backoff).chain(suspects).chain(checks)
 }
 
-/// Folds an event in that has to do with it.
+impl Own {
+    /// The file may be another: it is to be read.
+    pub fn want(&mut self, ts: Timestamp) {
+        self.wanted = Some(Wanted { since: ts, backoff: Backoff::default() });
+    }
+}
+
+/// Folds one event in.
 pub(in crate::repo) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
-    let wanted = Some(Wanted { since: ts, backoff: Backoff::default() });
     match event {
-        Event::RepositoryListed { .. } | Event::DefaultBranchChanged { .. } | Event::SettingsWanted {} => {
-            own.wanted = wanted;
-        }
+        Event::SettingsWanted {} => own.want(ts),
         Event::SettingsConfirmed {} => own.wanted = None,
         Event::SettingsObserved { head_sha, blob, settings, problems } => {
             let (head_sha, blob, problems) = (head_sha.clone(), blob.clone(), problems.clone());
@@ -362,16 +366,6 @@ pub(in crate::repo) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
             }
             own.wanted = None;
         }
-        Event::ReadFailed { read: ReadKind::Settings, retry_at, .. } => {
-            if let Some(wanted) = &mut own.wanted {
-                wanted.backoff.fail(*retry_at);
-            }
-        }
-        Event::ReadFailed { read: ReadKind::Proposal(pr), retry_at, .. } => {
-            if let Some(proposed) = own.proposals.get_mut(pr) {
-                proposed.backoff.fail(*retry_at);
-            }
-        }
         Event::ProposalSuspected { pr, head_sha } => {
             let (head_sha, standing) = (head_sha.clone(), Standing::Suspected);
             own.proposals.insert(*pr, Proposed { head_sha, standing, backoff: Backoff::default() });
@@ -379,12 +373,6 @@ pub(in crate::repo) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
         Event::ProposalSettled { pr, head_sha, standing } => {
             let (head_sha, standing) = (head_sha.clone(), *standing);
             own.proposals.insert(*pr, Proposed { head_sha, standing, backoff: Backoff::default() });
-        }
-        Event::PrMerged { pr, .. } | Event::PrGone { pr } => {
-            own.proposals.remove(pr);
-        }
-        Event::PrStateChanged { pr, state: PrStateName::Closed | PrStateName::Merged, .. } => {
-            own.proposals.remove(pr);
         }
         Event::CheckOwed { head_sha, pr, verdict } => {
             let owed = Owed { pr: *pr, verdict: verdict.clone(), backoff: Backoff::default() };
@@ -398,6 +386,5 @@ pub(in crate::repo) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
                 owed.backoff.fail(*retry_at);
             }
         }
-        _ => {}
     }
 }

@@ -159,12 +159,13 @@ impl Stuck {
         }
         let before = self.yard.worker.state.clone();
         let plan = self.yard.worker.feed(&input);
-        if plan.events.iter().any(|event| matches!(event, Event::RepositoryListed { .. })) {
+        if plan.events.iter().any(|event| matches!(event, Event::Mirror(MirrorEvent::RepositoryListed { .. }))) {
             // A full look reads the file anew; how often there is one is counted.
             self.done.remove(&Machine::Other(EffectKey::Settings(SettingsKey::ReadSettings)));
         }
         // What lands moves the default branch, which is news to every train; and nothing lands twice.
-        let has_landed = plan.events.iter().any(|event| matches!(event, Event::SquashCommitted { .. }));
+        let has_landed =
+            plan.events.iter().any(|event| matches!(event, Event::Trains(TrainsEvent::SquashCommitted { .. })));
         if has_landed || plan.events.iter().any(|event| is_news(&before, event)) {
             self.done.clear();
         }
@@ -227,8 +228,8 @@ impl Stuck {
 /// or a start that somebody asked for.
 fn is_news(before: &RepoState, event: &Event) -> bool {
     match event {
-        Event::PrObserved { pr, head_sha, .. } => pace::is_new_head(before, *pr, head_sha),
-        Event::StartSettled { .. } => true,
+        Event::Mirror(MirrorEvent::PrObserved { pr, head_sha, .. }) => pace::is_new_head(before, *pr, head_sha),
+        Event::Trains(TrainsEvent::StartSettled { .. }) => true,
         _ => false,
     }
 }

@@ -75,13 +75,18 @@ fn a_declaration_is_not_refused_for_what_is_in_doubt() {
     let (mut worker, now) = doubtful();
     worker.clock = 4;
     worker.comment_event(CommentChange::Created, comment(2, 20, &format!("{}\n@merge-train status", declares(1))));
-    let refused =
-        |event: &Event| matches!(event, Event::CommandHandled { outcome: CommandOutcome::Refused { .. }, .. });
+    let refused = |event: &Event| {
+        matches!(event, Event::Commands(CommandsEvent::CommandHandled { outcome: CommandOutcome::Refused { .. }, .. }))
+    };
     assert!(!worker.log.iter().any(|line| refused(&line.event)));
     worker.clock = 5;
     worker.feed(&fetched(pr(2), at(4), Ok(Some(now))));
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
-    let answered = worker.log.iter().filter(|line| matches!(line.event, Event::CommandHandled { .. })).count();
+    let answered = worker
+        .log
+        .iter()
+        .filter(|line| matches!(line.event, Event::Commands(CommandsEvent::CommandHandled { .. })))
+        .count();
     assert_eq!(answered, 2, "the declaration and the question, each once");
 }
 
@@ -120,7 +125,11 @@ fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
     for root in [1, 7] {
         apply(
             &mut worker.state,
-            &Event::TrainStarted { root_pr: pr(root), current_pr: pr(root), behest: Behest::default() },
+            &Event::Trains(TrainsEvent::TrainStarted {
+                root_pr: pr(root),
+                current_pr: pr(root),
+                behest: Behest::default(),
+            }),
             at(0),
         );
     }

@@ -18,7 +18,7 @@ fn closed_pull_requests_are_forgotten_after_the_retention_unless_something_leads
     for (from, to) in [(5, 2), (2, 1)] {
         apply(
             &mut worker.state,
-            &Event::PredecessorDeclared { pr: pr(from), predecessor: pr(to), comment: None },
+            &Event::Mirror(MirrorEvent::PredecessorDeclared { pr: pr(from), predecessor: pr(to), comment: None }),
             at(0),
         );
     }
@@ -32,18 +32,18 @@ fn what_a_train_needs_is_kept() {
     let mut worker = Worker::ready(&[closed(1, 0), closed(2, 0), closed(3, 0)]);
     apply(
         &mut worker.state,
-        &Event::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest: Behest::default() },
+        &Event::Trains(TrainsEvent::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest: Behest::default() }),
         at(0),
     );
     let phase = CascadePhase::SquashPending { frozen_descendants: vec![pr(2)], skipped: vec![] };
-    let moved = Event::PhaseTransition {
+    let moved = Event::Trains(TrainsEvent::PhaseTransition {
         train_root: pr(1),
         current_pr: pr(1),
         predecessor_pr: None,
         last_squash_sha: None,
         phase,
         predecessor_head_sha: None,
-    };
+    });
     apply(&mut worker.state, &moved, at(0));
     worker.clock = 365 * 86_400;
     worker.feed(&Input::Housekeeping);

@@ -97,7 +97,11 @@ fn who_is_not_the_author_and_who_declares_twice_is_told() {
 #[test]
 fn nothing_can_stand_on_what_stands_on_it() {
     let mut worker = Worker::ready(&[stacked(1, 2), stacked(2, 1)]);
-    apply(&mut worker.state, &Event::PredecessorDeclared { pr: pr(1), predecessor: pr(2), comment: None }, at(0));
+    apply(
+        &mut worker.state,
+        &Event::Mirror(MirrorEvent::PredecessorDeclared { pr: pr(1), predecessor: pr(2), comment: None }),
+        at(0),
+    );
     let plan = declare(&mut worker, 2, 20, 1);
     let told = refusal(&plan);
     assert!(

@@ -169,10 +169,12 @@ impl Compacted {
 
     fn train(&mut self, root: PrNumber, step: u8) {
         let event = match step {
-            0 => Event::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() },
-            1 => Event::SquashCommitted { train_root: root, pr: root, sha: sha(5) },
-            2 => Event::TrainAborted { root_pr: root, error: None },
-            _ => Event::TrainCompleted { root_pr: root },
+            0 => {
+                Event::Trains(TrainsEvent::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() })
+            }
+            1 => Event::Trains(TrainsEvent::SquashCommitted { train_root: root, pr: root, sha: sha(5) }),
+            2 => Event::Trains(TrainsEvent::TrainAborted { root_pr: root, error: None }),
+            _ => Event::Trains(TrainsEvent::TrainCompleted { root_pr: root }),
         };
         let ts = at(self.worker.clock);
         apply(&mut self.worker.state, &event, ts);
@@ -225,7 +227,7 @@ proptest! {
             );
             let before = told.worker.log.len();
             told.step(step);
-            let ends = |line: &Recorded| matches!(line.event, Event::DeliveryProcessed { .. });
+            let ends = |line: &Recorded| matches!(line.event, Event::Mirror(MirrorEvent::DeliveryProcessed { .. }));
             let count = told.worker.log[before..].iter().filter(|line| ends(line)).count();
             prop_assert_eq!(count, usize::from(is_delivery));
         }

@@ -201,7 +201,7 @@ impl Bench {
         let key = Key::api("ops", &self.requests.to_string()).unwrap();
         let plan = self.feed(&Input::Asked { key, request });
         let refusal = plan.events.into_iter().find_map(|event| match event {
-            Event::RequestProcessed { refusal, .. } => Some(refusal),
+            Event::Commands(CommandsEvent::RequestProcessed { refusal, .. }) => Some(refusal),
             _ => None,
         });
         self.settle();
@@ -479,7 +479,11 @@ impl Bench {
     /// What the bot said about the ratchet.
     fn told(&self, number: u64) -> Vec<String> {
         let said = self.worker.log.iter().filter_map(|line| match &line.event {
-            Event::NoteOwed { pr: there, say: Say::Comment { body }, .. } if *there == pr(number) => Some(body.clone()),
+            Event::Outbox(OutboxEvent::NoteOwed { pr: there, say: Say::Comment { body }, .. })
+                if *there == pr(number) =>
+            {
+                Some(body.clone())
+            }
             _ => None,
         });
         said.filter(|body| body.starts_with("**Ratchet**")).collect()

@@ -44,7 +44,10 @@ fn an_answer_that_is_none_to_its_effect_is_a_failure_that_does_not_pass() {
     worker.pull_event("opened", pull(1));
     let plan = worker.feed(&completed(MirrorEffect::Survey, at(0), Ok(None::<PullFacts>)));
     let reason = "the answer to survey is none to it; this is a bug".to_owned();
-    assert_eq!(plan.events, [Event::ReadFailed { read: ReadKind::Repository, reason, retry_at: at(3600) }]);
+    assert_eq!(
+        plan.events,
+        [Event::Mirror(MirrorEvent::ReadFailed { read: ReadKind::Repository, reason, retry_at: at(3600) })]
+    );
 }
 
 #[test]
@@ -53,7 +56,12 @@ fn everything_is_read_anew_each_hour() {
     assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(3600)));
     worker.clock = 3600;
     assert!(worker.feed(&Input::Tick).effects.contains(&Effect::Mirror(MirrorEffect::Survey)));
-    assert!(worker.log.iter().any(|line| line.event == Event::SyncRequested { reason: SyncReason::Periodic }));
+    assert!(
+        worker
+            .log
+            .iter()
+            .any(|line| line.event == Event::Mirror(MirrorEvent::SyncRequested { reason: SyncReason::Periodic }))
+    );
 }
 
 #[test]
@@ -61,7 +69,12 @@ fn a_state_that_nobody_touched_for_an_hour_is_read_anew_on_resumption() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.clock = 3601;
     assert_eq!(worker.feed(&Input::Resume).effects, [Effect::Mirror(MirrorEffect::Survey)]);
-    assert!(worker.log.iter().any(|line| line.event == Event::SyncRequested { reason: SyncReason::Stale }));
+    assert!(
+        worker
+            .log
+            .iter()
+            .any(|line| line.event == Event::Mirror(MirrorEvent::SyncRequested { reason: SyncReason::Stale }))
+    );
 }
 
 #[test]
@@ -237,7 +250,7 @@ fn a_full_look_can_be_asked_for_and_is_not_begun_twice() {
     assert_eq!(worker.feed(&asked("one")).effects, [Effect::Mirror(MirrorEffect::Survey)]);
     assert_eq!(worker.feed(&asked("two")).effects, []);
     let outcomes = worker.log.iter().filter_map(|line| match line.event {
-        Event::RequestProcessed { outcome, .. } => Some(outcome),
+        Event::Commands(CommandsEvent::RequestProcessed { outcome, .. }) => Some(outcome),
         _ => None,
     });
     assert_eq!(outcomes.collect::<Vec<_>>(), [RequestOutcome::Started, RequestOutcome::UnderWay]);

@@ -81,7 +81,7 @@ fn with_everything_lost_a_train_goes_on_from_its_status_comment() {
     yard.finish();
     assert_eq!(yard.landed(), [1, 2, 3]);
     let said = yard.worker.log.iter().find_map(|line| match &line.event {
-        Event::StatusClosing { text, .. } => Some(text.clone()),
+        Event::Trains(TrainsEvent::StatusClosing { text, .. }) => Some(text.clone()),
         _ => None,
     });
     assert!(said.is_some_and(|text| text.contains("#1") && text.contains("#3")), "it knows what it landed before");
@@ -261,8 +261,11 @@ fn a_train_that_begins_anew_is_not_ended_by_the_last_word_on_the_one_before() {
     let mut yard = Yard::new(&[0, 1]);
     yard.start(1);
     yard.until_shown(1, |record| record.state == TrainState::Running);
-    let closing =
-        Event::StatusClosing { train_root: pr(1), text: "Stopped by force.".to_owned(), new_roots: Vec::new() };
+    let closing = Event::Trains(TrainsEvent::StatusClosing {
+        train_root: pr(1),
+        text: "Stopped by force.".to_owned(),
+        new_roots: Vec::new(),
+    });
     yard.says(1, 900, "@merge-train stop");
     apply(&mut yard.worker.state, &closing, at(yard.worker.clock));
     yard.worker.log.push(Recorded { seq: 0, ts: at(yard.worker.clock), event: closing });
@@ -399,7 +402,7 @@ proptest! {
         let never_began = yard.landed().is_empty() && yard.worker.state.active_trains.is_empty();
         // The start may be all that an old backup knows of, and what it was given on has landed since.
         let is_refusal = |line: &Recorded| {
-            matches!(&line.event, Event::NoteOwed { say: outbox::Say::Comment { body }, .. } if body.starts_with("Cannot start"))
+            matches!(&line.event, Event::Outbox(OutboxEvent::NoteOwed { say: outbox::Say::Comment { body }, .. }) if body.starts_with("Cannot start"))
         };
         let was_refused = yard.worker.log.iter().any(is_refusal);
         prop_assert!(

@@ -46,12 +46,12 @@ impl Worker {
 }
 
 fn started(behest: Behest) -> Event {
-    Event::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest }
+    Event::Trains(TrainsEvent::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest })
 }
 
 fn frozen() -> Event {
     let error = TrainError { error_type: "wrong_tree".to_owned(), message: "not that".to_owned() };
-    Event::TrainFrozen { root_pr: pr(1), error }
+    Event::Trains(TrainsEvent::TrainFrozen { root_pr: pr(1), error })
 }
 
 fn by(who: &str, reason: &str) -> Behest {
@@ -122,7 +122,9 @@ fn landings(log: &[Recorded]) -> Vec<(u64, RunId)> {
 fn what_a_train_landed_before_it_was_stopped_is_told_at_once_and_once() {
     let mut yard = Yard::new(&[0, 1, 2]);
     yard.start(1);
-    let has_landed = |yard: &Yard| yard.worker.log.iter().any(|it| matches!(it.event, Event::SquashCommitted { .. }));
+    let has_landed = |yard: &Yard| {
+        yard.worker.log.iter().any(|it| matches!(it.event, Event::Trains(TrainsEvent::SquashCommitted { .. })))
+    };
     while !has_landed(&yard) {
         yard.answer(0);
     }
@@ -169,7 +171,7 @@ fn a_stop_cancels_the_run_and_a_start_begins_another() {
 fn a_start_and_a_stop_and_a_start_in_one_moment_are_two_runs() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.happens(7, started(Behest::default()));
-    worker.happens(7, Event::TrainStopped { root_pr: pr(1), behest: Behest::default() });
+    worker.happens(7, Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest: Behest::default() }));
     worker.happens(7, started(Behest::default()));
     let runs = follow(&worker.log);
     assert_eq!(runs.len(), 2);
@@ -180,7 +182,10 @@ fn a_train_that_a_person_looked_at_goes_on_as_the_same_run() {
     let mut worker = Worker::ready(&[pull(1)]);
     let events = [
         started(Behest::default()),
-        Event::TrainWaiting { train_root: pr(1), why: why::checks_running(pr(1), &["ci"], &sha(1)).since(at(1)) },
+        Event::Trains(TrainsEvent::TrainWaiting {
+            train_root: pr(1),
+            why: why::checks_running(pr(1), &["ci"], &sha(1)).since(at(1)),
+        }),
         frozen(),
     ];
     events.into_iter().for_each(|event| worker.happens(1, event));
@@ -212,7 +217,9 @@ fn every_state_of_a_train_is_a_state_of_a_run() {
 fn a_run_tells_what_its_train_waits_for_now() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.happens(1, started(Behest::default()));
-    let waits = |when: i64, reason: why::Reason| Event::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) };
+    let waits = |when: i64, reason: why::Reason| {
+        Event::Trains(TrainsEvent::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) })
+    };
     worker.happens(2, waits(2, why::checks_running(pr(1), &["ci"], &sha(1))));
     let context = |run: &Run| run.last_transition.clone().unwrap();
     let blocker = |run: &Run| context(run).metadata.unwrap()["blocker"].as_str().unwrap().to_owned();
@@ -248,15 +255,17 @@ fn a_run_is_called_as_its_pull_request_is_now() {
 fn a_run_knows_how_long_it_waited_for_whom() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.happens(1, started(Behest::default()));
-    let waits = |when: i64, reason: why::Reason| Event::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) };
+    let waits = |when: i64, reason: why::Reason| {
+        Event::Trains(TrainsEvent::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) })
+    };
     worker.happens(2, waits(2, why::checks_running(pr(1), &["ci"], &sha(1))));
     // Another check, the same party: it is one wait.
     worker.happens(5, waits(5, why::checks_expected(pr(1), &["lint"], &sha(1))));
     worker.happens(12, waits(12, why::review_required(pr(1))));
-    worker.happens(15, Event::TrainResumed { train_root: pr(1) });
+    worker.happens(15, Event::Trains(TrainsEvent::TrainResumed { train_root: pr(1) }));
     worker.happens(20, waits(20, why::ci_expected(pr(1), &sha(1))));
-    worker.happens(21, Event::TrainResumed { train_root: pr(1) });
-    worker.happens(30, Event::TrainCompleted { root_pr: pr(1) });
+    worker.happens(21, Event::Trains(TrainsEvent::TrainResumed { train_root: pr(1) }));
+    worker.happens(30, Event::Trains(TrainsEvent::TrainCompleted { root_pr: pr(1) }));
     let result = only(&worker.log).result.unwrap();
     assert_eq!(result["waited"], serde_json::json!({ "reviewer": 3_000, "ci": 11_000 }));
 }
@@ -269,7 +278,7 @@ fn a_run_knows_who_set_it_off_and_the_delivery_that_said_so() {
     let runs = follow(&yard.worker.log);
     assert_eq!(runs.len(), 3);
     let started = yard.worker.log.iter().find_map(|line| match &line.event {
-        Event::TrainStarted { behest, .. } => Some(behest.clone()),
+        Event::Trains(TrainsEvent::TrainStarted { behest, .. }) => Some(behest.clone()),
         _ => None,
     });
     let delivery = started.unwrap().delivery.expect("a webhook told of the comment");
@@ -283,7 +292,10 @@ fn a_run_knows_who_set_it_off_and_the_delivery_that_said_so() {
 #[test]
 fn whoever_starts_a_train_through_the_api_is_known_with_what_they_said() {
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(1, Event::StartAsked { pr: pr(1), comment: None, behest: by("api:ops", "it is time") });
+    worker.happens(
+        1,
+        Event::Trains(TrainsEvent::StartAsked { pr: pr(1), comment: None, behest: by("api:ops", "it is time") }),
+    );
     worker.happens(1, started(by("api:ops", "it is time")));
     let run = only(&worker.log);
     assert_eq!((run.trigger.source, run.trigger.user_id.as_deref()), (TriggerSource::Api, Some("api:ops")));
@@ -308,7 +320,10 @@ fn whoever_starts_a_train_through_the_api_is_known_with_what_they_said() {
 fn a_run_that_is_cancelled_says_by_whom_and_why() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.happens(1, started(Behest::default()));
-    worker.happens(2, Event::TrainStopped { root_pr: pr(1), behest: by("api:ops", "the release is off") });
+    worker.happens(
+        2,
+        Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest: by("api:ops", "the release is off") }),
+    );
     let run = only(&worker.log);
     let cancellation = run.cancellation.unwrap();
     assert_eq!((cancellation.initiator, cancellation.user_id.as_deref()), (Initiator::User, Some("api:ops")));
@@ -342,7 +357,7 @@ fn what_a_person_decides_about_a_train_is_told_with_their_name_and_reason() {
 
     let decision = Some(Decision::Rejected);
     let behest = Behest { decision, ..by("api:ops", "not like this") };
-    worker.happens(3, Event::TrainStopped { root_pr: pr(1), behest });
+    worker.happens(3, Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest }));
     let run = only(&worker.log);
     let no = (decision, Some("api:ops".to_owned()), Some("not like this".to_owned()));
     assert_eq!((run.status, said(&run)), (RunStatus::Cancelled, no));
@@ -364,7 +379,7 @@ fn an_event_without_a_word_of_who_wanted_it_is_written_as_it_always_was() {
         let event: Event = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&event).unwrap(), text);
     }
-    let stopped = Event::TrainStopped { root_pr: pr(1), behest: by("api:ops", "no") };
+    let stopped = Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest: by("api:ops", "no") });
     let text = r#"{"type":"train_stopped","root_pr":1,"by":"api:ops","reason":"no"}"#;
     assert_eq!(serde_json::to_string(&stopped).unwrap(), text);
     assert_eq!(serde_json::from_str::<Event>(text).unwrap(), stopped);
@@ -378,7 +393,9 @@ fn what_is_asked_for_in_vain_is_refused_with_the_reason() {
         let key = crate::inbox::Key::api("ops", &worker.log.len().to_string()).unwrap();
         let plan = worker.feed(&Input::Asked { key, request });
         plan.events.into_iter().find_map(|event| match event {
-            Event::RequestProcessed { outcome, refusal, .. } => Some((outcome, refusal.expect("a reason"))),
+            Event::Commands(CommandsEvent::RequestProcessed { outcome, refusal, .. }) => {
+                Some((outcome, refusal.expect("a reason")))
+            }
             _ => None,
         })
     };

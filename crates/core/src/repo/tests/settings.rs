@@ -96,7 +96,7 @@ fn every_full_look_reads_the_file_again_and_what_is_known_changes_nothing() {
     worker.feed(&Input::Tick);
     worker.feed(&surveyed(at(worker.clock), Ok(listing(&[]))));
     let plan = read(&mut worker, file(1, 2, Ok(own(2))));
-    assert_eq!(plan.events, [Event::SettingsConfirmed {}]);
+    assert_eq!(plan.events, [Event::Settings(SettingsEvent::SettingsConfirmed {})]);
     is_the_same_after_a_replay(&worker);
 }
 
@@ -151,7 +151,7 @@ fn a_stack_is_as_large_as_the_stricter_of_both_allows() {
     worker.comment_event(CommentChange::Created, comment(2, 70, "@merge-train predecessor #1"));
     worker.comment_event(CommentChange::Created, comment(1, 71, "@merge-train start"));
     let refused = worker.log.iter().any(|recorded| match &recorded.event {
-        Event::NoteOwed { say: Say::Comment { body }, .. } => body.contains("maximum"),
+        Event::Outbox(OutboxEvent::NoteOwed { say: Say::Comment { body }, .. }) => body.contains("maximum"),
         _ => false,
     });
     let said: Vec<&Event> = worker.log.iter().map(|recorded| &recorded.event).collect();
@@ -296,7 +296,9 @@ fn where_no_check_may_be_shown_one_comment_says_it() {
     lands(&mut worker, file(92, 20, Err(vec![problem(1)])));
     let plan = shown(&mut worker, 92, refused());
     assert!(
-        plan.events.iter().any(|event| matches!(event, Event::NoteOwed { pr: on, .. } if *on == pr(2))),
+        plan.events
+            .iter()
+            .any(|event| matches!(event, Event::Outbox(OutboxEvent::NoteOwed { pr: on, .. }) if *on == pr(2))),
         "{plan:?}"
     );
 }
@@ -306,6 +308,6 @@ fn a_check_that_github_does_not_take_is_left() {
     let mut worker = Worker::ready(&[]);
     lands(&mut worker, file(10, 20, Err(vec![problem(1)])));
     let plan = shown(&mut worker, 10, Err(failure(FailureKind::Permanent)));
-    assert!(matches!(plan.events.as_slice(), [Event::CheckDropped { .. }]), "{plan:?}");
+    assert!(matches!(plan.events.as_slice(), [Event::Settings(SettingsEvent::CheckDropped { .. })]), "{plan:?}");
     assert_eq!(checks(&worker.feed(&Input::Resume)), []);
 }

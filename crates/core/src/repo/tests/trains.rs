@@ -199,7 +199,7 @@ fn a_train_that_was_stopped_says_so_until_what_was_on_board_goes_on() {
     assert_eq!(status.shown, yard.worker.state.active_trains[&pr(1)].recovery_seq, "#2 is still left by it");
     yard.start_as(1, 902);
     yard.finish();
-    let closed = |line: &Recorded| matches!(&line.event, Event::StatusWritten { train_root, status_seq: u64::MAX, .. } if *train_root == pr(1));
+    let closed = |line: &Recorded| matches!(&line.event, Event::Trains(TrainsEvent::StatusWritten { train_root, status_seq: u64::MAX, .. }) if *train_root == pr(1));
     assert!(yard.worker.log.iter().any(closed), "and then its comment says who goes on");
     assert_eq!(yard.landed(), [1, 3, 2]);
     assert!(yard.worker.state.active_trains.is_empty());
@@ -241,9 +241,9 @@ fn a_squash_that_github_did_after_it_was_looked_for_is_recorded_and_proven_like_
         yard.finish();
         assert_eq!(yard.landed(), landed);
         let is = |matches: fn(&Event) -> bool| yard.worker.log.iter().filter(|line| matches(&line.event)).count();
-        assert_eq!(is(|event| matches!(event, Event::SquashCommitted { .. })), landed.len());
-        assert_eq!(is(|event| matches!(event, Event::SquashProven { .. })), landed.len());
-        let own = is(|event| matches!(event, Event::TrainStarted { .. }));
+        assert_eq!(is(|event| matches!(event, Event::Trains(TrainsEvent::SquashCommitted { .. }))), landed.len());
+        assert_eq!(is(|event| matches!(event, Event::Trains(TrainsEvent::SquashProven { .. }))), landed.len());
+        let own = is(|event| matches!(event, Event::Trains(TrainsEvent::TrainStarted { .. })));
         assert_eq!(own, 1, "what stands on it goes on with the same train, or parts from it");
     }
 }

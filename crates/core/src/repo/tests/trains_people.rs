@@ -60,11 +60,10 @@ impl Yard {
 
     /// The comments that were owed on a pull request, in their order.
     fn notes(&self, on: u64) -> Vec<&str> {
-        let note =
-            |recorded: &Recorded| matches!(&recorded.event, Event::NoteOwed { pr: there, .. } if *there == pr(on));
+        let note = |recorded: &Recorded| matches!(&recorded.event, Event::Outbox(OutboxEvent::NoteOwed { pr: there, .. }) if *there == pr(on));
         let owed = self.worker.log.iter().filter(|recorded| note(recorded));
         owed.filter_map(|recorded| match &recorded.event {
-            Event::NoteOwed { say: Say::Comment { body }, .. } => Some(body.as_str()),
+            Event::Outbox(OutboxEvent::NoteOwed { say: Say::Comment { body }, .. }) => Some(body.as_str()),
             _ => None,
         })
         .collect()
@@ -124,7 +123,7 @@ fn a_command_beside_a_declaration_that_waits_for_its_predecessor_is_given_once()
     let said = comment(1, 7, "@merge-train predecessor #5\n@merge-train status");
     worker.comment_event(CommentChange::Created, said);
     worker.feed(&fetched(pr(5), at(0), Ok(Some(pull(5)))));
-    let given = |recorded: &&Recorded| matches!(recorded.event, Event::CommandGiven { .. });
+    let given = |recorded: &&Recorded| matches!(recorded.event, Event::Commands(CommandsEvent::CommandGiven { .. }));
     assert_eq!(worker.log.iter().filter(given).count(), 1);
 }
 
@@ -134,7 +133,12 @@ fn an_edit_that_waits_for_its_predecessor_gives_no_command() {
     let said = comment(1, 7, "@merge-train predecessor #5\n@merge-train start");
     worker.comment_event(CommentChange::Edited, said);
     worker.feed(&fetched(pr(5), at(0), Ok(Some(pull(5)))));
-    assert!(!worker.log.iter().any(|recorded| matches!(recorded.event, Event::CommandGiven { .. })));
+    assert!(
+        !worker
+            .log
+            .iter()
+            .any(|recorded| matches!(recorded.event, Event::Commands(CommandsEvent::CommandGiven { .. })))
+    );
 }
 
 #[test]
@@ -415,7 +419,7 @@ fn a_retarget_that_was_begun_before_the_default_branch_was_renamed_goes_to_the_n
     yard.start(1);
     yard.until_next(1, |work| matches!(work, Work::Retarget { .. }));
     let now = at(yard.worker.clock);
-    let renamed = Event::DefaultBranchChanged { default_branch: branch("trunk") };
+    let renamed = Event::Mirror(MirrorEvent::DefaultBranchChanged { default_branch: branch("trunk") });
     apply(&mut yard.worker.state, &renamed, now);
     yard.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(1))));
     yard.feed(&Input::Tick);

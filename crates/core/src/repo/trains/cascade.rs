@@ -3,10 +3,10 @@
 use super::detail::is_live;
 use super::texts::{halt, notice};
 use super::work::{Landed, OwnChange, Step, Via, Work};
-use super::{CascadePhase, TrainRecord};
+use super::{CascadePhase, Event, TrainRecord};
 use super::{Change, Next, Standpoint};
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::repo::event::Event;
+use crate::repo::mirror;
 use crate::repo::state::{CachedPr, PrState};
 
 impl Standpoint<'_> {
@@ -68,7 +68,7 @@ impl Standpoint<'_> {
     fn prepare_again(&self, train: &TrainRecord, pr: PrNumber) -> Change {
         self.enter(train, train.cascade_phase.again(pr))
             .and(Event::BehindAfterPreparation { train_root: self.root, pr })
-            .and(Event::MergeStateOutdated { prs: vec![pr] })
+            .and(mirror::Event::MergeStateOutdated { prs: vec![pr] })
     }
 
     fn squashing(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
@@ -111,11 +111,12 @@ impl Standpoint<'_> {
             self.state.pr(pr).map(|pr| &pr.state),
             Some(PrState::Merged { merge_commit_sha: Some(known), .. }) if known == sha
         );
-        let merged = (!is_known).then(|| Event::PrMerged { pr, sha: Some(sha.clone()), at: None });
-        let events = [Event::SquashCommitted { train_root: self.root, pr, sha: sha.clone() }].into_iter().chain(merged);
         let after = TrainRecord { last_squash_sha: Some(sha.clone()), ..train.clone() };
-        let mut change = Change::of(events);
-        change.events.push(self.transition(&after, train.cascade_phase.reconciling(), None));
+        let mut change = Change::of([Event::SquashCommitted { train_root: self.root, pr, sha: sha.clone() }]);
+        if !is_known {
+            change.record(mirror::Event::PrMerged { pr, sha: Some(sha.clone()), at: None });
+        }
+        change.record(self.transition(&after, train.cascade_phase.reconciling(), None));
         change
     }
 
@@ -176,7 +177,7 @@ impl Standpoint<'_> {
                 Next::Change(Change::of([intent]))
             }
             Some(pr) if self.is_further(pr) => Next::Change(self.completing(train, next, Change::default())),
-            _ => Next::Change(self.skip(train, next, self.why_skipped(next))),
+            Some(_) | None => Next::Change(self.skip(train, next, self.why_skipped(next))),
         }
     }
 
@@ -199,7 +200,7 @@ impl Standpoint<'_> {
             Some(pr) if !matches!(step, Step::Prepare { .. }) && self.is_further(pr) => {
                 Next::Change(self.completing(train, pull, Change::default()))
             }
-            _ => Next::Change(self.skip(train, pull, self.why_skipped(pull))),
+            Some(_) | None => Next::Change(self.skip(train, pull, self.why_skipped(pull))),
         }
     }
 
@@ -218,7 +219,7 @@ impl Standpoint<'_> {
 
     /// The phase is done with a descendant.
     pub(super) fn completing(&self, train: &TrainRecord, pr: PrNumber, mut change: Change) -> Change {
-        change.events.push(self.transition(train, train.cascade_phase.having_completed(pr), None));
+        change.record(self.transition(train, train.cascade_phase.having_completed(pr), None));
         change
     }
 
@@ -231,7 +232,7 @@ impl Standpoint<'_> {
             by_others: false,
         });
         let mut change = Change::of(dropped);
-        change.events.push(self.transition(train, train.cascade_phase.skipping(pr), None));
+        change.record(self.transition(train, train.cascade_phase.skipping(pr), None));
         // Not even as one that came late: a person puts it right and starts it.
         if self.state.pr(pr).is_some_and(|pr| pr.left_out) {
             // It was told when it was given another base.
@@ -258,12 +259,12 @@ impl Standpoint<'_> {
                 let default = self.state.default_branch.clone().unwrap_or_else(|| fallback(self, train.current_pr));
                 let commit = |number: &PrNumber| (*number, self.state.pr(*number).and_then(CachedPr::merge_commit));
                 let text = notice::completed(&landed.iter().map(commit).collect::<Vec<_>>(), &default);
-                change.events.push(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
-                change.events.push(Event::TrainCompleted { root_pr: root });
+                change.record(Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
+                change.record(Event::TrainCompleted { root_pr: root });
             }
             [next] => {
                 let last_squash_sha = self.state.pr(train.current_pr).and_then(CachedPr::merge_commit);
-                change.events.push(Event::PhaseTransition {
+                change.record(Event::PhaseTransition {
                     train_root: root,
                     current_pr: *next,
                     predecessor_pr: Some(train.current_pr),
@@ -271,15 +272,15 @@ impl Standpoint<'_> {
                     phase: CascadePhase::Idle,
                     predecessor_head_sha: None,
                 });
-                change.events.push(Event::MergeStateOutdated { prs: vec![*next] });
+                change.record(mirror::Event::MergeStateOutdated { prs: vec![*next] });
             }
             several => {
                 // It parted from all of them, whoever was there first.
                 let text = notice::fan_out_completed(descendants);
-                change.events.push(Event::StatusClosing { train_root: root, text, new_roots: descendants.to_vec() });
+                change.record(Event::StatusClosing { train_root: root, text, new_roots: descendants.to_vec() });
                 let new_roots = several.to_vec();
-                change.events.push(Event::FanOutCompleted { old_root: root, new_roots, original_root_pr: root });
-                change.events.push(Event::MergeStateOutdated { prs: several.to_vec() });
+                change.record(Event::FanOutCompleted { old_root: root, new_roots, original_root_pr: root });
+                change.record(mirror::Event::MergeStateOutdated { prs: several.to_vec() });
             }
         }
         change

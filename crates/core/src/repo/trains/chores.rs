@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::{Effect, Transaction};
+use super::{Effect, Event, Transaction};
 use crate::ids::PrNumber;
-use crate::repo::event::{Event, ReadKind};
+use crate::repo::event::ReadKind;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Failure, FailureKind};
+use crate::repo::{Failure, FailureKind, mirror};
 
 /// Deletes the branches of what landed, unless something is based on them.
 pub(super) fn delete_branches(transaction: &mut Transaction<'_>) {
@@ -24,7 +24,7 @@ pub(super) fn branch_deleted(transaction: &mut Transaction<'_>, pr: PrNumber, re
     match result {
         Err(failure) if failure.kind == FailureKind::Transient => {
             let retry_at = reads::retry_at(failure, outlived.backoff.attempts, transaction.now);
-            transaction.record(Event::ReadFailed {
+            transaction.record(mirror::Event::ReadFailed {
                 read: ReadKind::Branch(pr),
                 reason: failure.reason.clone(),
                 retry_at,

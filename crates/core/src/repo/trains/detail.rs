@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::status::{Party, Why};
-use super::work::{Push, PushKind, Tidying};
+use super::work::{Push, Tidying};
 use super::{CascadePhase, TrainRecord, TrainState, Trains};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
-use crate::repo::{Behest, Event, PushDetail};
+use crate::repo::Behest;
 use crate::workflow::{Decision, RunStatus, TriggerSource};
 
 /// Beside the record of one train; what outlives the record is what is left to do for it.
@@ -119,15 +119,11 @@ impl RunMark {
         self.waiting = party.map(|party| (party, ts));
     }
 
-    fn moves(&mut self, to: RunStatus, event: &Event, ts: Timestamp) {
-        self.moved = match event {
-            // To start what waits for a person is to approve it.
-            Event::TrainStarted { behest, .. } => Behest {
-                decision: (self.status == RunStatus::AwaitingApproval).then_some(Decision::Approved),
-                ..behest.clone()
-            },
-            _ => Behest::default(),
-        };
+    /// Its train is in another state now; where it was started, at this behest.
+    fn moves(&mut self, to: RunStatus, started: Option<&Behest>, ts: Timestamp) {
+        // To start what waits for a person is to approve it.
+        let decision = (self.status == RunStatus::AwaitingApproval).then_some(Decision::Approved);
+        self.moved = started.map(|behest| Behest { decision, ..behest.clone() }).unwrap_or_default();
         (self.status, self.moved_at) = (to, ts);
     }
 }
@@ -158,6 +154,31 @@ pub struct StatusDetail {
     pub new_roots: Vec<PrNumber>,
 }
 
+impl StatusDetail {
+    pub(super) fn written(&mut self, comment: CommentId, seq: u64, ts: Timestamp) {
+        self.comment = Some(comment);
+        self.shown = seq;
+        self.written_at = Some(ts);
+        self.settle();
+        if seq == CLOSED {
+            self.closing = None;
+        }
+    }
+
+    pub(super) fn delay(&mut self, retry_at: Timestamp, ts: Timestamp) {
+        self.attempts += 1;
+        self.retry_at = Some(retry_at);
+        self.failing_since.get_or_insert(ts);
+    }
+
+    /// What failed before does not count any more.
+    pub(super) fn settle(&mut self) {
+        self.attempts = 0;
+        self.retry_at = None;
+        self.failing_since = None;
+    }
+}
+
 /// What was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
@@ -178,245 +199,123 @@ pub enum Intended {
 /// Details, by the pull request that each train began with.
 pub type Details = BTreeMap<PrNumber, Detail>;
 
-/// Folds one event in; the records are those after it.
-pub fn apply(details: &mut Details, trains: &Trains, event: &Event, ts: Timestamp) {
-    match event {
-        Event::TrainStarted { root_pr, behest, .. } => {
-            // What halted with this pull request on board has its successor now, and needs no worktree.
-            let is_over = |root: &PrNumber, detail: &Detail| !trains.contains_key(root) && !detail.late;
-            for (_, over) in details.iter_mut().filter(|(root, detail)| is_over(root, detail)) {
-                over.tidying.get_or_insert(Tidying::Remove);
-            }
-            begin(details, trains, *root_pr, behest, ts);
-        }
-        Event::LateFound { pr } => {
-            details.entry(*pr).or_default().late = true;
-        }
-        Event::FanOutCompleted { old_root, new_roots, .. } => {
-            let parted = details.get(old_root).and_then(|detail| detail.run.clone());
-            change(details, *old_root, |detail| {
-                detail.tidying = Some(Tidying::FanOut { new: new_roots.clone() });
-                end(detail);
-            });
-            for root in new_roots {
-                begin(details, trains, *root, &Behest::default(), ts);
-                change(details, *root, |detail| {
-                    detail.parted_from = Some(*old_root);
-                    if let (Some(run), Some(parted)) = (&mut detail.run, &parted) {
-                        (run.source, run.set_off) = (parted.source, parted.set_off.clone());
-                    }
-                });
-            }
-        }
-        Event::TrainRecovered { record, comment, landed } => recover(details, record, *comment, landed, ts),
-        Event::TrainForgotten { root_pr, .. } => change(details, *root_pr, |detail| {
-            detail.tidying = Some(Tidying::Remove);
-            detail.status.doubted = false;
-            end(detail);
-        }),
-        Event::TrainCompleted { root_pr } | Event::TrainStopped { root_pr, .. } => {
-            change(details, *root_pr, |detail| {
-                detail.tidying = Some(Tidying::Remove);
-                end(detail);
-            });
-        }
-        Event::TrainAborted { root_pr, .. } | Event::TrainFrozen { root_pr, .. } => {
-            change(details, *root_pr, |detail| {
-                detail.tidying = Some(Tidying::Clean);
-                end(detail);
-            });
-        }
-        // What GitHub does not have any more is related to nothing.
-        Event::LateRefused { pr, .. } | Event::LateReconciled { pr, .. } | Event::PrGone { pr } => {
-            change(details, *pr, |detail| {
-                if detail.late {
-                    detail.late = false;
-                    detail.tidying = Some(Tidying::Remove);
-                    end(detail);
-                }
-            });
-        }
-        Event::WorktreesTidied { train_root } => change(details, *train_root, |detail| {
-            detail.tidying = None;
-            settle(detail);
-        }),
-        _ => {
-            going_on(details, event);
-            status(details, event, ts);
-        }
-    }
-    details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
-    for (root, detail) in details.iter_mut() {
-        if let Some(run) = &mut detail.run {
-            run.waits(detail.why.as_ref().map(|why| why.party), ts);
-        }
-        let status = trains.get(root).map(|train| train.state.as_run()).filter(|status| !status.is_terminal());
-        match (&mut detail.run, status) {
-            (Some(run), Some(status)) if run.status != status => run.moves(status, event, ts),
-            (Some(_), Some(_)) | (None, _) => {}
-            (Some(_), None) => detail.run = None,
-        }
-    }
-}
-
-fn going_on(details: &mut Details, event: &Event) {
-    match event {
-        Event::TrainWaiting { train_root, why } => {
-            change(details, *train_root, |detail| {
-                detail.why = Some(why.clone());
-                detail.timed_out = false;
-            });
-        }
-        Event::TrainResumed { train_root } => change(details, *train_root, |detail| detail.why = None),
-        Event::TrainHeld { train_root } => change(details, *train_root, |detail| {
-            detail.held = true;
-            detail.intent = None;
-            settle(detail);
-        }),
-        Event::SquashRefused { train_root, .. } => change(details, *train_root, |detail| {
-            detail.intent = None;
-            detail.refusals += 1;
-        }),
-        Event::BehindAfterPreparation { train_root, pr } => change(details, *train_root, |detail| {
-            detail.prepared_twice.insert(*pr);
-        }),
-        Event::WaitTimedOut { train_root } => change(details, *train_root, |detail| detail.timed_out = true),
-        Event::TrainNudged { train_root, .. } => change(details, *train_root, |detail| {
-            detail.forget_rechecks();
-            settle(detail);
-        }),
-        Event::RecheckPlanned { train_root, at } => change(details, *train_root, |detail| {
-            detail.rechecks += 1;
-            detail.recheck_at = Some(*at);
-        }),
-        Event::WorkDelayed { train_root, retry_at, .. } => change(details, *train_root, |detail| {
-            detail.attempts += 1;
-            detail.retry_at = Some(*retry_at);
-            doubt(detail);
-        }),
-        Event::WorkDoubted { train_root } => change(details, *train_root, doubt),
-        Event::WorkDropped { train_root, by_others, .. } => {
-            change(details, *train_root, |detail| match detail.intent.take() {
-                Some(Intent { what: Intended::Push(push), .. }) if *by_others => {
-                    detail.pushed_by_others.insert(push.pull);
-                }
-                Some(Intent { what: Intended::Squash { pull, .. }, doubted: true }) => detail.unheard = Some(pull),
-                _ => {}
-            });
-        }
-        Event::SquashContained { train_root, squash: Some(_), .. } => change(details, *train_root, settle),
-        Event::SquashCommitted { train_root, pr, .. } => change(details, *train_root, |detail| {
-            detail.intent = None;
-            detail.landed.push(*pr);
-            detail.refusals = 0;
-            settle(detail);
-        }),
-        Event::SquashProven { train_root, sha } => change(details, *train_root, |detail| {
-            detail.proven = Some(sha.clone());
-            settle(detail);
-        }),
-        Event::DoneRetarget { train_root, .. }
-        | Event::DonePushPrep { train_root, .. }
-        | Event::DonePushReconcile { train_root, .. }
-        | Event::DonePushCatchup { train_root, .. } => change(details, *train_root, |detail| {
-            detail.intent = None;
-            settle(detail);
-            detail.forget_rechecks();
-        }),
-        Event::PhaseTransition { train_root, current_pr, phase, .. } => change(details, *train_root, |detail| {
-            settle(detail);
-            if matches!(phase, CascadePhase::Preparing { .. }) && detail.unheard != Some(*current_pr) {
-                // It is of the squash before.
-                detail.known_before = None;
-            }
-            detail.why = None;
-            detail.held = false;
-            detail.timed_out = false;
-            detail.rechecks = 0;
-            detail.recheck_at = None;
-        }),
-        _ => intended(details, event),
-    }
-}
-
-fn intended(details: &mut Details, event: &Event) {
-    let (root, what) = match event {
-        Event::IntentPushPrep { train_root, branch, pre_push_sha, expected_tree, more } => {
-            (train_root, push(PushKind::Prep, branch, pre_push_sha, expected_tree, more))
-        }
-        Event::IntentPushReconcile { train_root, branch, pre_push_sha, expected_tree, more } => {
-            (train_root, push(PushKind::Reconcile, branch, pre_push_sha, expected_tree, more))
-        }
-        Event::IntentPushCatchup { train_root, branch, pre_push_sha, expected_tree, more } => {
-            (train_root, push(PushKind::Catchup, branch, pre_push_sha, expected_tree, more))
-        }
-        Event::IntentSquash { train_root, pr, head_sha, default_head, .. } => {
-            change(details, *train_root, |detail| detail.known_before.clone_from(default_head));
-            (train_root, Some(Intended::Squash { pull: *pr, head: head_sha.clone() }))
-        }
-        Event::IntentRetarget { train_root, pr, new_base } => {
-            (train_root, Some(Intended::Retarget { pull: *pr, base: new_base.clone() }))
-        }
-        _ => return,
-    };
-    // The retries of one thing are counted over its intents: only its success settles it.
-    change(details, *root, |detail| detail.intent = what.map(|what| Intent { what, doubted: false }));
-}
-
-/// None for an intent of a log that does not say what it was about: it is computed anew.
-fn push(kind: PushKind, branch: &BranchName, from: &Sha, tree: &Sha, more: &PushDetail) -> Option<Intended> {
-    let PushDetail { pr: Some(pull), commit: Some(to), contains } = more.clone() else { return None };
-    let (branch, from, tree) = (branch.clone(), from.clone(), tree.clone());
-    Some(Intended::Push(Push { kind, pull, branch, from, to, tree, contains }))
-}
-
-fn status(details: &mut Details, event: &Event, ts: Timestamp) {
-    match event {
-        Event::StatusWritten { train_root, comment, status_seq } => change(details, *train_root, |detail| {
-            let status = &mut detail.status;
-            status.comment = Some(*comment);
-            status.shown = *status_seq;
-            status.written_at = Some(ts);
-            status.attempts = 0;
-            status.retry_at = None;
-            status.failing_since = None;
-            if *status_seq == CLOSED {
-                status.closing = None;
-            }
-        }),
-        Event::StatusDelayed { train_root, retry_at, .. } => change(details, *train_root, |detail| {
-            detail.status.attempts += 1;
-            detail.status.retry_at = Some(*retry_at);
-            detail.status.failing_since.get_or_insert(ts);
-        }),
-        Event::StatusClosing { train_root, text, new_roots } => change(details, *train_root, |detail| {
-            detail.status.closing = Some(text.clone());
-            detail.status.new_roots.clone_from(new_roots);
-            detail.status.retry_at = None;
-        }),
-        Event::StatusDoubted { train_root } => change(details, *train_root, |detail| {
-            detail.status.doubted = true;
-            detail.status.attempts = 0;
-            detail.status.retry_at = None;
-            detail.status.failing_since = None;
-        }),
-        Event::StatusTrusted { train_root } => change(details, *train_root, |detail| {
-            detail.status.doubted = false;
-            detail.status.attempts = 0;
-            detail.status.retry_at = None;
-            detail.status.failing_since = None;
-        }),
-        _ => {}
-    }
-}
-
 /// What a status comment with the last word shows: nothing comes after it.
 pub const CLOSED: u64 = u64::MAX;
 
 impl Detail {
     /// Whether something is left to do although there is no train any more.
-    fn is_of_use(&self) -> bool {
+    pub(super) fn is_of_use(&self) -> bool {
         self.late || self.tidying.is_some() || self.status.closing.is_some()
+    }
+
+    /// The run is in the state that the record of its train is in, and waits for whom the train waits for.
+    pub(super) fn follow(&mut self, record: Option<&TrainRecord>, started: Option<&Behest>, ts: Timestamp) {
+        let Some(run) = &mut self.run else { return };
+        run.waits(self.why.as_ref().map(|why| why.party), ts);
+        match record.map(|train| train.state.as_run()).filter(|status| !status.is_terminal()) {
+            Some(status) if run.status != status => run.moves(status, started, ts),
+            Some(_) => {}
+            None => self.run = None,
+        }
+    }
+
+    /// The retries of one thing are counted over its intents: only its success settles it.
+    pub(super) fn intend(&mut self, what: Option<Intended>) {
+        self.intent = what.map(|what| Intent { what, doubted: false });
+    }
+
+    pub(super) fn doubt(&mut self) {
+        if let Some(intent) = &mut self.intent {
+            intent.doubted = true;
+        }
+    }
+
+    pub(super) fn delay(&mut self, retry_at: Timestamp) {
+        self.attempts += 1;
+        self.retry_at = Some(retry_at);
+        self.doubt();
+    }
+
+    /// What was intended was not done. GitHub may do yet what it was asked for.
+    pub(super) fn drop_intent(&mut self, by_others: bool) {
+        let Some(Intent { what, doubted }) = self.intent.take() else { return };
+        match what {
+            Intended::Push(push) if by_others => {
+                self.pushed_by_others.insert(push.pull);
+            }
+            Intended::Squash { pull, .. } if doubted => self.unheard = Some(pull),
+            Intended::Push(_) | Intended::Squash { .. } | Intended::Retarget { .. } => {}
+        }
+    }
+
+    /// What was intended was done.
+    pub(super) fn succeed(&mut self) {
+        self.intent = None;
+        self.settle();
+        self.forget_rechecks();
+    }
+
+    pub(super) fn land(&mut self, pr: PrNumber) {
+        self.intent = None;
+        self.landed.push(pr);
+        self.refusals = 0;
+        self.settle();
+    }
+
+    pub(super) fn enter(&mut self, phase: &CascadePhase, current: PrNumber) {
+        self.settle();
+        if matches!(phase, CascadePhase::Preparing { .. }) && self.unheard != Some(current) {
+            // It is of the squash before.
+            self.known_before = None;
+        }
+        self.why = None;
+        self.held = false;
+        self.timed_out = false;
+        self.rechecks = 0;
+        self.recheck_at = None;
+    }
+
+    pub(super) fn hold(&mut self) {
+        self.held = true;
+        self.intent = None;
+        self.settle();
+    }
+
+    pub(super) fn nudge(&mut self) {
+        self.forget_rechecks();
+        self.settle();
+    }
+
+    /// Nothing of what it was about is done any more; this becomes of its worktree.
+    pub(super) fn end(&mut self, tidying: Tidying) {
+        self.tidying = Some(tidying);
+        self.intent = None;
+        self.why = None;
+        self.held = false;
+        self.recheck_at = None;
+        self.settle();
+    }
+
+    /// It is related to what landed without it, or never will be.
+    pub fn is_not_late(&mut self) {
+        if self.late {
+            self.late = false;
+            self.end(Tidying::Remove);
+        }
+    }
+
+    /// Something succeeded: what failed before does not count any more.
+    pub(super) fn settle(&mut self) {
+        self.attempts = 0;
+        self.retry_at = None;
+    }
+
+    /// What is being pushed.
+    pub fn intended_push(&self) -> Option<&Push> {
+        match &self.intent.as_ref()?.what {
+            Intended::Push(push) => Some(push),
+            Intended::Squash { .. } | Intended::Retarget { .. } => None,
+        }
     }
 
     /// Something new was said about the pull request that the train is at.
@@ -437,7 +336,7 @@ impl Detail {
 
 /// A train begins, or begins anew; its status comment stays the same. Where a person had to look at it, it goes on as the same
 /// run.
-fn begin(details: &mut Details, trains: &Trains, root: PrNumber, behest: &Behest, ts: Timestamp) {
+pub(super) fn begin(details: &mut Details, trains: &Trains, root: PrNumber, behest: &Behest, ts: Timestamp) {
     let before = details.remove(&root).unwrap_or_default();
     let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
     let seq = trains.get(&root).map(|train| train.recovery_seq).unwrap_or_default();
@@ -448,7 +347,13 @@ fn begin(details: &mut Details, trains: &Trains, root: PrNumber, behest: &Behest
 }
 
 /// Goes on from what the status comment shows. What was begun beyond that is not known: it is looked for.
-fn recover(details: &mut Details, record: &TrainRecord, comment: CommentId, landed: &[PrNumber], ts: Timestamp) {
+pub(super) fn recover(
+    details: &mut Details,
+    record: &TrainRecord,
+    comment: CommentId,
+    landed: &[PrNumber],
+    ts: Timestamp,
+) {
     let status = StatusDetail { comment: Some(comment), shown: record.recovery_seq, ..StatusDetail::default() };
     let squash = Intended::Squash { pull: record.current_pr, head: record.predecessor_head_sha.clone() };
     let is_squashing = is_live(record.state) && matches!(record.cascade_phase, CascadePhase::SquashPending { .. });
@@ -457,33 +362,6 @@ fn recover(details: &mut Details, record: &TrainRecord, comment: CommentId, land
     let before = details.remove(&root).and_then(|before| before.run);
     let run = before.or(Some(RunMark::new(ts, record.recovery_seq)));
     details.insert(root, Detail { intent, run, landed: landed.to_vec(), status, ..Detail::default() });
-}
-
-/// Nothing of what it was about is done any more.
-fn end(detail: &mut Detail) {
-    detail.intent = None;
-    detail.why = None;
-    detail.held = false;
-    detail.recheck_at = None;
-    settle(detail);
-}
-
-fn doubt(detail: &mut Detail) {
-    if let Some(intent) = &mut detail.intent {
-        intent.doubted = true;
-    }
-}
-
-/// Something succeeded: what failed before does not count any more.
-fn settle(detail: &mut Detail) {
-    detail.attempts = 0;
-    detail.retry_at = None;
-}
-
-fn change(details: &mut Details, root: PrNumber, how: impl FnOnce(&mut Detail)) {
-    if let Some(detail) = details.get_mut(&root) {
-        how(detail);
-    }
 }
 
 /// Whether a train does something by itself.

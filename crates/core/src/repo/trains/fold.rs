@@ -1,53 +1,67 @@
-//! What an event does to the records of the trains.
+//! What an event does to the trains: to their records, to what is remembered beside those, and to the pull requests on board.
+//!
+//! Every event has its own arm: what is left out here is forgotten by whoever resumes a train.
 
 use jiff::Timestamp;
 
-use super::{Ended, TrainRecord, TrainState, Trains};
-use crate::ids::PrNumber;
-use crate::repo::Event;
+use super::detail::{self, Detail, Intended};
+use super::work::{Push, PushKind, Tidying};
+use super::{Ended, Event, TrainRecord, TrainState, Trains};
+use crate::facts::MergeState;
+use crate::ids::{BranchName, PrNumber, Sha};
+use crate::repo::mirror::fold::{change as change_pr, pushed, remember};
+use crate::repo::pace::{self, Act};
+use crate::repo::state::{Asked, Backoff, Outlived, RepoState};
+use crate::repo::{Behest, PushDetail};
 
-/// Folds one event in. Events that are not about trains change nothing.
-pub fn apply(trains: &mut Trains, ended: &mut Ended, event: &Event, ts: Timestamp) {
+/// Folds one event in.
+pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
+    let mut set_off = None;
     match event {
-        Event::TrainStarted { root_pr, current_pr, .. } => {
-            // What halted with this pull request on board has its successor now.
-            let status = trains.get(root_pr).and_then(|old| old.status_comment_id);
-            let over: Vec<PrNumber> =
-                trains.iter().filter(|(_, old)| old.gives_way_to(*root_pr)).map(|(root, _)| *root).collect();
-            over.into_iter().for_each(|root| end(trains, ended, root));
-            begin(trains, ended, *root_pr, *current_pr, ts);
-            if let Some(train) = trains.get_mut(root_pr) {
-                train.status_comment_id = status;
-            }
+        // ── Trains ──
+        Event::TrainStarted { root_pr, current_pr, behest } => {
+            started(state, *root_pr, *current_pr, behest, ts);
+            set_off = Some(behest);
         }
-        Event::TrainRecovered { record, comment, .. } => {
-            ended.remove(&record.original_root_pr);
-            let record = TrainRecord { status_comment_id: Some(*comment), ..record.clone() };
-            trains.insert(record.original_root_pr, record);
+        Event::TrainStopped { root_pr, .. } => {
+            change(state, *root_pr, |train| {
+                train.state = TrainState::Stopped;
+                train.stopped_at = Some(ts);
+            });
+            beside(state, *root_pr, |detail| detail.end(Tidying::Remove));
         }
-        Event::TrainForgotten { root_pr, .. } => end(trains, ended, *root_pr),
-        Event::TrainWaiting { train_root, .. } => {
-            change(trains, *train_root, |train| train.state = TrainState::WaitingCi);
+        Event::TrainCompleted { root_pr } => {
+            end(&mut state.active_trains, &mut state.ended, *root_pr);
+            beside(state, *root_pr, |detail| detail.end(Tidying::Remove));
         }
-        Event::TrainResumed { train_root } => change(trains, *train_root, |train| train.state = TrainState::Running),
-        Event::TrainFrozen { root_pr, error } => change(trains, *root_pr, |train| {
-            train.state = TrainState::NeedsManualReview;
-            train.error = Some(error.clone());
-        }),
-        Event::StatusWritten { train_root, comment, .. } => {
-            if let Some(train) = trains.get_mut(train_root) {
-                train.status_comment_id = Some(*comment);
-            }
+        Event::TrainAborted { root_pr, error } => {
+            change(state, *root_pr, |train| {
+                train.state = TrainState::Aborted;
+                train.error.clone_from(error);
+            });
+            beside(state, *root_pr, |detail| detail.end(Tidying::Clean));
         }
-        Event::TrainStopped { root_pr, .. } => change(trains, *root_pr, |train| {
-            train.state = TrainState::Stopped;
-            train.stopped_at = Some(ts);
-        }),
-        Event::TrainCompleted { root_pr } => end(trains, ended, *root_pr),
-        Event::TrainAborted { root_pr, error } => change(trains, *root_pr, |train| {
-            train.state = TrainState::Aborted;
-            train.error.clone_from(error);
-        }),
+        Event::TrainFrozen { root_pr, error } => {
+            change(state, *root_pr, |train| {
+                train.state = TrainState::NeedsManualReview;
+                train.error = Some(error.clone());
+            });
+            beside(state, *root_pr, |detail| detail.end(Tidying::Clean));
+        }
+        Event::TrainRecovered { record, comment, landed } => {
+            state.ended.remove(&record.original_root_pr);
+            let restored = TrainRecord { status_comment_id: Some(*comment), ..record.clone() };
+            state.active_trains.insert(record.original_root_pr, restored);
+            detail::recover(&mut state.details, record, *comment, landed, ts);
+        }
+        Event::TrainForgotten { root_pr, .. } => {
+            end(&mut state.active_trains, &mut state.ended, *root_pr);
+            beside(state, *root_pr, |detail| {
+                detail.status.doubted = false;
+                detail.end(Tidying::Remove);
+            });
+        }
+        Event::FanOutCompleted { old_root, new_roots, .. } => parted(state, *old_root, new_roots, ts),
         Event::PhaseTransition {
             train_root,
             current_pr,
@@ -56,7 +70,7 @@ pub fn apply(trains: &mut Trains, ended: &mut Ended, event: &Event, ts: Timestam
             phase,
             predecessor_head_sha,
         } => {
-            change(trains, *train_root, |train| {
+            change(state, *train_root, |train| {
                 if train.state == TrainState::WaitingCi {
                     train.state = TrainState::Running;
                 }
@@ -68,15 +82,278 @@ pub fn apply(trains: &mut Trains, ended: &mut Ended, event: &Event, ts: Timestam
                 train.last_squash_sha.clone_from(last_squash_sha);
                 train.cascade_phase = phase.clone();
             });
+            beside(state, *train_root, |detail| detail.enter(phase, *current_pr));
         }
-        Event::SquashCommitted { train_root, sha, .. } => {
-            change(trains, *train_root, |train| train.last_squash_sha = Some(sha.clone()));
+        Event::TrainWaiting { train_root, why } => {
+            change(state, *train_root, |train| train.state = TrainState::WaitingCi);
+            beside(state, *train_root, |detail| {
+                detail.why = Some(why.clone());
+                detail.timed_out = false;
+            });
         }
-        Event::FanOutCompleted { old_root, new_roots, .. } => {
-            end(trains, ended, *old_root);
-            new_roots.iter().for_each(|root| begin(trains, ended, *root, *root, ts));
+        Event::TrainResumed { train_root } => {
+            change(state, *train_root, |train| train.state = TrainState::Running);
+            beside(state, *train_root, |detail| detail.why = None);
         }
-        _ => {}
+        Event::TrainHeld { train_root } => beside(state, *train_root, Detail::hold),
+        Event::TrainNudged { train_root, .. } => {
+            if let Some(pr) = state.active_trains.get(train_root).map(|train| train.current_pr) {
+                pace::forget_above(state, pr);
+            }
+            beside(state, *train_root, Detail::nudge);
+        }
+        Event::TrainsPolled {} => state.polled_at = Some(ts),
+
+        // ── Work: what is intended before it is done, and what came of it ──
+        Event::IntentPushPrep { train_root, branch, pre_push_sha, expected_tree, more } => {
+            let push = push(PushKind::Prep, branch, pre_push_sha, expected_tree, more);
+            push_intended(state, *train_root, push, pre_push_sha, more, ts);
+            if let PushDetail { pr: Some(pr), contains, .. } = more {
+                change_pr(state, *pr, |pr| remember(&mut pr.prepared_with, contains));
+            }
+        }
+        Event::IntentPushReconcile { train_root, branch, pre_push_sha, expected_tree, more } => {
+            let push = push(PushKind::Reconcile, branch, pre_push_sha, expected_tree, more);
+            push_intended(state, *train_root, push, pre_push_sha, more, ts);
+        }
+        Event::IntentPushCatchup { train_root, branch, pre_push_sha, expected_tree, more } => {
+            let push = push(PushKind::Catchup, branch, pre_push_sha, expected_tree, more);
+            push_intended(state, *train_root, push, pre_push_sha, more, ts);
+        }
+        Event::IntentSquash { train_root, pr, head_sha, default_head, .. } => {
+            pace::count(state, *pr, Act::Squash, ts);
+            beside(state, *train_root, |detail| {
+                detail.known_before.clone_from(default_head);
+                detail.intend(Some(Intended::Squash { pull: *pr, head: head_sha.clone() }));
+            });
+        }
+        Event::IntentRetarget { train_root, pr, new_base } => {
+            pace::count(state, *pr, Act::Retarget, ts);
+            let retarget = Intended::Retarget { pull: *pr, base: new_base.clone() };
+            beside(state, *train_root, |detail| detail.intend(Some(retarget)));
+        }
+        Event::DonePushPrep { train_root, pr, head_sha, .. } => {
+            beside(state, *train_root, Detail::succeed);
+            if let (Some(pr), Some(head)) = (pr, head_sha) {
+                change_pr(state, *pr, |pr| pushed(pr, head, ts));
+            }
+        }
+        Event::DonePushReconcile { train_root, pr, head_sha, .. }
+        | Event::DonePushCatchup { train_root, pr, head_sha, .. } => {
+            beside(state, *train_root, Detail::succeed);
+            if let (Some(pr), Some(head)) = (pr, head_sha) {
+                pushed_related(state, *pr, head, ts);
+            }
+        }
+        Event::DoneRetarget { train_root, pr } => {
+            beside(state, *train_root, Detail::succeed);
+            let base = state.default_branch.clone();
+            change_pr(state, *pr, |pr| {
+                pr.base_ref = base.unwrap_or_else(|| pr.base_ref.clone());
+                pr.merge_state = MergeState::Unknown;
+            });
+        }
+        Event::SquashCommitted { train_root, pr, sha } => {
+            change(state, *train_root, |train| train.last_squash_sha = Some(sha.clone()));
+            beside(state, *train_root, |detail| detail.land(*pr));
+            change_pr(state, *pr, |pr| pr.landed_by = Some(*train_root));
+        }
+        Event::SquashProven { train_root, sha } => beside(state, *train_root, |detail| {
+            detail.proven = Some(sha.clone());
+            detail.settle();
+        }),
+        Event::SquashRefused { train_root, .. } => {
+            pace::squash_refused(state, *train_root, ts);
+            beside(state, *train_root, |detail| {
+                detail.intent = None;
+                detail.refusals += 1;
+            });
+        }
+        Event::WorkDelayed { train_root, retry_at, .. } => beside(state, *train_root, |detail| detail.delay(*retry_at)),
+        Event::WorkDoubted { train_root } => beside(state, *train_root, Detail::doubt),
+        Event::WorkDropped { train_root, by_others, .. } => {
+            beside(state, *train_root, |detail| detail.drop_intent(*by_others));
+        }
+        Event::BehindAfterPreparation { train_root, pr } => beside(state, *train_root, |detail| {
+            detail.prepared_twice.insert(*pr);
+        }),
+        Event::RecheckPlanned { train_root, at } => beside(state, *train_root, |detail| {
+            detail.rechecks += 1;
+            detail.recheck_at = Some(*at);
+        }),
+        Event::WaitTimedOut { train_root } => beside(state, *train_root, |detail| detail.timed_out = true),
+        Event::WorktreesTidied { train_root } => beside(state, *train_root, |detail| {
+            detail.tidying = None;
+            detail.settle();
+        }),
+
+        // ── The status comment ──
+        Event::StatusWritten { train_root, comment, status_seq } => {
+            if let Some(train) = state.active_trains.get_mut(train_root) {
+                train.status_comment_id = Some(*comment);
+            }
+            beside(state, *train_root, |detail| detail.status.written(*comment, *status_seq, ts));
+        }
+        Event::StatusDelayed { train_root, retry_at, .. } => {
+            beside(state, *train_root, |detail| detail.status.delay(*retry_at, ts));
+        }
+        Event::StatusClosing { train_root, text, new_roots } => beside(state, *train_root, |detail| {
+            detail.status.closing = Some(text.clone());
+            detail.status.new_roots.clone_from(new_roots);
+            detail.status.retry_at = None;
+        }),
+        Event::StatusDoubted { train_root } => beside(state, *train_root, |detail| {
+            detail.status.doubted = true;
+            detail.status.settle();
+        }),
+        Event::StatusTrusted { train_root } => beside(state, *train_root, |detail| {
+            detail.status.doubted = false;
+            detail.status.settle();
+        }),
+
+        // ── Starting ──
+        Event::StartAsked { pr, comment, behest } => {
+            // A person wants it done now.
+            pace::forget_above(state, *pr);
+            let asked = Asked { comment: *comment, behest: behest.clone(), backoff: Backoff::default() };
+            state.starts.insert(*pr, asked);
+        }
+        Event::StartDelayed { pr, retry_at, .. } => {
+            if let Some(asked) = state.starts.get_mut(pr) {
+                asked.backoff.fail(*retry_at);
+            }
+        }
+        Event::StartSettled { pr } => {
+            state.starts.remove(pr);
+        }
+        Event::PolicyWanted {} => state.rules.wanted = Some(Backoff::default()),
+        Event::PolicyObserved { policy } => {
+            state.rules.known = Some((policy.clone(), ts));
+            state.rules.wanted = None;
+        }
+        Event::DismissalNoticed { pr, train_root } => {
+            state.dismissals.insert(*pr, *train_root);
+        }
+        Event::DismissalTold { pr } => {
+            state.dismissals.remove(pr);
+        }
+
+        // ── Pull requests that came late, and what landed ──
+        Event::LateFound { pr } => state.details.entry(*pr).or_default().late = true,
+        Event::LateRefused { pr, head_sha } => {
+            beside(state, *pr, Detail::is_not_late);
+            change_pr(state, *pr, |pr| pr.late_refused = Some(head_sha.clone()));
+        }
+        Event::LateReconciled { pr, .. } => beside(state, *pr, Detail::is_not_late),
+        // `SquashContained` says it since.
+        Event::LateJoined { .. } => {}
+        Event::SquashContained { train_root, pr, squash, head_sha } => {
+            if squash.is_some() {
+                beside(state, *train_root, Detail::settle);
+            }
+            change_pr(state, *pr, |pr| {
+                pr.predecessor_squash_reconciled = squash.clone();
+                pr.reconciled_head = squash.is_some().then(|| head_sha.clone());
+            });
+        }
+        Event::PrLeftOut { pr } => change_pr(state, *pr, |pr| pr.left_out = true),
+        Event::PrsTakenIn { prs } => prs.iter().for_each(|pr| change_pr(state, *pr, |pr| pr.left_out = false)),
+        Event::BranchOutlived { pr, branch, head_sha } => {
+            let (branch, head) = (branch.clone(), head_sha.clone());
+            state.outlived.insert(*pr, Outlived { branch, head, backoff: Backoff::default() });
+        }
+        Event::BranchSettled { pr } => {
+            state.outlived.remove(pr);
+        }
+    }
+    follow_records(state, set_off, ts);
+}
+
+fn started(state: &mut RepoState, root: PrNumber, current: PrNumber, behest: &Behest, ts: Timestamp) {
+    let RepoState { active_trains: trains, ended, details, .. } = state;
+    // What halted with this pull request on board has its successor now.
+    let status = trains.get(&root).and_then(|old| old.status_comment_id);
+    let over: Vec<PrNumber> = trains.iter().filter(|(_, old)| old.gives_way_to(root)).map(|(root, _)| *root).collect();
+    over.into_iter().for_each(|root| end(trains, ended, root));
+    begin(trains, ended, root, current, ts);
+    if let Some(train) = trains.get_mut(&root) {
+        train.status_comment_id = status;
+    }
+    // And it needs no worktree.
+    let is_over = |root: &PrNumber, detail: &Detail| !trains.contains_key(root) && !detail.late;
+    for (_, over) in details.iter_mut().filter(|(root, detail)| is_over(root, detail)) {
+        over.tidying.get_or_insert(Tidying::Remove);
+    }
+    detail::begin(details, trains, root, behest, ts);
+    let head = state.prs.get(&current).map(|pr| pr.head_sha.clone());
+    beside(state, root, |detail| detail.first_head = head);
+}
+
+/// Several trains go on in the place of one.
+fn parted(state: &mut RepoState, old: PrNumber, new: &[PrNumber], ts: Timestamp) {
+    let RepoState { active_trains: trains, ended, .. } = state;
+    end(trains, ended, old);
+    new.iter().for_each(|root| begin(trains, ended, *root, *root, ts));
+    let run = state.details.get(&old).and_then(|detail| detail.run.clone());
+    beside(state, old, |detail| detail.end(Tidying::FanOut { new: new.to_vec() }));
+    for root in new {
+        detail::begin(&mut state.details, &state.active_trains, *root, &Behest::default(), ts);
+        beside(state, *root, |detail| {
+            detail.parted_from = Some(old);
+            if let (Some(new), Some(old)) = (&mut detail.run, &run) {
+                (new.source, new.set_off) = (old.source, old.set_off.clone());
+            }
+        });
+    }
+}
+
+/// Something is to be pushed upon this head. If that is not merge-train's own, people made it.
+fn push_intended(
+    state: &mut RepoState,
+    root: PrNumber,
+    push: Option<Intended>,
+    onto: &Sha,
+    more: &PushDetail,
+    ts: Timestamp,
+) {
+    if let Some(pr) = more.pr {
+        pace::count(state, pr, Act::Push, ts);
+    }
+    beside(state, root, |detail| detail.intend(push));
+    if let Some(pr) = more.pr {
+        change_pr(state, pr, |pr| {
+            if pr.pushed.as_ref() != Some(onto) {
+                pr.people_head = Some(onto.clone());
+            }
+        });
+    }
+}
+
+/// None for an intent of a log that does not say what it was about: it is computed anew.
+fn push(kind: PushKind, branch: &BranchName, from: &Sha, tree: &Sha, more: &PushDetail) -> Option<Intended> {
+    let PushDetail { pr: Some(pull), commit: Some(to), contains } = more.clone() else { return None };
+    let (branch, from, tree) = (branch.clone(), from.clone(), tree.clone());
+    Some(Intended::Push(Push { kind, pull, branch, from, to, tree, contains }))
+}
+
+/// What was pushed contains the squash below it, where there is one.
+fn pushed_related(state: &mut RepoState, number: PrNumber, head: &Sha, ts: Timestamp) {
+    let squash = state.squash_below(number);
+    change_pr(state, number, |pr| {
+        pushed(pr, head, ts);
+        if squash.is_some() {
+            pr.predecessor_squash_reconciled = squash;
+            pr.reconciled_head = Some(head.clone());
+        }
+    });
+}
+
+/// What is left of trains that are over goes once it is of no use, and the runs are in the state that the records are in.
+fn follow_records(state: &mut RepoState, set_off: Option<&Behest>, ts: Timestamp) {
+    let RepoState { active_trains: trains, details, .. } = state;
+    details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
+    for (root, detail) in details {
+        detail.follow(trains.get(root), set_off, ts);
     }
 }
 
@@ -93,9 +370,16 @@ fn end(trains: &mut Trains, ended: &mut Ended, root: PrNumber) {
     }
 }
 
-fn change(trains: &mut Trains, root: PrNumber, how: impl FnOnce(&mut TrainRecord)) {
-    if let Some(train) = trains.get_mut(&root) {
+fn change(state: &mut RepoState, root: PrNumber, how: impl FnOnce(&mut TrainRecord)) {
+    if let Some(train) = state.active_trains.get_mut(&root) {
         train.recovery_seq += 1;
         how(train);
+    }
+}
+
+/// Changes what is remembered beside the record.
+fn beside(state: &mut RepoState, root: PrNumber, how: impl FnOnce(&mut Detail)) {
+    if let Some(detail) = state.details.get_mut(&root) {
+        how(detail);
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::detail::is_live;
 use super::texts::halt::Halt;
 use super::texts::notice;
-use super::{Change, Next, Standpoint, Transaction};
+use super::{Change, Event, Next, Standpoint, Transaction};
 use super::{TrainRecord, TrainState};
 use crate::ids::PrNumber;
 use crate::repo::Served;
-use crate::repo::event::{Behest, Event};
+use crate::repo::event::Behest;
 use crate::repo::state::CachedPr;
 
 impl Standpoint<'_> {

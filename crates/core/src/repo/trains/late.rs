@@ -5,11 +5,12 @@
 
 use super::texts::{declare, halt};
 use super::work::{Step, Work};
-use super::{Change, Next, Standpoint, Transaction};
+use super::{Change, Event, Next, Standpoint, Transaction};
 use super::{TrainRecord, TrainState};
 use crate::ids::PrNumber;
-use crate::repo::event::{Behest, Event};
+use crate::repo::event::Behest;
 use crate::repo::state::{CachedPr, RepoState};
+use crate::repo::{Event as RepoEvent, mirror};
 
 /// Finds them. Where a train landed the predecessor they follow it; else they are only brought into order.
 pub(super) fn find(transaction: &mut Transaction<'_>) {
@@ -34,18 +35,21 @@ pub(super) fn find(transaction: &mut Transaction<'_>) {
     }
 }
 
-fn may_have_come(events: &[Event]) -> bool {
+fn may_have_come(events: &[RepoEvent]) -> bool {
     events.iter().any(|event| {
         matches!(
             event,
-            Event::PredecessorDeclared { .. }
-                | Event::PrMerged { .. }
-                | Event::PrObserved { .. }
-                | Event::TrainsPolled {}
-                | Event::SyncCompleted {}
-                | Event::TrainCompleted { .. }
-                | Event::FanOutCompleted { .. }
-                | Event::PhaseTransition { .. }
+            RepoEvent::Mirror(
+                mirror::Event::PredecessorDeclared { .. }
+                    | mirror::Event::PrMerged { .. }
+                    | mirror::Event::PrObserved { .. }
+                    | mirror::Event::SyncCompleted {}
+            ) | RepoEvent::Trains(
+                Event::TrainsPolled {}
+                    | Event::TrainCompleted { .. }
+                    | Event::FanOutCompleted { .. }
+                    | Event::PhaseTransition { .. }
+            )
         )
     })
 }

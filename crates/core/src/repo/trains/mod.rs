@@ -9,6 +9,7 @@ pub mod conflict;
 pub mod detail;
 pub mod difference;
 mod effect;
+mod event;
 mod fold;
 mod halting;
 mod late;
@@ -35,7 +36,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::effect::EffectOutcome;
-use super::event::Event;
 use super::state::{Backoff, RepoState};
 use super::transaction::{Change, Transaction};
 use super::{Failure, FailureKind, Input, Settings};
@@ -50,7 +50,8 @@ pub(super) use recover::trace;
 pub(super) use start::ask as ask_for_start;
 
 pub use effect::{Effect, EffectKey};
-pub use fold::apply;
+pub use event::Event;
+pub(super) use fold::apply;
 pub use policy::{Policy, StaleApprovals};
 pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};
 pub use record::{CascadePhase, TrainError, TrainRecord, TrainState};

@@ -6,9 +6,9 @@ use super::results::QUIET_FAILURES;
 use super::texts::notice;
 use super::why::{self, Reason};
 use super::work::{OwnChange, Work};
-use super::{Change, Next, Standpoint};
+use super::{Change, Event, Next, Standpoint};
 use crate::ids::PrNumber;
-use crate::repo::event::Event;
+use crate::repo::Event as RepoEvent;
 use crate::repo::pace::{self, Act};
 use crate::repo::state::Backoff;
 
@@ -96,9 +96,9 @@ fn leads_to(next: &Next) -> Option<(Act, PrNumber)> {
             | Work::Worktrees(_),
         )
         | Next::Rest => None,
-        Next::Change(change) => change.events.iter().find_map(|event| match event {
-            Event::IntentRetarget { pr, .. } => Some((Act::Retarget, *pr)),
-            _ => None,
+        Next::Change(change) => change.events.iter().find_map(|event| {
+            let RepoEvent::Trains(Event::IntentRetarget { pr, .. }) = event else { return None };
+            Some((Act::Retarget, *pr))
         }),
     }
 }

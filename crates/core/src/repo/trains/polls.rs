@@ -3,11 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::detail::is_live;
-use super::{Transaction, chores, start, status_updates};
+use super::{Event, Transaction, chores, start, status_updates};
 use crate::ids::PrNumber;
-use crate::repo::event::Event;
 use crate::repo::state::RepoState;
-use crate::repo::{Settings, pace};
+use crate::repo::{Settings, mirror, pace};
 
 /// Asks GitHub about the pull requests that trains wait for, if it is time.
 pub(super) fn poll_if_due(transaction: &mut Transaction<'_>) {
@@ -17,7 +16,7 @@ pub(super) fn poll_if_due(transaction: &mut Transaction<'_>) {
     transaction.record(Event::TrainsPolled {});
     let prs: Vec<PrNumber> = frontier(&transaction.state).collect();
     if !prs.is_empty() {
-        transaction.record(Event::MergeStateOutdated { prs });
+        transaction.record(mirror::Event::MergeStateOutdated { prs });
     }
 }
 

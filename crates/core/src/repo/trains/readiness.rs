@@ -8,12 +8,13 @@ use super::texts::halt::{self, Halt};
 use super::texts::notice;
 use super::why::{self, Reason};
 use super::work::{Step, Work};
-use super::{CascadePhase, TrainRecord, TrainState};
+use super::{CascadePhase, Event, TrainRecord, TrainState};
 use super::{Change, Next, Standpoint};
 use crate::backoff::ExponentialBackoff;
 use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
 use crate::ids::{BranchName, PrNumber};
-use crate::repo::event::{Event, WantReason};
+use crate::repo::event::WantReason;
+use crate::repo::mirror;
 use crate::repo::state::{CachedPr, PrState};
 use crate::workflow::RunStatus;
 
@@ -203,10 +204,14 @@ impl Standpoint<'_> {
         match self.detail.recheck_at {
             Some(at) if at > self.now => Next::Rest,
             Some(_) => {
-                let mut change = Change::of([Event::MergeStateOutdated { prs: vec![current] }]);
+                let mut change = Change::of([mirror::Event::MergeStateOutdated { prs: vec![current] }]);
                 let default = self.state.default_branch.as_ref();
                 if self.state.pr(current).is_some_and(|pr| Some(&pr.base_ref) != default) {
-                    change.events.push(Event::PrWanted { pr: current, reason: WantReason::HeadDiffers, comment: None });
+                    change.record(mirror::Event::PrWanted {
+                        pr: current,
+                        reason: WantReason::HeadDiffers,
+                        comment: None,
+                    });
                 }
                 Next::Change(change)
             }

@@ -10,15 +10,15 @@ use jiff::Timestamp;
 use super::detail::{CLOSED, is_live};
 use super::status::{self, Unreadable};
 use super::texts::notice;
-use super::{CascadePhase, TrainError, TrainRecord, TrainState};
+use super::{CascadePhase, Event, TrainError, TrainRecord, TrainState};
 use super::{Effect, Transaction, retry_at, start};
 use crate::facts::{CommentFacts, Conversation};
 use crate::ids::{CommentId, PrNumber};
 use crate::repo::commands::{self, Command, Said};
-use crate::repo::event::{Behest, Event, Shown, SyncReason, Trace};
+use crate::repo::event::{Behest, Shown, SyncReason, Trace};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Failure, FailureKind, Served};
+use crate::repo::{Event as RepoEvent, Failure, FailureKind, Served, mirror};
 
 /// Whoever resumes a train cannot know whether the state it has is the newest: a backup is older than what it was made of.
 pub(super) fn doubt_statuses(transaction: &mut Transaction<'_>) {
@@ -220,13 +220,14 @@ fn has_landed(pr: &CachedPr) -> bool {
 /// The whole repository was looked at: takes over what was found of trains, and judges what was not.
 pub(super) fn settle(transaction: &mut Transaction<'_>) {
     let before = transaction.before;
-    let completed = transaction.plan.events.iter().any(|event| matches!(event, Event::SyncCompleted {}));
+    let completed =
+        transaction.plan.events.iter().any(|event| matches!(event, RepoEvent::Mirror(mirror::Event::SyncCompleted {})));
     if !completed {
         return;
     }
     let mut traces = before.sync.traces.clone();
     for event in &transaction.plan.events {
-        if let Event::ConversationsHeard { traces: heard, .. } = event {
+        if let RepoEvent::Mirror(mirror::Event::ConversationsHeard { traces: heard, .. }) = event {
             traces.extend(heard.iter().map(|trace| (trace.pr, trace.clone())));
         }
     }
@@ -301,7 +302,7 @@ fn complete_fan_outs(transaction: &mut Transaction<'_>) {
         let text = notice::fan_out_completed(&all);
         transaction.record(Event::StatusClosing { train_root: old_root, text, new_roots: all.clone() });
         transaction.record(Event::FanOutCompleted { old_root, new_roots, original_root_pr: old_root });
-        transaction.record(Event::MergeStateOutdated { prs: all });
+        transaction.record(mirror::Event::MergeStateOutdated { prs: all });
     }
 }
 

@@ -6,11 +6,10 @@ mod landing;
 use super::detail::is_live;
 use super::texts::halt;
 use super::work::{Outcome, OwnChange, Push, Retargeted, Work};
-use super::{Change, Next, Standpoint, Transaction, next, retry_at, start};
+use super::{Change, Event, Next, Standpoint, Transaction, next, retry_at, start};
 use super::{TrainRecord, why};
 use crate::ids::PrNumber;
-use crate::repo::event::Event;
-use crate::repo::{Failure, FailureKind};
+use crate::repo::{Failure, FailureKind, mirror};
 
 /// How often something fails before people are told that the train waits for it.
 pub(super) const QUIET_FAILURES: u32 = 3;
@@ -134,7 +133,7 @@ impl Standpoint<'_> {
                 let mut change = Change::of([Event::DoneRetarget { train_root: self.root, pr: pull }]);
                 if train.is_some() {
                     // What GitHub said of it was about its old base.
-                    change.events.push(Event::MergeStateOutdated { prs: vec![pull] });
+                    change.record(mirror::Event::MergeStateOutdated { prs: vec![pull] });
                 }
                 change
             }

@@ -6,15 +6,15 @@ use super::detail::is_live;
 use super::texts::halt::{self, Dismissal};
 use super::texts::{notice, start as texts};
 use super::work::{Outcome, Work};
-use super::{Effect, Transaction, late, retry_at, turns};
+use super::{Effect, Event, Transaction, late, retry_at, turns};
 use super::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
-use crate::repo::event::{Behest, CommentRef, Event, ReadKind};
+use crate::repo::event::{Behest, CommentRef, ReadKind};
 use crate::repo::mirror::reads;
 use crate::repo::outbox::Say;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Failure, FailureKind};
+use crate::repo::{Event as RepoEvent, Failure, FailureKind, mirror};
 
 /// How often something is tried again before the start is refused for it.
 pub(super) const MOST_TRIES: u32 = 4;
@@ -197,7 +197,11 @@ pub(super) fn policy_read(transaction: &mut Transaction<'_>, result: Result<&Pol
                 tell_dismissals(transaction, Dismissal::Unverified);
             }
             let retry_at = reads::retry_at(failure, backoff.attempts, transaction.now);
-            transaction.record(Event::ReadFailed { read: ReadKind::Policy, reason: failure.reason.clone(), retry_at });
+            transaction.record(mirror::Event::ReadFailed {
+                read: ReadKind::Policy,
+                reason: failure.reason.clone(),
+                retry_at,
+            });
         }
     }
 }
@@ -260,7 +264,7 @@ fn begin(transaction: &mut Transaction<'_>, pr: PrNumber, policy: &Policy) {
     }
     transaction.record(Event::TrainStarted { root_pr: pr, current_pr: pr, behest });
     transaction.record(Event::StartSettled { pr });
-    transaction.record(Event::MergeStateOutdated { prs: vec![pr] });
+    transaction.record(mirror::Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {
         transaction.say(comment.pr, Say::Acknowledge { comment: comment.id });
     }
@@ -292,18 +296,19 @@ pub(super) fn automatically(transaction: &mut Transaction<'_>) {
     }
 }
 
-fn became_ready(event: &Event) -> Option<PrNumber> {
-    match event {
-        Event::MergeStateObserved {
-            pr,
-            state: MergeState::Clean | MergeState::Unstable,
-            draft: false,
-            review,
-            ci,
-            ..
-        } => (is_approved(*review) && !ci.checks.is_empty()).then_some(*pr),
-        _ => None,
-    }
+fn became_ready(event: &RepoEvent) -> Option<PrNumber> {
+    let RepoEvent::Mirror(mirror::Event::MergeStateObserved {
+        pr,
+        state: MergeState::Clean | MergeState::Unstable,
+        draft: false,
+        review,
+        ci,
+        ..
+    }) = event
+    else {
+        return None;
+    };
+    (is_approved(*review) && !ci.checks.is_empty()).then_some(*pr)
 }
 
 fn is_approved(review: Option<ReviewDecision>) -> bool {

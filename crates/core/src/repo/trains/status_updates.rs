@@ -9,9 +9,9 @@ use super::{Effect, Transaction, halting};
 use super::{TrainRecord, why};
 use crate::ids::{BranchName, PrNumber};
 use crate::repo::Failure;
-use crate::repo::event::Event;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
+use crate::repo::trains::Event;
 
 /// A comment is not written more often than this: who reads it is a person, and GitHub counts.
 const PACE: SignedDuration = SignedDuration::from_secs(1);

@@ -4,28 +4,54 @@ use super::CascadePhase;
 use super::detail::is_live;
 use super::texts::halt::{self, Dismissal};
 use super::texts::{declare, notice};
-use super::{Transaction, halting, start};
+use super::{Event, Transaction, halting, start};
 use crate::facts::{CommentChange, Delivery, Happening, ReviewState};
 use crate::ids::{BranchName, PrNumber};
-use crate::repo::Input;
-use crate::repo::event::{Event, PrStateName, WantReason};
-use crate::repo::outbox;
+use crate::repo::event::{PrStateName, WantReason};
 use crate::repo::state::{CachedPr, PrState, RepoState};
+use crate::repo::{Event as RepoEvent, Input, mirror, outbox};
 
 /// Looks at what was recorded: closed pull requests, other bases, other declarations.
 pub(super) fn happened(transaction: &mut Transaction<'_>, input: &Input) {
-    let before = transaction.before;
     for event in transaction.plan.events.clone() {
         match event {
-            Event::PrStateChanged { pr, state: PrStateName::Closed, .. } => closed(transaction, before, pr),
-            Event::PrMerged { pr, .. } | Event::PrStateChanged { pr, state: PrStateName::Merged, .. } => {
-                collapsed(transaction, before, pr);
-            }
-            Event::PrObserved { pr, .. } => observed(transaction, before, pr),
-            Event::PredecessorRemoved { pr } => undeclared(transaction, before, pr, input),
-            Event::PredecessorDeclared { pr, predecessor, .. } => redeclared(transaction, before, pr, predecessor),
-            _ => {}
+            RepoEvent::Mirror(event) => heard(transaction, &event, input),
+            RepoEvent::Trains(_)
+            | RepoEvent::Settings(_)
+            | RepoEvent::Commands(_)
+            | RepoEvent::Outbox(_)
+            | RepoEvent::Ratchet(_) => {}
         }
+    }
+}
+
+fn heard(transaction: &mut Transaction<'_>, event: &mirror::Event, input: &Input) {
+    let before = transaction.before;
+    match *event {
+        mirror::Event::PrStateChanged { pr, state: PrStateName::Closed, .. } => closed(transaction, before, pr),
+        mirror::Event::PrMerged { pr, .. } | mirror::Event::PrStateChanged { pr, state: PrStateName::Merged, .. } => {
+            collapsed(transaction, before, pr);
+        }
+        mirror::Event::PrObserved { pr, .. } => observed(transaction, before, pr),
+        mirror::Event::PredecessorRemoved { pr } => undeclared(transaction, before, pr, input),
+        mirror::Event::PredecessorDeclared { pr, predecessor, .. } => redeclared(transaction, before, pr, predecessor),
+        mirror::Event::PrStateChanged { state: PrStateName::Open, .. }
+        | mirror::Event::PrGone { .. }
+        | mirror::Event::DefaultBranchChanged { .. }
+        | mirror::Event::PrWanted { .. }
+        | mirror::Event::CommentSuperseded { .. }
+        | mirror::Event::MergeStateOutdated { .. }
+        | mirror::Event::MergeStateObserved { .. }
+        | mirror::Event::CiSeen { .. }
+        | mirror::Event::BotKnown { .. }
+        | mirror::Event::SyncRequested { .. }
+        | mirror::Event::RepositoryListed { .. }
+        | mirror::Event::ConversationsWanted { .. }
+        | mirror::Event::ConversationsHeard { .. }
+        | mirror::Event::SyncCompleted {}
+        | mirror::Event::ReadFailed { .. }
+        | mirror::Event::DeliveryProcessed { .. }
+        | mirror::Event::Pruned { .. } => {}
     }
 }
 
@@ -94,7 +120,7 @@ fn observed(transaction: &mut Transaction<'_>, before: &RepoState, number: PrNum
         return;
     }
     if let Some((predecessor, _)) = left(&transaction.state, number) {
-        transaction.record(Event::PrWanted { pr: predecessor, reason: WantReason::BaseChanged, comment: None });
+        transaction.record(mirror::Event::PrWanted { pr: predecessor, reason: WantReason::BaseChanged, comment: None });
     } else if pr.left_out && pr.is_ours() && live_train(&transaction.state, number).is_some() {
         transaction.comment(number, notice::still_left_out(number));
     }
@@ -193,9 +219,9 @@ pub(super) fn reviewed(transaction: &mut Transaction<'_>, delivery: &Delivery) {
 
 fn is_repeated(transaction: &Transaction<'_>) -> bool {
     use crate::repo::DeliveryOutcome;
-    let last = transaction.plan.events.iter().rev().find_map(|event| match event {
-        Event::DeliveryProcessed { outcome, .. } => Some(outcome),
-        _ => None,
+    let last = transaction.plan.events.iter().rev().find_map(|event| {
+        let RepoEvent::Mirror(mirror::Event::DeliveryProcessed { outcome, .. }) = event else { return None };
+        Some(outcome)
     });
     matches!(last, Some(DeliveryOutcome::Duplicate { .. }))
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use merge_train_core::facts::HeadRepo;
 use merge_train_core::ids::{Sha, UserId};
 use merge_train_core::repo::trains::CascadePhase;
-use merge_train_core::repo::{Behest, Event, Position, Recorded, RepoState, Snapshot, apply};
+use merge_train_core::repo::{Behest, Event, Position, Recorded, RepoState, Snapshot, apply, mirror, trains};
 use proptest::collection::vec;
 
 use super::*;
@@ -51,7 +51,7 @@ impl Memory {
     }
 
     fn observe(&mut self, pull: &Pull, base: &BranchName) {
-        self.record(Event::PrObserved {
+        self.record(Event::Mirror(mirror::Event::PrObserved {
             pr: pull.number,
             head_ref: pull.branch.clone(),
             head_sha: Sha::from(&pull.head),
@@ -62,25 +62,29 @@ impl Memory {
             updated_at: now(),
             stack_position: None,
             title: String::new(),
-        });
+        }));
     }
 
     fn declare(&mut self, pull: &Pull, root: &Pull) {
         self.observe(pull, &root.branch);
-        self.record(Event::PredecessorDeclared { pr: pull.number, predecessor: root.number, comment: None });
+        self.record(Event::Mirror(mirror::Event::PredecessorDeclared {
+            pr: pull.number,
+            predecessor: root.number,
+            comment: None,
+        }));
     }
 
     fn enter(&mut self, phase: CascadePhase, squash: Option<&Squash>) {
         let last_squash_sha = squash.map(|squash| Sha::from(squash.commit()));
         let (train_root, current_pr) = (ROOT, ROOT);
-        self.record(Event::PhaseTransition {
+        self.record(Event::Trains(trains::Event::PhaseTransition {
             train_root,
             current_pr,
             predecessor_pr: None,
             last_squash_sha,
             phase,
             predecessor_head_sha: None,
-        });
+        }));
     }
 
     fn remaining(&self) -> Vec<PrNumber> {
@@ -138,7 +142,7 @@ fn recovery_uses_frozen_descendants() {
         for number in &frozen {
             memory.declare(&pulls[number], &first);
         }
-        memory.record(Event::TrainStarted { root_pr: ROOT, current_pr: ROOT, behest: Behest::default() });
+        memory.record(Event::Trains(trains::Event::TrainStarted { root_pr: ROOT, current_pr: ROOT, behest: Behest::default() }));
         memory.enter(preparing(&frozen, &[]), None);
         let done = crash.prepared.index(frozen.len() + 1);
         for index in 0..done {

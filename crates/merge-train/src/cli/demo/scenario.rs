@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::ratchet;
 use merge_train_core::repo::trains::CascadePhase;
-use merge_train_core::repo::{Event, Recorded};
+use merge_train_core::repo::{Event, Recorded, trains};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -114,28 +114,36 @@ impl DemoNarrator {
             }
             self.seen = seq;
             match event {
-                Event::TrainStarted { root_pr, .. } => self.tell(&format!("the train of #{root_pr} starts")),
-                Event::FanOutCompleted { old_root, new_roots, .. } => {
+                Event::Trains(trains::Event::TrainStarted { root_pr, .. }) => {
+                    self.tell(&format!("the train of #{root_pr} starts"));
+                }
+                Event::Trains(trains::Event::FanOutCompleted { old_root, new_roots, .. }) => {
                     let parts: Vec<String> = new_roots.iter().map(|root| format!("#{root}")).collect();
                     self.tell(&format!("the train of #{old_root} parts into those of {}", parts.join(" and ")));
                 }
-                Event::PhaseTransition { train_root, current_pr, phase, .. } => {
+                Event::Trains(trains::Event::PhaseTransition { train_root, current_pr, phase, .. }) => {
                     self.waits.remove(&train_root);
                     self.enter(train_root, words(current_pr, &phase));
                 }
-                Event::SquashCommitted { pr, sha, .. } => {
+                Event::Trains(trains::Event::SquashCommitted { pr, sha, .. }) => {
                     self.landed.insert(pr);
                     self.tell(&format!("#{pr} has landed as {}", short(&sha.to_string())));
                 }
-                Event::TrainWaiting { train_root, why, .. } => self.wait(train_root, why.blocker),
+                Event::Trains(trains::Event::TrainWaiting { train_root, why, .. }) => {
+                    self.wait(train_root, why.blocker);
+                }
                 Event::Ratchet(event) => self.mended(&event),
-                Event::TrainCompleted { root_pr } => self.tell(&format!("the train of #{root_pr} has arrived")),
-                Event::TrainStopped { root_pr, .. } => bail!("the train of #{root_pr} was stopped"),
-                Event::TrainAborted { root_pr, error } => {
+                Event::Trains(trains::Event::TrainCompleted { root_pr }) => {
+                    self.tell(&format!("the train of #{root_pr} has arrived"));
+                }
+                Event::Trains(trains::Event::TrainStopped { root_pr, .. }) => {
+                    bail!("the train of #{root_pr} was stopped")
+                }
+                Event::Trains(trains::Event::TrainAborted { root_pr, error }) => {
                     let why = error.map_or_else(|| "it does not say why".to_owned(), |error| error.message);
                     bail!("the train of #{root_pr} was aborted: {why}");
                 }
-                Event::TrainFrozen { root_pr, error } => {
+                Event::Trains(trains::Event::TrainFrozen { root_pr, error }) => {
                     bail!("the train of #{root_pr} is frozen: {}", error.message);
                 }
                 _ => {}

@@ -143,7 +143,7 @@ impl Bench {
         for Recorded { event, .. } in &self.worker.log {
             match event {
                 // A person pushed, perhaps; whether it was one, the counter's own tests tell.
-                Event::PrObserved { pr, .. } => drop(sent.remove(pr)),
+                Event::Mirror(MirrorEvent::PrObserved { pr, .. }) => drop(sent.remove(pr)),
                 Event::Ratchet(workspace::Event::RatchetToggled { pr: Some(pr), .. }) => drop(sent.remove(pr)),
                 Event::Ratchet(workspace::Event::RatchetMoved { pr, status: Status::PausedDone, .. }) => {
                     sent.remove(pr);

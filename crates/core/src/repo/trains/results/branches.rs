@@ -2,8 +2,10 @@
 
 use super::super::{Change, Standpoint};
 use crate::ids::{PrNumber, Sha};
-use crate::repo::event::{Event, PushDetail, WantReason};
+use crate::repo::event::{PushDetail, WantReason};
+use crate::repo::mirror;
 use crate::repo::trains::CascadePhase;
+use crate::repo::trains::Event;
 use crate::repo::trains::texts::{halt, notice};
 use crate::repo::trains::work::{Merged, MergedWith, Probed, Push, PushKind, Pushed, Standing, Step};
 
@@ -124,7 +126,7 @@ impl Standpoint<'_> {
     fn unchanged(&self, step: &Step, pull: PrNumber, head: &Sha) -> Change {
         if self.state.pr(pull).is_none_or(|pr| pr.head_sha != *head) {
             // A push of somebody that was not heard of yet.
-            let wanted = Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
+            let wanted = mirror::Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
             let message = format!("GitHub has yet to tell of the head {head} of #{pull}");
             return Change::of([wanted]).then(self.once_they_agree(pull, message));
         }
@@ -146,11 +148,11 @@ impl Standpoint<'_> {
     /// A step is done, with or without a push.
     fn stepped(&self, step: StepKind, pull: PrNumber, mut change: Change) -> Change {
         match (step, self.train()) {
-            (StepKind::AddLate, Some(_)) => change.and(Event::MergeStateOutdated { prs: vec![pull] }),
+            (StepKind::AddLate, Some(_)) => change.and(mirror::Event::MergeStateOutdated { prs: vec![pull] }),
             (StepKind::AddLate, None) => change,
             (_, Some(train)) if train.current_pr == pull => {
                 // GitHub called it behind, and may not have noticed yet that it is not, or no longer.
-                change.events.push(Event::MergeStateOutdated { prs: vec![pull] });
+                change.record(mirror::Event::MergeStateOutdated { prs: vec![pull] });
                 let message = "GitHub has yet to see that the branch is up to date".to_owned();
                 change.then(self.once_they_agree(pull, message))
             }
@@ -208,7 +210,7 @@ impl Standpoint<'_> {
         match (self.train(), self.step_of(push)) {
             (Some(train), step) if train.current_pr == push.pull && step != StepKind::AddLate => {
                 // CI begins anew, and GitHub is asked what it thinks of the new head.
-                change.and(Event::MergeStateOutdated { prs: vec![push.pull] })
+                change.and(mirror::Event::MergeStateOutdated { prs: vec![push.pull] })
             }
             (_, step) => self.stepped(step, push.pull, change),
         }

@@ -6,9 +6,11 @@ use super::super::{Change, Standpoint, retry_at};
 use super::no_news;
 use crate::backoff::ExponentialBackoff;
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::repo::event::{Event, WantReason};
+use crate::repo::event::WantReason;
+use crate::repo::mirror;
 use crate::repo::pace::{self, Act};
 use crate::repo::state::CachedPr;
+use crate::repo::trains::Event;
 use crate::repo::trains::texts::halt;
 use crate::repo::trains::work::{Expected, Landed, Proof, Seen, Squashed};
 use crate::repo::trains::{CascadePhase, TrainRecord, why};
@@ -61,7 +63,7 @@ impl Standpoint<'_> {
 
     /// What was found ready is not what is there: everything about it is looked at again.
     fn thought_over(&self, train: &TrainRecord, reason: &str) -> Change {
-        let wanted = Event::PrWanted { pr: train.current_pr, reason: WantReason::HeadDiffers, comment: None };
+        let wanted = mirror::Event::PrWanted { pr: train.current_pr, reason: WantReason::HeadDiffers, comment: None };
         let is_first = self.detail.refusals < SQUASH_TRIES;
         let mut change = Change::of(is_first.then_some(wanted));
         change.events.extend(self.not_taken(train, reason).events);
@@ -112,9 +114,9 @@ impl Standpoint<'_> {
             let times = tried.max(self.detail.refusals + 1);
             // The first is not worth a word.
             let why = (times > 1).then(|| why::squashed_again(pr, times).since(self.now));
-            change.events.extend(why.map(|why| Event::TrainWaiting { train_root, why }));
+            change = change.then(Change::of(why.map(|why| Event::TrainWaiting { train_root, why })));
             let reason = message.to_owned();
-            return change.and(Event::MergeStateOutdated { prs: vec![pr] }).and(Event::WorkDelayed {
+            return change.and(mirror::Event::MergeStateOutdated { prs: vec![pr] }).and(Event::WorkDelayed {
                 train_root,
                 reason,
                 retry_at,
@@ -136,12 +138,12 @@ impl Standpoint<'_> {
             }
             (Seen::Merged { commit: Some(sha) }, Some(train)) if is_current => {
                 let after = TrainRecord { last_squash_sha: Some(sha.clone()), ..train.clone() };
-                let mut change = Change::of([Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }]);
+                let mut change = Change::of([mirror::Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }]);
                 change.events.extend(self.enter(&after, train.cascade_phase.clone()).events);
                 change
             }
             (Seen::Merged { commit: Some(sha) }, _) => {
-                Change::of([Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }])
+                Change::of([mirror::Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }])
             }
             (Seen::Merged { commit: None }, _) => self.commit_unknown(pull),
             (Seen::Open { .. }, Some(train)) if is_current && !self.is_merged(pull) => self.not_merged(train),
@@ -149,7 +151,7 @@ impl Standpoint<'_> {
                 self.halted(train, pull, &halt::root_closed(pull))
             }
             (Seen::Open { .. } | Seen::Closed, _) => {
-                let wanted = Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
+                let wanted = mirror::Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
                 let message = format!("GitHub does not call #{pull} merged");
                 Change::of([wanted]).then(self.once_they_agree(pull, message))
             }
@@ -165,7 +167,7 @@ impl Standpoint<'_> {
     fn not_merged(&self, train: &TrainRecord) -> Change {
         let mut change = Change::default();
         if self.detail.intent.is_some() {
-            change.events.push(self.dropped("the squash had not been done"));
+            change.record(self.dropped("the squash had not been done"));
         }
         if !matches!(train.cascade_phase, CascadePhase::SquashPending { .. }) {
             let phase = train.cascade_phase.squash_pending();

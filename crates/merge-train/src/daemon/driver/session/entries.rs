@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jiff::Timestamp;
 use merge_train_core::ids::DeliveryId;
 use merge_train_core::inbox::Source;
-use merge_train_core::repo::{self, DeliveryOutcome, Event, Input, Plan, RepoState, Request, Settings};
+use merge_train_core::repo::{
+    self, DeliveryOutcome, Event, Input, Plan, RepoState, Request, Settings, commands, mirror,
+};
 use serde_json::{Value, json};
 use store::{Entry, Outcome, Settlement};
 
@@ -90,17 +92,17 @@ pub(super) fn decide(
 /// What a repetition is told.
 fn outcome(plan: &Plan) -> Outcome {
     let told = plan.events.iter().find_map(|event| match event {
-        Event::DeliveryProcessed { outcome: DeliveryOutcome::Failed { reason }, .. } => {
+        Event::Mirror(mirror::Event::DeliveryProcessed { outcome: DeliveryOutcome::Failed { reason }, .. }) => {
             Some(Outcome::Failed { error: reason.clone() })
         }
-        Event::DeliveryProcessed { delivery, outcome, .. } => {
+        Event::Mirror(mirror::Event::DeliveryProcessed { delivery, outcome, .. }) => {
             let mut response = json!({ "status": "processed", "delivery": delivery });
             if let (Some(all), Ok(Value::Object(more))) = (response.as_object_mut(), serde_json::to_value(outcome)) {
                 all.extend(more);
             }
             Some(Outcome::Completed { response, run_id: None })
         }
-        Event::RequestProcessed { key, request, outcome, refusal } => {
+        Event::Commands(commands::Event::RequestProcessed { key, request, outcome, refusal }) => {
             let mut response = json!({ "status": "processed", "key": key, "request": request, "outcome": outcome });
             if let Some(detail) = refusal {
                 response["refused"] = json!(Refused { code: "CONFLICT".to_owned(), detail: detail.clone() });

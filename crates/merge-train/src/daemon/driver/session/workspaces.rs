@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use merge_train_core::facts::{MergeFacts, OwnFile, Talk, TalkDetail};
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::ratchet::{self, Deed, Fix, Glimpse, Settled};
-use merge_train_core::repo::{CachedPr, Event, RepoState, Settings};
+use merge_train_core::repo::{CachedPr, Event, RepoState, Settings, mirror, settings};
 use merge_train_core::workflow::RunStatus;
 use store::Row;
 use store::rows::{Session, SessionKind, SessionStatus, Transition, TransitionAction, Workspace};
@@ -29,11 +29,12 @@ pub fn rows(
     let mut touched = BTreeSet::new();
     for (event, seq) in events.iter().zip(first_seq..) {
         match event {
-            Event::PrObserved { pr, .. } | Event::MergeStateObserved { pr, .. } => {
+            Event::Mirror(mirror::Event::PrObserved { pr, .. } | mirror::Event::MergeStateObserved { pr, .. }) => {
                 touched.insert(*pr);
             }
             // What counts for all of them may be something else now.
-            Event::SettingsObserved { .. } | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
+            Event::Settings(settings::Event::SettingsObserved { .. })
+            | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
                 touched.extend(state.workspaces().keys().copied());
             }
             Event::Ratchet(event) => {

@@ -9,13 +9,13 @@ use super::widgets;
 use super::world::{World, until};
 
 fn is_survey(event: &Event) -> bool {
-    matches!(event, Event::SyncCompleted {})
+    matches!(event, Event::Mirror(mirror::Event::SyncCompleted {}))
 }
 
 /// Why the survey failed, if it did.
 async fn failures(world: &World) -> Vec<String> {
     let failed = world.log(&widgets()).await.into_iter().filter_map(|recorded| match recorded.event {
-        Event::ReadFailed { read: ReadKind::Repository, reason, .. } => Some(reason),
+        Event::Mirror(mirror::Event::ReadFailed { read: ReadKind::Repository, reason, .. }) => Some(reason),
         _ => None,
     });
     failed.collect()
@@ -54,7 +54,7 @@ async fn an_effect_is_not_begun_again_while_its_like_is_under_way_but_what_is_ow
 
     world.outside.release(&repo, EffectKey::Mirror(mirror::EffectKey::ReadMergeStates));
     for pr in (1..=6).map(PrNumber::new) {
-        let is_read = |event: &Event| matches!(event, Event::MergeStateObserved { pr: of, .. } if *of == pr);
+        let is_read = |event: &Event| matches!(event, Event::Mirror(mirror::Event::MergeStateObserved { pr: of, .. }) if *of == pr);
         world.until_logged(&repo, "every merge state is read", is_read).await;
     }
     let seen = world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::ReadMergeStates));

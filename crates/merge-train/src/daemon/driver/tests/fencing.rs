@@ -20,7 +20,7 @@ async fn a_worker_that_was_taken_over_begins_anew_and_processes_nothing_twice() 
     let usurper = world.acquire(&repo, &options().owner.0).await.unwrap();
     let stream = StreamId::Repo(repo.clone());
     let next_seq = world.store.load(&stream, Since::Newest).await.unwrap().next_seq;
-    let theirs = Event::DefaultBranchChanged { default_branch: branch("theirs") };
+    let theirs = Event::Mirror(mirror::Event::DefaultBranchChanged { default_branch: branch("theirs") });
     let events = vec![NewEvent { ts: clock::now(), data: serde_json::to_string(&theirs).unwrap() }];
     let now = clock::now();
     let batch = Batch {

@@ -71,7 +71,7 @@ async fn a_repository_does_not_wait_for_another() {
 
     world.chat(&gadgets(), 100..120).await;
     world.until_processed(&gadgets(), 20).await;
-    let is_survey = |event: &Event| matches!(event, Event::SyncCompleted {});
+    let is_survey = |event: &Event| matches!(event, Event::Mirror(mirror::Event::SyncCompleted {}));
     world.until_logged(&gadgets(), "the other one is surveyed", is_survey).await;
     assert_eq!(world.driver.workers(), 2);
     assert_eq!(world.outside.seen(&widgets(), EffectKey::Mirror(mirror::EffectKey::Survey)).under_way, 1);
@@ -90,7 +90,7 @@ async fn what_cannot_be_read_ends_as_failed_and_the_next_one_is_processed() {
     assert_eq!(record.status, Status::Failed);
     assert!(record.error.is_some_and(|error| !error.is_empty()), "it says why");
     let failed = |event: &Event| {
-        matches!(event, Event::DeliveryProcessed { delivery, outcome: DeliveryOutcome::Failed { .. }, .. }
+        matches!(event, Event::Mirror(mirror::Event::DeliveryProcessed { delivery, outcome: DeliveryOutcome::Failed { .. }, .. })
             if delivery.as_str() == "nonsense")
     };
     assert!(world.log(&repo).await.iter().any(|recorded| failed(&recorded.event)));

@@ -36,7 +36,7 @@ fn what_was_under_way_is_asked_for_again_after_a_restart_although_nothing_comes_
         let world = second_life(dir.path()).await;
         let driver = world.driver.clone();
         tokio::spawn(async move { driver.run().await });
-        let is_survey = |event: &Event| matches!(event, Event::SyncCompleted {});
+        let is_survey = |event: &Event| matches!(event, Event::Mirror(mirror::Event::SyncCompleted {}));
         world.until_logged(&repo, "the survey is recorded", is_survey).await;
         assert_eq!(world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey)).begun, 1);
         assert_eq!(world.processed(&repo).await, ["comment-1"]);

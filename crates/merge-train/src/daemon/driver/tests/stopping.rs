@@ -26,7 +26,7 @@ async fn surveying() -> World {
 }
 
 fn is_survey(event: &Event) -> bool {
-    matches!(event, Event::SyncCompleted {})
+    matches!(event, Event::Mirror(mirror::Event::SyncCompleted {}))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +74,8 @@ async fn what_a_result_asks_for_during_a_stop_is_left_to_the_next_driver() {
     let next = Driver::new(world.store.clone(), world.outside.clone(), Arc::new(NoCommands), next);
     let running = next.clone();
     tokio::spawn(async move { running.run().await });
-    let is_read = |event: &Event| matches!(event, Event::MergeStateObserved { pr, .. } if pr.get() == 2);
+    let is_read =
+        |event: &Event| matches!(event, Event::Mirror(mirror::Event::MergeStateObserved { pr, .. }) if pr.get() == 2);
     world.until_logged(&repo, "the second one's merge state is read", is_read).await;
     next.stop(Duration::from_secs(60)).await;
 }
@@ -89,7 +90,13 @@ async fn what_does_not_end_in_time_is_cancelled() {
     assert!(took < Duration::from_secs(2), "a cancelled effect returns at once: {took:?}");
     let seen = world.outside.seen(&repo, EffectKey::Mirror(mirror::EffectKey::Survey));
     assert_eq!((seen.under_way, seen.cancelled), (0, 1));
-    assert!(world.log(&repo).await.iter().any(|recorded| matches!(recorded.event, Event::ReadFailed { .. })));
+    assert!(
+        world
+            .log(&repo)
+            .await
+            .iter()
+            .any(|recorded| matches!(recorded.event, Event::Mirror(mirror::Event::ReadFailed { .. })))
+    );
     world.acquire(&repo, "another").await.expect("the stream is free");
 }
 

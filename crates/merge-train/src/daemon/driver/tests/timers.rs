@@ -48,7 +48,11 @@ async fn what_falls_due_while_a_tick_is_being_recorded_is_not_forgotten() {
 /// A repository with a pull request that could not be fetched and is to be tried again then.
 fn unlucky(retry_at: Timestamp) -> Vec<Event> {
     let pr = PrNumber::new(5);
-    let failed = Event::ReadFailed { read: ReadKind::Pull(pr), reason: "a passing trouble".to_owned(), retry_at };
-    let wanted = Event::PrWanted { pr, reason: WantReason::CacheMiss, comment: None };
+    let failed = Event::Mirror(mirror::Event::ReadFailed {
+        read: ReadKind::Pull(pr),
+        reason: "a passing trouble".to_owned(),
+        retry_at,
+    });
+    let wanted = Event::Mirror(mirror::Event::PrWanted { pr, reason: WantReason::CacheMiss, comment: None });
     known([]).into_iter().chain([wanted, failed]).collect()
 }

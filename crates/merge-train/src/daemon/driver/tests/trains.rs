@@ -2,7 +2,7 @@
 
 use merge_train_core::ids::{PrNumber, StreamId};
 use merge_train_core::repo::trains::TrainError;
-use merge_train_core::repo::{Behest, DeliveryOutcome, Event, ReadKind, WantReason};
+use merge_train_core::repo::{Behest, DeliveryOutcome, Event, ReadKind, WantReason, commands, mirror, trains};
 use merge_train_core::workflow::{Run, TransitionContext};
 use store::{Batch, Row, Since};
 
@@ -15,13 +15,12 @@ use crate::daemon::stored_request;
 
 /// Two trains, of one pull request each, which both are to be fetched anew.
 fn two_trains() -> Vec<Event> {
-    let trains = [1, 2].map(PrNumber::new).map(|pr| Event::TrainStarted {
-        root_pr: pr,
-        current_pr: pr,
-        behest: Behest::default(),
+    let trains = [1, 2].map(PrNumber::new).map(|pr| {
+        Event::Trains(trains::Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Behest::default() })
     });
-    let wants =
-        [1, 2].map(PrNumber::new).map(|pr| Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None });
+    let wants = [1, 2]
+        .map(PrNumber::new)
+        .map(|pr| Event::Mirror(mirror::Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None }));
     trains.into_iter().chain(known([1, 2])).chain(wants).collect()
 }
 
@@ -37,12 +36,13 @@ async fn a_stop_is_recorded_and_ends_what_its_train_has_under_way_and_nothing_el
         .await;
 
     world.send(&Webhook::stop(&repo, 1, 11)).await;
-    let is_failure =
-        |event: &Event| matches!(event, Event::ReadFailed { read: ReadKind::Pull(pr), .. } if pr.get() == 1);
+    let is_failure = |event: &Event| matches!(event, Event::Mirror(mirror::Event::ReadFailed { read: ReadKind::Pull(pr), .. }) if pr.get() == 1);
     world.until_logged(&repo, "the fetch ends as cancelled", is_failure).await;
     assert_eq!(world.outside.seen(&repo, fetch(1)).cancelled, 1);
     let log = world.log(&repo).await;
-    let stop = log.iter().position(|recorded| matches!(recorded.event, Event::DeliveryProcessed { .. }));
+    let stop = log
+        .iter()
+        .position(|recorded| matches!(recorded.event, Event::Mirror(mirror::Event::DeliveryProcessed { .. })));
     let end = log.iter().position(|recorded| is_failure(&recorded.event));
     assert!(stop.is_some() && stop < end, "the stop is recorded while the effect is still under way: {log:?}");
 
@@ -52,7 +52,9 @@ async fn a_stop_is_recorded_and_ends_what_its_train_has_under_way_and_nothing_el
     world.outside.release(&repo, fetch(2));
     until("the other train's fetch is recorded", async || {
         let log = world.log(&repo).await;
-        log[before..].iter().any(|recorded| matches!(recorded.event, Event::PrObserved { pr, .. } if pr.get() == 2))
+        log[before..].iter().any(
+            |recorded| matches!(recorded.event, Event::Mirror(mirror::Event::PrObserved { pr, .. }) if pr.get() == 2),
+        )
     })
     .await;
 }
@@ -74,7 +76,9 @@ async fn what_a_stopped_train_begins_later_is_not_cancelled_by_the_stop_before()
     world.outside.release(&repo, fetch(1));
     until("what it fetched is recorded", async || {
         let log = world.log(&repo).await;
-        log[before..].iter().any(|recorded| matches!(recorded.event, Event::PrObserved { pr, .. } if pr.get() == 1))
+        log[before..].iter().any(
+            |recorded| matches!(recorded.event, Event::Mirror(mirror::Event::PrObserved { pr, .. }) if pr.get() == 1),
+        )
     })
     .await;
 }
@@ -85,8 +89,11 @@ async fn a_run_that_tells_something_else_than_its_train_is_put_right() {
     let (world, repo) = (World::new().await, widgets());
     let pr = PrNumber::new(1);
     let error = TrainError { error_type: "wrong_tree".to_owned(), message: "the present reason".to_owned() };
-    let started = Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Behest::default() };
-    let events = known([1]).into_iter().chain([started, Event::TrainFrozen { root_pr: pr, error }]).collect();
+    let started = Event::Trains(trains::Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Behest::default() });
+    let events = known([1])
+        .into_iter()
+        .chain([started, Event::Trains(trains::Event::TrainFrozen { root_pr: pr, error })])
+        .collect();
     let then = "2026-01-01T00:00:00Z".parse().unwrap();
     world.import(&repo, events, then).await;
 
@@ -119,13 +126,19 @@ async fn a_webhook_that_calls_itself_an_order_to_a_train_is_none() {
     world.import(&repo, two_trains(), clock::now()).await;
     world.send(&Webhook::comment(&repo, 1, 11, "@merge-train stop").called(stored_request::IN_BODY)).await;
     let is_refused = |event: &Event| match event {
-        Event::DeliveryProcessed { outcome: DeliveryOutcome::Failed { reason }, .. } => {
+        Event::Mirror(mirror::Event::DeliveryProcessed { outcome: DeliveryOutcome::Failed { reason }, .. }) => {
             reason.contains("no such request")
         }
         _ => false,
     };
     world.until_logged(&repo, "it fails", is_refused).await;
     let log = world.log(&repo).await;
-    let is_stop = |event: &Event| matches!(event, Event::TrainStopped { .. } | Event::RequestProcessed { .. });
+    let is_stop = |event: &Event| {
+        matches!(
+            event,
+            Event::Trains(trains::Event::TrainStopped { .. })
+                | Event::Commands(commands::Event::RequestProcessed { .. })
+        )
+    };
     assert!(!log.iter().any(|recorded| is_stop(&recorded.event)), "{log:?}");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
 use merge_train_core::inbox::Policy;
-use merge_train_core::repo::{Event, Recorded, Settings};
+use merge_train_core::repo::{Event, Recorded, Settings, mirror};
 use store::{Admission, ImportedStream, Lease, LeaseRequest, NewEvent, Owner, Retention, Since, Sqlite, Store, sqlite};
 use tempfile::TempDir;
 
@@ -116,7 +116,7 @@ impl World {
     /// The deliveries that were worked on, in that order.
     pub async fn processed(&self, repo: &RepoId) -> Vec<String> {
         let deliveries = self.log(repo).await.into_iter().filter_map(|recorded| match recorded.event {
-            Event::DeliveryProcessed { delivery, .. } => Some(delivery.to_string()),
+            Event::Mirror(mirror::Event::DeliveryProcessed { delivery, .. }) => Some(delivery.to_string()),
             _ => None,
         });
         deliveries.collect()
@@ -146,7 +146,7 @@ impl World {
 pub fn known<const N: usize>(prs: [u64; N]) -> Vec<Event> {
     let observed = prs.into_iter().map(|number| {
         let pull = pull(PrNumber::new(number));
-        Event::PrObserved {
+        Event::Mirror(mirror::Event::PrObserved {
             pr: pull.number,
             head_ref: pull.head_ref,
             head_sha: pull.head_sha,
@@ -157,9 +157,12 @@ pub fn known<const N: usize>(prs: [u64; N]) -> Vec<Event> {
             updated_at: pull.updated_at,
             stack_position: pull.stack_position,
             title: pull.title,
-        }
+        })
     });
-    let whole = [Event::DefaultBranchChanged { default_branch: branch("main") }, Event::SyncCompleted {}];
+    let whole = [
+        Event::Mirror(mirror::Event::DefaultBranchChanged { default_branch: branch("main") }),
+        Event::Mirror(mirror::Event::SyncCompleted {}),
+    ];
     observed.chain(whole).collect()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use merge_train_core::ids::{StreamId, UserId};
 use merge_train_core::repo::trains::status;
-use merge_train_core::repo::{Event, Position, Snapshot};
+use merge_train_core::repo::{Event, Position, Snapshot, mirror};
 use reqwest::Method;
 use serde_json::Value;
 use store::Since;
@@ -148,7 +148,9 @@ impl Storm {
         let loaded = daemon.shared.store.load(&stream, Since::Oldest).await.expect("the store works");
         let mut processed = BTreeSet::new();
         for event in &loaded.events {
-            if let Event::DeliveryProcessed { delivery, .. } = recorded(event).expect("an event").event {
+            if let Event::Mirror(mirror::Event::DeliveryProcessed { delivery, .. }) =
+                recorded(event).expect("an event").event
+            {
                 processed.insert(delivery.to_string());
             }
         }

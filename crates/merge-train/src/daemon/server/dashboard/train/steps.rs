@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::PrNumber;
-use merge_train_core::repo::{Event, Recorded, RepoState};
+use merge_train_core::repo::trains::Event;
+use merge_train_core::repo::{self, Recorded, RepoState};
 
 /// One step.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,7 +32,9 @@ pub fn of(own: &[PrNumber], stack: &[PrNumber], state: &RepoState, events: &[Rec
     let steps = own.iter().flat_map(|pr| steps(*pr, &above(*pr)));
     let rows = steps.map(|(kind, pr, words)| {
         let at = |wanted: fn(&Event) -> Option<(CascadeStepKind, PrNumber)>| {
-            events.iter().find(|it| wanted(&it.event) == Some((kind, pr))).map(|it| it.ts)
+            let is_it =
+                |it: &&Recorded| matches!(&it.event, repo::Event::Trains(event) if wanted(event) == Some((kind, pr)));
+            events.iter().find(is_it).map(|it| it.ts)
         };
         (kind, CascadeStepRow { words, begun: at(begun), done: at(done) })
     });
