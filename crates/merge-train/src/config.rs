@@ -4,17 +4,17 @@
 //! that one list. Reading ([`Config::load`]) asks only that what is written is right; what a command cannot do without
 //! is asked for separately ([`Config::check_for_serve`]), so that `merge-train state export` needs nothing but `[state]`.
 
+mod builder;
 mod consistency;
-mod draft;
 mod environment;
 mod file;
 mod keys;
 mod kind;
 mod near;
 mod new_file;
-mod own;
 mod private;
 mod problem;
+mod repository_file;
 mod requirements;
 mod sections;
 mod settings;
@@ -33,11 +33,11 @@ pub use environment::Environment;
 pub use keys::*;
 pub use merge_train_core::secret::Secret;
 pub use near::near;
-pub use new_file::Values;
-pub use own::own_settings;
-pub use private::Home;
-pub use problem::{Error, Place};
-pub use requirements::{Credentials, ForServe, Storage};
+pub use new_file::NewFileValues;
+pub use private::HomeFolder;
+pub use problem::{Error, ValueSource};
+pub use repository_file::own_settings;
+pub use requirements::{Credentials, ServeRequirements, Storage};
 pub use sections::*;
 
 /// The file that is read when none is named.
@@ -47,28 +47,28 @@ pub const DEFAULT_FILE: &str = "merge-train.toml";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    pub github: Github,
-    pub git: Git,
-    pub state: State,
-    pub server: Server,
-    pub behavior: Behavior,
-    pub merge: Merge,
-    pub housekeeping: Housekeeping,
-    pub log: Log,
+    pub github: GithubSettings,
+    pub git: GitSettings,
+    pub state: StateSettings,
+    pub server: ServerSettings,
+    pub behavior: BehaviorSettings,
+    pub merge: MergeSettings,
+    pub housekeeping: HousekeepingSettings,
+    pub log: LogSettings,
     pub api_keys: Vec<ApiKey>,
-    pub ratchet: Ratchet,
-    pub runs: Runs,
-    pub workflows: Vec<Workflow>,
-    pub schedules: Vec<Schedule>,
-    pub slack: Slack,
-    pub slack_channels: Vec<SlackChannel>,
-    pub slack_workspaces: Vec<SlackWorkspace>,
+    pub ratchet: RatchetSettings,
+    pub runs: RunSettings,
+    pub workflows: Vec<WorkflowSettings>,
+    pub schedules: Vec<ScheduleSettings>,
+    pub slack: SlackSettings,
+    pub slack_channels: Vec<SlackChannelSettings>,
+    pub slack_workspaces: Vec<SlackWorkspaceSettings>,
     /// What is odd but does no harm; for the log.
     #[serde(skip)]
     pub warnings: Vec<String>,
     /// Where each setting stood, for a complaint that comes later.
     #[serde(skip)]
-    places: BTreeMap<(&'static str, &'static str), Place>,
+    places: BTreeMap<(&'static str, &'static str), ValueSource>,
 }
 
 impl Config {
@@ -86,25 +86,25 @@ impl Config {
 
     /// What a file says that has this text.
     pub fn parse(path: &Path, text: &str, environment: &Environment) -> Result<Self, Error> {
-        let contents = file::read(path, text, file::Whose::Operator(environment));
+        let contents = file::read(path, text, file::FileOwner::Operator(environment));
         let directory = path.parent().unwrap_or(Path::new(""));
-        let mut draft = draft::Draft::new(contents, directory, environment);
-        consistency::settle(&mut draft);
-        draft.take_defaults();
-        consistency::compare(&mut draft);
-        problem::none_of(std::mem::take(&mut draft.problems))?;
-        let (values, places) = draft.finish();
+        let mut builder = builder::ConfigBuilder::new(contents, directory, environment);
+        consistency::settle(&mut builder);
+        builder.take_defaults();
+        consistency::compare(&mut builder);
+        problem::none_of(std::mem::take(&mut builder.problems))?;
+        let (values, places) = builder.finish();
         let config: Self = serde_json::from_value(values).expect("a setting's kind fits the field that it fills");
         Ok(Self { warnings: environment.warnings(), places, ..config })
     }
 
     /// Whether the file or the environment sets it, or another setting that it follows from.
     pub fn sets(&self, section: &'static str, key: &'static str) -> bool {
-        self.place(section, key) != Place::Nowhere
+        self.place(section, key) != ValueSource::Nowhere
     }
 
-    fn place(&self, section: &'static str, key: &'static str) -> Place {
-        self.places.get(&(section, key)).cloned().unwrap_or(Place::Nowhere)
+    fn place(&self, section: &'static str, key: &'static str) -> ValueSource {
+        self.places.get(&(section, key)).cloned().unwrap_or(ValueSource::Nowhere)
     }
 }
 
@@ -118,8 +118,8 @@ pub fn default_path(section: &str, key: &str) -> PathBuf {
 pub fn secrets_in(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     // Where no variable is known, what is read stands there as it is.
-    let contents = file::read(path, &text, file::Whose::Operator(&Environment::default()));
-    let secret = |entry: &&file::Entry| entry.setting.kind.reveals() && entry.written.is_ok();
+    let contents = file::read(path, &text, file::FileOwner::Operator(&Environment::default()));
+    let secret = |entry: &&file::FileEntry| entry.setting.kind.reveals() && entry.written.is_ok();
     let written = contents.entries.iter().filter(secret);
     written.map(|entry| format!("{}.{}", entry.section.name, entry.setting.key)).collect()
 }

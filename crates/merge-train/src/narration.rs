@@ -15,7 +15,7 @@ use crate::terminal::{line, moment, took};
 
 /// An event of a run with its time, as the API has it.
 #[derive(Deserialize)]
-pub struct Happened {
+pub struct TimedRunEvent {
     pub ts: Timestamp,
     #[serde(flatten)]
     pub event: Event,
@@ -23,15 +23,15 @@ pub struct Happened {
 
 /// Somebody who knows what happened before, and tells what happens.
 #[derive(Default)]
-pub struct Narrator {
-    story: Option<RunState>,
+pub struct RunNarrator {
+    run_state: Option<RunState>,
     /// In which state a train was last seen: none of its events says.
     train: Option<RunStatus>,
     /// What was told of the phase that a train is in.
     phase: Option<String>,
 }
 
-impl Narrator {
+impl RunNarrator {
     /// What an event means, with the time; none where it means nothing to a person.
     pub fn tell(&mut self, run_type: &str, event: &Value) -> Option<String> {
         let (at, told) = self.told(run_type, event);
@@ -43,7 +43,7 @@ impl Narrator {
         self.told(run_type, event).1
     }
 
-    fn told(&mut self, run_type: &str, event: &Value) -> Told {
+    fn told(&mut self, run_type: &str, event: &Value) -> Narration {
         let known = match run_type {
             TRAIN => self.of_train(event),
             FIXER => of_fixer(event),
@@ -52,7 +52,7 @@ impl Narrator {
         known.unwrap_or_else(|| unknown(event))
     }
 
-    fn of_train(&mut self, event: &Value) -> Option<Told> {
+    fn of_train(&mut self, event: &Value) -> Option<Narration> {
         let Recorded { ts, event, .. } = Recorded::deserialize(event).ok()?;
         let mut told = train::words(&event);
         if matches!(event, repo::Event::Trains(trains::Event::PhaseTransition { .. })) && told.is_some() {
@@ -63,14 +63,14 @@ impl Narrator {
         Some((Some(ts), told))
     }
 
-    fn of_workflow(&mut self, event: &Value) -> Option<Told> {
-        let Happened { ts, event } = Happened::deserialize(event).ok()?;
-        match (&mut self.story, &event) {
-            (_, Event::RunCreated(created)) => self.story = Some(RunState::new(created.clone(), ts)),
-            (Some(story), _) => story.apply(&event, ts),
+    fn of_workflow(&mut self, event: &Value) -> Option<Narration> {
+        let TimedRunEvent { ts, event } = TimedRunEvent::deserialize(event).ok()?;
+        match (&mut self.run_state, &event) {
+            (_, Event::RunCreated(created)) => self.run_state = Some(RunState::new(created.clone(), ts)),
+            (Some(run_state), _) => run_state.apply(&event, ts),
             (None, _) => {}
         }
-        Some((Some(ts), words(&event, self.story.as_ref())))
+        Some((Some(ts), words(&event, self.run_state.as_ref())))
     }
 
     /// What a run as a whole says that no event did.
@@ -81,23 +81,23 @@ impl Narrator {
     }
 }
 
-fn of_fixer(event: &Value) -> Option<Told> {
+fn of_fixer(event: &Value) -> Option<Narration> {
     let Recorded { ts, event, .. } = Recorded::deserialize(event).ok()?;
     Some((Some(ts), fixer::words(&event)))
 }
 
 /// When, and what; none where it means nothing to a person.
-type Told = (Option<Timestamp>, Option<String>);
+type Narration = (Option<Timestamp>, Option<String>);
 
 /// An event of a newer daemon.
-fn unknown(event: &Value) -> Told {
+fn unknown(event: &Value) -> Narration {
     let name = line(event["type"].as_str().unwrap_or("something happened")).replace('_', " ");
     (event["ts"].as_str().and_then(|text| text.parse().ok()), Some(name))
 }
 
 /// The story is the one after the event.
-fn words(event: &Event, story: Option<&RunState>) -> Option<String> {
-    let plan = |step: usize| story.and_then(|story| story.plan(step));
+fn words(event: &Event, run_state: Option<&RunState>) -> Option<String> {
+    let plan = |step: usize| run_state.and_then(|run_state| run_state.plan(step));
     let id = |step: usize| plan(step).map(|plan| line(&plan.id));
     let kind = |step: usize| plan(step).map(|plan| &plan.kind);
     let named = |step: usize| format!("step {}", id(step).unwrap_or_else(|| (step + 1).to_string()));
@@ -112,7 +112,8 @@ fn words(event: &Event, story: Option<&RunState>) -> Option<String> {
         Event::StepStarted { step, attempt: 1, .. } => format!("{} begins", named(*step)),
         Event::StepStarted { step, attempt, .. } => format!("{} begins again, attempt {attempt}", named(*step)),
         Event::StepCompleted { step, .. } => {
-            let millis = story.and_then(|story| story.step_document(*step)).and_then(|step| step.duration_ms);
+            let millis =
+                run_state.and_then(|run_state| run_state.step_document(*step)).and_then(|step| step.duration_ms);
             format!("{} is done{}", named(*step), millis.map(|it| format!(", after {}", took(it))).unwrap_or_default())
         }
         Event::StepFailed { step, error, retry_at } => {

@@ -14,9 +14,9 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-use crate::config::{Log, LogFormat};
+use crate::config::{LogFormat, LogSettings};
 use json::JsonLines;
-use redact::Redacting;
+use redact::RedactingWriter;
 
 /// Why nothing can be logged.
 #[derive(Debug, thiserror::Error)]
@@ -28,30 +28,30 @@ pub enum Error {
 }
 
 /// Begins to log, for as long as the process lives. Call it once, before anything is worth telling.
-pub fn init(log: &Log) -> Result<(), Error> {
+pub fn init(log: &LogSettings) -> Result<(), Error> {
     let filter = filter(log)?;
     let shape = Shape::of(log.format, io::stderr().is_terminal());
-    let json = (shape == Shape::Json).then(|| JsonLines::new(Redacting::new(io::stderr)));
+    let json = (shape == Shape::Json).then(|| JsonLines::new(RedactingWriter::new(io::stderr)));
     let text = (shape != Shape::Json)
-        .then(|| fmt::layer().with_ansi(shape == Shape::Coloured).with_writer(Redacting::new(io::stderr)));
+        .then(|| fmt::layer().with_ansi(shape == Shape::Coloured).with_writer(RedactingWriter::new(io::stderr)));
     tracing_subscriber::registry().with(filter).with(json).with(text).try_init().map_err(Error::Twice)
 }
 
 /// The same into a file, as a person reads it.
-pub fn init_file(log: &Log, file: File) -> Result<(), Error> {
+pub fn init_file(log: &LogSettings, file: File) -> Result<(), Error> {
     let filter = filter(log)?;
-    let text = fmt::layer().with_ansi(false).with_writer(Redacting::new(Mutex::new(file)));
+    let text = fmt::layer().with_ansi(false).with_writer(RedactingWriter::new(Mutex::new(file)));
     tracing_subscriber::registry().with(filter).with(text).try_init().map_err(Error::Twice)
 }
 
-fn filter(log: &Log) -> Result<EnvFilter, Error> {
+fn filter(log: &LogSettings) -> Result<EnvFilter, Error> {
     EnvFilter::try_new(&log.filter).map_err(|source| Error::Filter { filter: log.filter.clone(), source })
 }
 
 /// For commands that read no configuration: warnings, as a person reads them, or what `RUST_LOG` asks for.
 pub fn init_plain() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(Redacting::new(io::stderr)).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(RedactingWriter::new(io::stderr)).init();
 }
 
 /// What a line looks like.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_filter_that_cannot_be_read_is_told() {
-        let error = init(&Log { format: LogFormat::Json, filter: "a=b=c".into() }).expect_err("no filter");
+        let error = init(&LogSettings { format: LogFormat::Json, filter: "a=b=c".into() }).expect_err("no filter");
         assert!(error.to_string().starts_with("the log filter \"a=b=c\" cannot be read"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! `merge-train app`: the GitHub App that the daemon is.
 
+mod app_files;
 mod create;
-mod keep;
 mod manifest;
 mod page;
 

@@ -93,7 +93,7 @@ async fn runs(store: Arc<dyn Store>, owner: Owner, count: usize, at_once: usize)
         web_url: String::new(),
         clock: Clock::default(),
     };
-    let driver = Driver::new(store.clone(), Arc::new(Nowhere), Arc::new(AtOnce), options);
+    let driver = Driver::new(store.clone(), Arc::new(NoGithub), Arc::new(InstantAgents), options);
     let driving = tokio::spawn({
         let driver = driver.clone();
         async move { driver.run().await }
@@ -150,20 +150,20 @@ fn workflow() -> Workflow {
 }
 
 /// Steps that are done as soon as they are begun.
-struct AtOnce;
+struct InstantAgents;
 
 #[async_trait]
-impl Agents for AtOnce {
+impl Agents for InstantAgents {
     async fn run(&self, task: Task, _stop: CancellationToken) -> Result<Output, String> {
         Ok(Output { value: json!({ "step": task.step }), tokens_used: None })
     }
 }
 
 /// No GitHub: runs of workflows need none.
-struct Nowhere;
+struct NoGithub;
 
 #[async_trait]
-impl Outside for Nowhere {
+impl Outside for NoGithub {
     async fn perform(
         &self,
         _: &RepoId,

@@ -2,7 +2,7 @@
 
 mod api;
 mod daemon;
-mod journey;
+mod scenario;
 mod stack;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -14,10 +14,10 @@ use tokio::process::Command;
 use url::Url;
 
 use super::sim::{Simulator, stop_signal};
-use api::Api;
-use daemon::{Access, Daemon};
-use journey::Pace;
-use stack::Stack;
+use api::SimulatorApi;
+use daemon::{DemoDaemon, DemoDaemonApi};
+use scenario::DemoPace;
+use stack::DemoStack;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -65,25 +65,25 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let sim = Simulator::start(&data.path().join("github"), listen).await.with_context(|| {
         format!("the simulator did not start; is {listen} taken? Another address: --github-listen 127.0.0.1:0")
     })?;
-    let mut daemon = Daemon::start(data.path(), &sim.description, dashboard)
+    let mut daemon = DemoDaemon::start(data.path(), &sim.description, dashboard)
         .await
         .with_context(|| format!("is {dashboard} taken? Another address: --listen 127.0.0.1:0"))?;
-    let stage = Stage::of(&sim, &daemon)?;
+    let setup = DemoSetup::of(&sim, &daemon)?;
     if args.listen.is_none() && dashboard.port() == 0 {
         println!("{DASHBOARD} is taken, perhaps by another demo; the dashboard is elsewhere this time.");
     }
     let show = async {
-        let stack = stage.set().await.context("the demo's repository could not be made")?;
+        let stack = setup.set().await.context("the demo's repository could not be made")?;
         println!(
             "A GitHub of your own is running, with a stack of {} pull requests in {}, and a daemon to land them.\n",
             stack.pulls.len(),
-            stage.api.repo
+            setup.api.repo
         );
         if args.once {
-            return perform(&stage, &stack).await;
+            return perform(&setup, &stack).await;
         }
-        print!("{}", guide(&stage, &stack));
-        match journey::play(&stage.api, &stage.daemon, &stack, Pace::Human).await {
+        print!("{}", guide(&setup, &stack));
+        match scenario::play(&setup.api, &setup.daemon, &stack, DemoPace::Human).await {
             Ok(()) => println!(
                 "\nEverything has landed, and everything still runs: look around, and open pull requests of your own."
             ),
@@ -103,19 +103,19 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 /// Who plays, and where.
-struct Stage {
-    api: Api,
-    daemon: Access,
+struct DemoSetup {
+    api: SimulatorApi,
+    daemon: DemoDaemonApi,
     config: PathBuf,
     log: PathBuf,
     program: PathBuf,
     web: Url,
 }
 
-impl Stage {
-    fn of(sim: &Simulator, daemon: &Daemon) -> anyhow::Result<Self> {
+impl DemoSetup {
+    fn of(sim: &Simulator, daemon: &DemoDaemon) -> anyhow::Result<Self> {
         Ok(Self {
-            api: Api::new(&sim.description, NAME)?,
+            api: SimulatorApi::new(&sim.description, NAME)?,
             daemon: daemon.access.clone(),
             config: daemon.config.clone(),
             log: daemon.log.clone(),
@@ -130,10 +130,10 @@ impl Stage {
     }
 
     /// The stack, seen by the daemon as it comes into being.
-    async fn set(&self) -> anyhow::Result<Stack> {
+    async fn set(&self) -> anyhow::Result<DemoStack> {
         let hook = json!({ "webhook_url": format!("{}/webhook", self.daemon.url) });
         self.api.control("PATCH", "/app", hook).await?;
-        Stack::make(&self.api).await
+        DemoStack::make(&self.api).await
     }
 
     /// `merge-train status`, as anybody would ask.
@@ -147,18 +147,18 @@ impl Stage {
 }
 
 /// The story from its beginning to its end, and what is there then.
-async fn perform(stage: &Stage, stack: &Stack) -> anyhow::Result<()> {
-    let landed = journey::play(&stage.api, &stage.daemon, stack, Pace::Fast).await;
+async fn perform(setup: &DemoSetup, stack: &DemoStack) -> anyhow::Result<()> {
+    let landed = scenario::play(&setup.api, &setup.daemon, stack, DemoPace::Fast).await;
     println!("\ngit log --oneline {}", stack.default_branch);
-    print!("{}", journey::log(&stage.api, stack).await?);
-    println!("\nmerge-train status {}", stage.api.repo);
-    stage.print_status().await?;
+    print!("{}", scenario::log(&setup.api, stack).await?);
+    println!("\nmerge-train status {}", setup.api.repo);
+    setup.print_status().await?;
     landed
 }
 
 /// What there is to see and to do.
-fn guide(stage: &Stage, stack: &Stack) -> String {
-    let Stage { api, daemon, config, log, program, .. } = stage;
+fn guide(setup: &DemoSetup, stack: &DemoStack) -> String {
+    let DemoSetup { api, daemon, config, log, program, .. } = setup;
     let (repo, bottom, program) = (&api.repo, stack.bottom(), program.display());
     let access = format!("--server {} --key {}", daemon.url, daemon.key);
     let lines = [
@@ -167,7 +167,7 @@ fn guide(stage: &Stage, stack: &Stack) -> String {
         "The stack is declared, planned and started in a moment. A check breaks, a fixer mends it; another fixer wants to change what it may not,".to_owned(),
         "and waits for you to approve it, or for twenty seconds. Join in: comment on the pull requests, press what can be pressed.".to_owned(),
         String::new(),
-        format!("  GitHub:   {}", stage.page(&format!("/pull/{bottom}"))),
+        format!("  GitHub:   {}", setup.page(&format!("/pull/{bottom}"))),
         format!("  Status:   {program} status {access}"),
         format!("  Plan:     {program} plan --config {} '{repo}#{bottom}'", config.display()),
         format!("  Ratchet:  {program} ratchet log '{repo}#{}' {access}", stack.pulls[1]),

@@ -42,7 +42,7 @@ pub struct Args {
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+enum CheckResult {
     Ok,
     /// The daemon works, with a drawback that somebody should know of.
     Warning,
@@ -54,7 +54,7 @@ enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     check: &'static str,
-    result: Verdict,
+    result: CheckResult,
     found: String,
     /// What to do about it.
     fix: Option<String>,
@@ -62,27 +62,27 @@ pub struct Finding {
 
 impl Finding {
     fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, result: Verdict::Ok, found: found.into(), fix: None }
+        Self { check, result: CheckResult::Ok, found: found.into(), fix: None }
     }
 
     fn warning(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, result: Verdict::Warning, found: found.into(), fix: Some(fix.into()) }
+        Self { check, result: CheckResult::Warning, found: found.into(), fix: Some(fix.into()) }
     }
 
     fn failed(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, result: Verdict::Failed, found: found.into(), fix: Some(fix.into()) }
+        Self { check, result: CheckResult::Failed, found: found.into(), fix: Some(fix.into()) }
     }
 }
 
 /// All that was found.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct DoctorReport {
     checks: Vec<Finding>,
     failed: usize,
     warnings: usize,
 }
 
-impl Report {
+impl DoctorReport {
     /// Tries out everything that the configuration at `path` is about, and tells each finding as it comes: some take their time.
     pub async fn of(path: Option<&Path>, repos: &[RepoId], tell: impl FnMut(&Finding)) -> Self {
         let mut findings = Findings { all: Vec::new(), tell };
@@ -97,7 +97,7 @@ impl Report {
 
     fn new(checks: Vec<Finding>) -> Self {
         let count = |verdict| checks.iter().filter(|finding| finding.result == verdict).count();
-        Self { failed: count(Verdict::Failed), warnings: count(Verdict::Warning), checks }
+        Self { failed: count(CheckResult::Failed), warnings: count(CheckResult::Warning), checks }
     }
 }
 
@@ -105,17 +105,17 @@ impl Report {
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
     if args.json {
-        let report = Report::of(args.config.as_deref(), &args.repos, |_| {}).await;
+        let report = DoctorReport::of(args.config.as_deref(), &args.repos, |_| {}).await;
         println!("{}", serde_json::to_string_pretty(&report)?);
         return Ok(report.exit_code());
     }
-    Ok(aloud(args.config.as_deref(), &args.repos).await.exit_code())
+    Ok(run_and_print(args.config.as_deref(), &args.repos).await.exit_code())
 }
 
 /// The same, told on standard output.
-pub async fn aloud(path: Option<&Path>, repos: &[RepoId]) -> Report {
+pub async fn run_and_print(path: Option<&Path>, repos: &[RepoId]) -> DoctorReport {
     let ink = Ink::of(&io::stdout());
-    let report = Report::of(path, repos, |finding| print!("{}", told(finding, ink))).await;
+    let report = DoctorReport::of(path, repos, |finding| print!("{}", told(finding, ink))).await;
     print!("{}", verdict(&report));
     report
 }
@@ -183,9 +183,9 @@ fn told(finding: &Finding, ink: Ink) -> String {
         lines.join("\n").trim_start().to_owned()
     };
     let (verdict, colour) = match finding.result {
-        Verdict::Ok => ("ok", GREEN),
-        Verdict::Warning => ("warning", YELLOW),
-        Verdict::Failed => ("failed", RED),
+        CheckResult::Ok => ("ok", GREEN),
+        CheckResult::Warning => ("warning", YELLOW),
+        CheckResult::Failed => ("failed", RED),
     };
     let verdict = ink.paint(colour, &format!("{verdict:VERDICTS$}"));
     let mut text = format!("{verdict}  {:NAMES$}  {}\n", finding.check, hanging(&finding.found));
@@ -196,7 +196,7 @@ fn told(finding: &Finding, ink: Ink) -> String {
 }
 
 /// What all of it comes to.
-fn verdict(report: &Report) -> String {
+fn verdict(report: &DoctorReport) -> String {
     let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
     let warnings = count(report.warnings, "warning", "warnings");
     match (report.failed, report.warnings) {
@@ -215,10 +215,10 @@ mod tests {
 
     #[test]
     fn a_report_reads_as_a_column_of_verdicts_with_the_fix_below() {
-        let all = |report: &Report| {
+        let all = |report: &DoctorReport| {
             report.checks.iter().map(|finding| told(finding, Ink::Plain)).collect::<String>() + &verdict(report)
         };
-        let report = Report::new(vec![
+        let report = DoctorReport::new(vec![
             Finding::ok("git", "2.47.3"),
             Finding::warning("signing", "off", "sign"),
             Finding::failed("configuration", "one\ntwo", "mend it"),
@@ -234,8 +234,8 @@ failed   configuration  one
 1 failure and 1 warning: mend what failed before `merge-train serve`.
 ";
         assert_eq!(all(&report), expected);
-        assert!(all(&Report::new(vec![Finding::ok("git", "x")])).ends_with("\nAll is well.\n"));
-        let warned = Report::new(vec![Finding::warning("a", "b", "c"), Finding::warning("d", "e", "f")]);
+        assert!(all(&DoctorReport::new(vec![Finding::ok("git", "x")])).ends_with("\nAll is well.\n"));
+        let warned = DoctorReport::new(vec![Finding::warning("a", "b", "c"), Finding::warning("d", "e", "f")]);
         assert!(all(&warned).ends_with("\nIt works, with 2 warnings.\n"));
     }
 }

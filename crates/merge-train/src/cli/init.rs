@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde_json::json;
 
 use crate::cli::doctor;
-use crate::cli::private_file::{self, Existing, random_text};
-use crate::config::{DEFAULT_FILE, Values, default_path, sha256_of};
+use crate::cli::private_file::{self, ExistingFile, random_text};
+use crate::config::{DEFAULT_FILE, NewFileValues, default_path, sha256_of};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,9 +25,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut values = Values::default();
+    let mut values = NewFileValues::default();
     let key = begin(&mut values);
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let existing = if args.force { ExistingFile::Replace } else { ExistingFile::Keep };
     let shown = args.config.display();
     match private_file::write(&args.config, &values.as_new_file(), existing) {
         Ok(()) => {}
@@ -55,7 +55,7 @@ Next:
 
 /// What a new file begins with: a key for the API, and folders where the daemon can write. Gives the key, which the file does not
 /// have.
-pub fn begin(values: &mut Values) -> String {
+pub fn begin(values: &mut NewFileValues) -> String {
     let key = random_text();
     values.text("api_keys", "name", "admin");
     values.text("api_keys", "tenant", "*");

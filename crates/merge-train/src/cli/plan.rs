@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** GitHub and the remote are only read. What is computed is thrown away; a daemon may use the same clone.
 
-mod formation;
+mod stack;
 pub mod target;
 
 use std::io::{self, IsTerminal};
@@ -25,8 +25,8 @@ use crate::daemon::account;
 use crate::daemon::clones::{self, Clones};
 use crate::terminal::patiently;
 use crate::{clock, telemetry};
-use formation::Formation;
-use target::Target;
+use stack::StackReading;
+use target::PullRequestArgument;
 
 /// The exit code of a stack that would not land as it is.
 const WOULD_NOT_LAND: u8 = 2;
@@ -37,7 +37,7 @@ const CLOSED_OF_LATE: SignedDuration = SignedDuration::from_hours(7 * 24);
 pub struct Args {
     /// A pull request of the stack, such as octocat/hello#12.
     #[arg(value_name = "OWNER/REPO#N")]
-    target: Target,
+    target: PullRequestArgument,
     /// The configuration; without it, merge-train.toml in the working directory, if there is one.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub struct Args {
 
 /// What there is to say about a stack.
 #[derive(Serialize)]
-struct Outlook {
+struct StackPlan {
     repository: String,
     pull: PrNumber,
     would_land: bool,
@@ -67,22 +67,22 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let git = Git::find(clones::PROGRAM).await.context("a plan is computed by git")?;
     let repo = github.repo(&args.target.repo);
     let reading = || format!("reading the pull requests of {}", args.target.repo);
-    let (formation, settings) = patiently(reading, Box::pin(read_stack(&repo, &args.target))).await?;
+    let (stack, settings) = patiently(reading, Box::pin(read_stack(&repo, &args.target))).await?;
 
     // Nothing of a plan is kept, so that nothing of it is signed.
     let clones = Clones::new(git, config.git.clones(Signing::Off), config.github.git_url.clone(), github);
-    let work = Box::pin(compute(&clones, &args.target, &formation, &settings.default_branch));
+    let work = Box::pin(compute(&clones, &args.target, &stack, &settings.default_branch));
     let plan = patiently(|| "fetching what is not here yet, and computing".to_owned(), work).await?;
-    let outlook = judge(&args.target, formation, &settings, plan, config.behavior.max_stack_size);
+    let stack_plan = judge(&args.target, stack, &settings, plan, config.behavior.max_stack_size);
     match args.json {
-        true => println!("{}", serde_json::to_string_pretty(&outlook)?),
-        false => print!("{}", outlook.told()),
+        true => println!("{}", serde_json::to_string_pretty(&stack_plan)?),
+        false => print!("{}", stack_plan.told()),
     }
-    Ok(if outlook.would_land { ExitCode::SUCCESS } else { ExitCode::from(WOULD_NOT_LAND) })
+    Ok(if stack_plan.would_land { ExitCode::SUCCESS } else { ExitCode::from(WOULD_NOT_LAND) })
 }
 
-async fn read_stack(repo: &github::Repo, target: &Target) -> anyhow::Result<(Formation, RepoSettings)> {
-    let Target { repo: name, pull } = target;
+async fn read_stack(repo: &github::Repo, target: &PullRequestArgument) -> anyhow::Result<(StackReading, RepoSettings)> {
+    let PullRequestArgument { repo: name, pull } = target;
     let unseen = || {
         format!("{name} cannot be read: check the name, and that the app is installed there or the token may see it")
     };
@@ -98,15 +98,15 @@ async fn read_stack(repo: &github::Repo, target: &Target) -> anyhow::Result<(For
     }
     let since = clock::now().checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
     let facts = repo.survey(since).await.context("the open pull requests cannot be read")?;
-    let formation = formation::form(&facts, *pull).with_context(|| format!("#{pull} is in no stack that can land"))?;
-    Ok((formation, settings))
+    let stack = stack::form(&facts, *pull).with_context(|| format!("#{pull} is in no stack that can land"))?;
+    Ok((stack, settings))
 }
 
 /// Fetches what is needed and computes, until it is done or somebody interrupts it.
 async fn compute(
     clones: &Clones,
-    target: &Target,
-    formation: &Formation,
+    target: &PullRequestArgument,
+    stack: &StackReading,
     default: &BranchName,
 ) -> anyhow::Result<Plan> {
     if io::stderr().is_terminal() {
@@ -124,7 +124,7 @@ async fn compute(
     });
     let unusable = || format!("the clone of {} below git.clone_base_dir cannot be used", target.repo);
     let view = clones.open(&target.repo).await.with_context(unusable)?.glance(cancel).await.with_context(unusable)?;
-    let planned = view.plan(&formation.members, default).await;
+    let planned = view.plan(&stack.members, default).await;
     if let Err(error) = view.close().await {
         tracing::warn!(%error, "something of the plan is left behind; the daemon's housekeeping removes it");
     }
@@ -132,8 +132,14 @@ async fn compute(
     planned.context("the plan could not be computed")
 }
 
-fn judge(target: &Target, formation: Formation, settings: &RepoSettings, plan: Plan, max_stack_size: usize) -> Outlook {
-    let Formation { members, mut refusals, mut notes } = formation;
+fn judge(
+    target: &PullRequestArgument,
+    stack: StackReading,
+    settings: &RepoSettings,
+    plan: Plan,
+    max_stack_size: usize,
+) -> StackPlan {
+    let StackReading { members, mut refusals, mut notes } = stack;
     match settings.merge_methods() {
         Some(methods) => {
             if let Err(refusal) = check_merge_method_preflight(&methods) {
@@ -149,7 +155,7 @@ fn judge(target: &Target, formation: Formation, settings: &RepoSettings, plan: P
         let size = members.len();
         refusals.push(format!("{size} pull requests are more than behavior.max_stack_size, which is {max_stack_size}"));
     }
-    Outlook {
+    StackPlan {
         repository: target.repo.to_string(),
         pull: target.pull,
         would_land: refusals.is_empty() && plan.lands_everything(),
@@ -160,7 +166,7 @@ fn judge(target: &Target, formation: Formation, settings: &RepoSettings, plan: P
     }
 }
 
-impl Outlook {
+impl StackPlan {
     fn told(&self) -> String {
         let place = |member: &Member| match member.predecessor {
             None => format!("#{}", member.pull),

@@ -10,12 +10,12 @@ use merge_train_core::ids::{PrNumber, RepoId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::plan::target::Target;
-use crate::cli::remote::{Access, Beginning, Daemon, Error, Progress, Rest};
-use crate::cli::status::target::Scope;
+use crate::cli::plan::target::PullRequestArgument;
+use crate::cli::remote::{DaemonAccess, DaemonClient, Error, ListRemainder, PartialList, ResponseProgress};
+use crate::cli::status::target::ScopeArgument;
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
-use table::{Default, Transition, Workspace};
+use table::{RatchetDefaultRow, TransitionRow, WorkspaceRow};
 
 /// The exit code where something was named that the daemon does not know.
 const NOT_KNOWN: u8 = 3;
@@ -27,7 +27,7 @@ pub struct Args {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    access: Access,
+    access: DaemonAccess,
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
@@ -38,16 +38,16 @@ enum Command {
     /// Turn it on: for a pull request, or for all of a repository that say nothing else.
     ///
     /// What fixers tried before on a pull request is forgotten: they begin anew.
-    On(Turn),
+    On(SwitchArguments),
     /// Turn it off: for a pull request, or for all of a repository that say nothing else.
     ///
     /// A fixer that is at work ends in peace; no other is sent.
-    Off(Turn),
+    Off(SwitchArguments),
     /// Show where a pull request stands with it, or those of a repository, or all.
     Status {
         /// A pull request, or a repository; without it, all that the key may see.
         #[arg(value_name = "OWNER/REPO[#N]")]
-        scope: Option<Scope>,
+        scope: Option<ScopeArgument>,
         /// Only those that need a person.
         #[arg(long)]
         attention: bool,
@@ -58,7 +58,7 @@ enum Command {
     /// Tell what it decided about a pull request, the newest last.
     Log {
         #[arg(value_name = "OWNER/REPO#N")]
-        target: Target,
+        target: PullRequestArgument,
         /// How many decisions, at most.
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
@@ -66,9 +66,9 @@ enum Command {
 }
 
 #[derive(clap::Args)]
-struct Turn {
+struct SwitchArguments {
     #[arg(value_name = "OWNER/REPO[#N]")]
-    scope: Scope,
+    scope: ScopeArgument,
     /// Why; it is kept with what happened.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     note: Option<String>,
@@ -76,7 +76,7 @@ struct Turn {
 
 /// Which way the switch is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Switch {
+enum SwitchPosition {
     On,
     Off,
 }
@@ -84,7 +84,7 @@ enum Switch {
 /// What came of turning it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Turned {
+enum SwitchResult {
     On,
     Off,
     /// It was taken in, and takes longer than anybody waits here.
@@ -96,16 +96,16 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
     let daemon = args.access.daemon()?;
     let outcome = match &args.command {
-        Command::On(turn) => switch(&daemon, turn, Switch::On, args.json).await,
-        Command::Off(turn) => switch(&daemon, turn, Switch::Off, args.json).await,
-        Command::Status { scope: Some(Scope { repo, pull: Some(pull) }), .. } => {
+        Command::On(arguments) => switch(&daemon, arguments, SwitchPosition::On, args.json).await,
+        Command::Off(arguments) => switch(&daemon, arguments, SwitchPosition::Off, args.json).await,
+        Command::Status { scope: Some(ScopeArgument { repo, pull: Some(pull) }), .. } => {
             one(&daemon, repo, *pull, args.json).await
         }
         Command::Status { scope, attention, all } => {
             let repo = scope.as_ref().map(|scope| &scope.repo);
-            let subset = if *attention { Subset::NeedsSomebody } else { Subset::All };
-            let which = Which { repo, subset, with_archived: *all };
-            overview(&daemon, which, args.json).await
+            let subset = if *attention { WorkspaceSubset::NeedsSomebody } else { WorkspaceSubset::All };
+            let filter = WorkspaceFilter { repo, subset, with_archived: *all };
+            overview(&daemon, filter, args.json).await
         }
         Command::Log { target, limit } => log(&daemon, target, usize::try_from(*limit)?, args.json).await,
     };
@@ -119,9 +119,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn switch(
-    daemon: &Daemon,
-    Turn { scope: Scope { repo, pull }, note }: &Turn,
-    to: Switch,
+    daemon: &DaemonClient,
+    SwitchArguments { scope: ScopeArgument { repo, pull }, note }: &SwitchArguments,
+    to: SwitchPosition,
     as_json: bool,
 ) -> anyhow::Result<()> {
     let id = format!("cli-{:032x}", fastrand::u128(..));
@@ -129,77 +129,79 @@ async fn switch(
         Some(pull) => (format!("/api/v1/workspaces/{repo}/{pull}/ratchet"), "workspace"),
         None => (format!("/api/v1/repos/{repo}/ratchet"), "ratchet"),
     };
-    let mut wanted = json!({ "enabled": to == Switch::On });
+    let mut wanted = json!({ "enabled": to == SwitchPosition::On });
     if let Some(note) = note {
         wanted["note"] = json!(note);
     }
-    let taken = daemon.put::<Value>(&path, &id, &wanted).await?;
-    let turned = match (taken.progress, to) {
-        (Progress::UnderWay, _) => Turned::Pending,
-        (Progress::Done, Switch::On) => Turned::On,
-        (Progress::Done, Switch::Off) => Turned::Off,
+    let response = daemon.put::<Value>(&path, &id, &wanted).await?;
+    let result = match (response.progress, to) {
+        (ResponseProgress::UnderWay, _) => SwitchResult::Pending,
+        (ResponseProgress::Done, SwitchPosition::On) => SwitchResult::On,
+        (ResponseProgress::Done, SwitchPosition::Off) => SwitchResult::Off,
     };
     if as_json {
-        return print_json(&json!({ "result": turned, name: taken.body }));
+        return print_json(&json!({ "result": result, name: response.body }));
     }
     let what = pull
         .map_or_else(|| format!("the pull requests of {repo} that say nothing else"), |pull| format!("{repo}#{pull}"));
     let follow = pull.map_or_else(|| repo.to_string(), |pull| format!("'{repo}#{pull}'"));
-    match turned {
-        Turned::On => println!("The ratchet is on for {what}.\nTo follow it: merge-train ratchet status {follow}"),
-        Turned::Off => println!("The ratchet is off for {what}."),
-        Turned::Pending => {
+    match result {
+        SwitchResult::On => {
+            println!("The ratchet is on for {what}.\nTo follow it: merge-train ratchet status {follow}")
+        }
+        SwitchResult::Off => println!("The ratchet is off for {what}."),
+        SwitchResult::Pending => {
             println!("It was taken in, and takes a while.\nTo follow it: merge-train ratchet status {follow}");
         }
     }
     Ok(())
 }
 
-async fn one(daemon: &Daemon, repo: &RepoId, pull: PrNumber, as_json: bool) -> anyhow::Result<()> {
+async fn one(daemon: &DaemonClient, repo: &RepoId, pull: PrNumber, as_json: bool) -> anyhow::Result<()> {
     let shown: Value = daemon.get(&format!("/api/v1/workspaces/{repo}/{pull}")).await?;
     if as_json {
         return print_json(&shown);
     }
-    print!("{}", table::detail(&Workspace::read(&shown)?, Ink::of(&io::stdout()), clock::now()));
+    print!("{}", table::detail(&WorkspaceRow::read(&shown)?, Ink::of(&io::stdout()), clock::now()));
     Ok(())
 }
 
 /// Which workspaces are listed.
 #[derive(Clone, Copy)]
-pub struct Which<'a> {
+pub struct WorkspaceFilter<'a> {
     pub repo: Option<&'a RepoId>,
-    pub subset: Subset,
+    pub subset: WorkspaceSubset,
     pub with_archived: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subset {
+pub enum WorkspaceSubset {
     All,
     NeedsSomebody,
     /// By a fixer, or by a person.
     WorkedOn,
 }
 
-impl Which<'_> {
-    pub async fn ask(self, daemon: &Daemon) -> Result<Vec<Value>, Error> {
+impl WorkspaceFilter<'_> {
+    pub async fn fetch(self, daemon: &DaemonClient) -> Result<Vec<Value>, Error> {
         let mut query: Vec<(&str, String)> = self.repo.iter().map(|repo| ("repo", repo.to_string())).collect();
         match self.subset {
-            Subset::All => {}
-            Subset::NeedsSomebody => query.push(("attention", "true".to_owned())),
-            Subset::WorkedOn => query.push(("column", "WORKING".to_owned())),
+            WorkspaceSubset::All => {}
+            WorkspaceSubset::NeedsSomebody => query.push(("attention", "true".to_owned())),
+            WorkspaceSubset::WorkedOn => query.push(("column", "WORKING".to_owned())),
         }
-        let Beginning { mut items, .. } = daemon.beginning::<Value>(WORKSPACES, &query, None).await?;
+        let PartialList { mut items, .. } = daemon.partial_list::<Value>(WORKSPACES, &query, None).await?;
         items.retain(|it| self.with_archived || it["archivedAt"].is_null());
         Ok(items)
     }
 }
 
-async fn overview(daemon: &Daemon, which: Which<'_>, as_json: bool) -> anyhow::Result<()> {
-    let default: Option<Value> = match which.repo {
+async fn overview(daemon: &DaemonClient, filter: WorkspaceFilter<'_>, as_json: bool) -> anyhow::Result<()> {
+    let default: Option<Value> = match filter.repo {
         Some(repo) => Some(daemon.get(&format!("/api/v1/repos/{repo}/ratchet")).await?),
         None => None,
     };
-    let items = which.ask(daemon).await?;
+    let items = filter.fetch(daemon).await?;
     if as_json {
         let mut all = json!({ "workspaces": items });
         if let Some(default) = default {
@@ -208,21 +210,21 @@ async fn overview(daemon: &Daemon, which: Which<'_>, as_json: bool) -> anyhow::R
         return print_json(&all);
     }
     if let Some(default) = &default {
-        print!("{}", Default::read(default)?.sentence());
+        print!("{}", RatchetDefaultRow::read(default)?.sentence());
     }
-    let workspaces: Vec<Workspace> = items.iter().map(Workspace::read).collect::<Result<_, _>>()?;
+    let workspaces: Vec<WorkspaceRow> = items.iter().map(WorkspaceRow::read).collect::<Result<_, _>>()?;
     if workspaces.is_empty() {
-        println!("{}", which.nothing());
+        println!("{}", filter.nothing());
     } else {
         print!("{}", table::overview(&workspaces, Ink::of(&io::stdout()), clock::now()));
     }
     Ok(())
 }
 
-impl Which<'_> {
+impl WorkspaceFilter<'_> {
     fn nothing(self) -> String {
         match (self.repo, self.subset) {
-            (_, Subset::NeedsSomebody) => "No pull request needs a person.".to_owned(),
+            (_, WorkspaceSubset::NeedsSomebody) => "No pull request needs a person.".to_owned(),
             (Some(repo), _) => format!("The ratchet looks after no pull request of {repo}."),
             (None, _) => {
                 "The ratchet looks after no pull request. To turn it on: merge-train ratchet on OWNER/REPO#N".to_owned()
@@ -231,20 +233,25 @@ impl Which<'_> {
     }
 }
 
-async fn log(daemon: &Daemon, Target { repo, pull }: &Target, limit: usize, as_json: bool) -> anyhow::Result<()> {
+async fn log(
+    daemon: &DaemonClient,
+    PullRequestArgument { repo, pull }: &PullRequestArgument,
+    limit: usize,
+    as_json: bool,
+) -> anyhow::Result<()> {
     let path = format!("/api/v1/workspaces/{repo}/{pull}/transitions");
-    let Beginning { items, rest } = daemon.beginning::<Value>((&path, "transitions"), &[], Some(limit)).await?;
+    let PartialList { items, rest } = daemon.partial_list::<Value>((&path, "transitions"), &[], Some(limit)).await?;
     if as_json {
-        return print_json(&json!({ "transitions": items, "has_more": rest == Rest::More }));
+        return print_json(&json!({ "transitions": items, "has_more": rest == ListRemainder::More }));
     }
     if items.is_empty() {
         println!("The ratchet has decided nothing about {repo}#{pull}.");
         return Ok(());
     }
-    if rest == Rest::More {
+    if rest == ListRemainder::More {
         println!("There are older ones: --limit N shows as many of them.");
     }
-    let read: Vec<Transition> = items.iter().rev().map(Transition::read).collect::<Result<_, _>>()?;
+    let read: Vec<TransitionRow> = items.iter().rev().map(TransitionRow::read).collect::<Result<_, _>>()?;
     print!("{}", table::timeline(&read, Ink::of(&io::stdout())));
     Ok(())
 }

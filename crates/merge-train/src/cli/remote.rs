@@ -17,7 +17,7 @@ use url::Url;
 use crate::config::{Config, Environment, Secret};
 
 pub use error::Error;
-pub use events::{Event, Events};
+pub use events::{EventStream, ServerSentEvent};
 
 /// A daemon that has not answered by then does not. Of what it tells as it happens, something comes every fifteen seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const LONGEST_PAGE: usize = 200;
 
 /// Where the daemon is, and who asks.
 #[derive(clap::Args)]
-pub struct Access {
+pub struct DaemonAccess {
     /// Where the daemon is; without it, where the configuration says that it listens.
     #[arg(long, value_name = "URL", env = "MERGE_TRAIN_SERVER", global = true)]
     server: Option<String>,
@@ -39,50 +39,50 @@ pub struct Access {
 }
 
 /// A daemon to talk to.
-pub struct Daemon {
+pub struct DaemonClient {
     http: reqwest::Client,
     url: String,
     key: Secret,
 }
 
 /// What the daemon answers to somebody who wants something.
-pub struct Taken<T> {
+pub struct ApiResponse<T> {
     pub body: T,
-    pub progress: Progress,
-    pub arrival: Arrival,
+    pub progress: ResponseProgress,
+    pub novelty: RequestNovelty,
 }
 
 /// How far it is with that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ResponseProgress {
     Done,
     /// It will be done; who wants to know looks again.
     UnderWay,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub enum RequestNovelty {
     First,
     /// It came before under the same id and was done then.
     Again,
 }
 
 /// The beginning of a list.
-pub struct Beginning<T> {
+pub struct PartialList<T> {
     pub items: Vec<T>,
-    pub rest: Rest,
+    pub rest: ListRemainder,
 }
 
 /// Whether something of a list is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum ListRemainder {
     Nothing,
     More,
 }
 
-impl Access {
+impl DaemonAccess {
     /// The daemon that is meant. Nothing is sent yet.
-    pub fn daemon(&self) -> anyhow::Result<Daemon> {
+    pub fn daemon(&self) -> anyhow::Result<DaemonClient> {
         let url = match &self.server {
             Some(url) => url.clone(),
             None => {
@@ -93,7 +93,7 @@ impl Access {
             }
         };
         let key = self.key.clone().filter(|key| !key.trim().is_empty()).ok_or(Error::NoKey)?;
-        Daemon::new(&url, Secret::new(key.trim()))
+        DaemonClient::new(&url, Secret::new(key.trim()))
     }
 }
 
@@ -116,7 +116,7 @@ fn address(public_url: Option<&str>, bind_address: SocketAddr) -> anyhow::Result
     Ok(format!("http://{}", SocketAddr::new(ip, bind_address.port())))
 }
 
-impl Daemon {
+impl DaemonClient {
     fn new(url: &str, key: Secret) -> anyhow::Result<Self> {
         let wrong = || Error::BadAddress { url: url.to_owned() };
         let parsed = Url::parse(url).ok().filter(|url| ["http", "https"].contains(&url.scheme())).ok_or_else(wrong)?;
@@ -159,12 +159,12 @@ impl Daemon {
     }
 
     /// The first of a list that `query` narrows down: `most` of them, or all.
-    pub async fn beginning<T: DeserializeOwned>(
+    pub async fn partial_list<T: DeserializeOwned>(
         &self,
         (path, name): (&str, &str),
         query: &[(&str, String)],
         most: Option<usize>,
-    ) -> Result<Beginning<T>, Error> {
+    ) -> Result<PartialList<T>, Error> {
         let mut items = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -177,9 +177,9 @@ impl Daemon {
             items.extend(serde_json::from_value::<Vec<T>>(found).map_err(|_| self.no_daemon())?);
             cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
             match &cursor {
-                None => return Ok(Beginning { items, rest: Rest::Nothing }),
+                None => return Ok(PartialList { items, rest: ListRemainder::Nothing }),
                 Some(_) if most.is_some_and(|most| items.len() >= most) => {
-                    return Ok(Beginning { items, rest: Rest::More });
+                    return Ok(PartialList { items, rest: ListRemainder::More });
                 }
                 Some(_) => {}
             }
@@ -187,7 +187,7 @@ impl Daemon {
     }
 
     /// Asks for something, once however often it is called with the same `id`.
-    pub async fn order<T: DeserializeOwned>(&self, path: &str, id: &str) -> Result<T, Error> {
+    pub async fn post_without_body<T: DeserializeOwned>(&self, path: &str, id: &str) -> Result<T, Error> {
         let request = self.request(Method::POST, path).header("x-idempotency-key", id);
         self.read(self.send(request).await?).await
     }
@@ -198,8 +198,8 @@ impl Daemon {
         path: &str,
         id: &str,
         body: &impl Serialize,
-    ) -> Result<Taken<T>, Error> {
-        self.want(Method::POST, path, id, body).await
+    ) -> Result<ApiResponse<T>, Error> {
+        self.send_json(Method::POST, path, id, body).await
     }
 
     /// Has something be so, once however often it is called with the same `id`.
@@ -208,24 +208,24 @@ impl Daemon {
         path: &str,
         id: &str,
         body: &impl Serialize,
-    ) -> Result<Taken<T>, Error> {
-        self.want(Method::PUT, path, id, body).await
+    ) -> Result<ApiResponse<T>, Error> {
+        self.send_json(Method::PUT, path, id, body).await
     }
 
-    async fn want<T: DeserializeOwned>(
+    async fn send_json<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
         id: &str,
         body: &impl Serialize,
-    ) -> Result<Taken<T>, Error> {
+    ) -> Result<ApiResponse<T>, Error> {
         let request = self.request(method, path).header("x-idempotency-key", id).json(body);
         let response = self.send(request).await?;
         let is_under_way = response.status() == StatusCode::ACCEPTED;
         let is_repeated = response.headers().contains_key("idempotent-replayed");
-        let progress = if is_under_way { Progress::UnderWay } else { Progress::Done };
-        let arrival = if is_repeated { Arrival::Again } else { Arrival::First };
-        Ok(Taken { body: self.read(response).await?, progress, arrival })
+        let progress = if is_under_way { ResponseProgress::UnderWay } else { ResponseProgress::Done };
+        let novelty = if is_repeated { RequestNovelty::Again } else { RequestNovelty::First };
+        Ok(ApiResponse { body: self.read(response).await?, progress, novelty })
     }
 
     /// What is at a path of the API that is no JSON, however long it takes to read all of it.
@@ -239,7 +239,7 @@ impl Daemon {
     }
 
     /// What happens, as it happens, from after the event `heard` on.
-    pub async fn watch(&self, path: &str, heard: Option<&str>) -> Result<Events, Error> {
+    pub async fn watch(&self, path: &str, heard: Option<&str>) -> Result<EventStream, Error> {
         let mut request = self.ask(Method::GET, path).header("accept", events::MEDIA_TYPE);
         if let Some(id) = heard {
             request = request.header("last-event-id", id);
@@ -248,7 +248,7 @@ impl Daemon {
         if !response.status().is_success() {
             return self.read::<Value>(response).await.and(Err(self.no_daemon()));
         }
-        Events::of(response, &self.url)
+        EventStream::of(response, &self.url)
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn an_address_that_is_none_is_told() {
         for url in ["", "localhost:8080", "ftp://x", "nonsense"] {
-            let told = Daemon::new(url, Secret::new("k")).err().expect("no address").to_string();
+            let told = DaemonClient::new(url, Secret::new("k")).err().expect("no address").to_string();
             assert!(told.contains("http://"), "{told}");
         }
     }

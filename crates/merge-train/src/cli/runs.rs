@@ -1,14 +1,14 @@
 //! `merge-train runs`: runs, and what people want of them.
 
+mod actions;
 mod detail;
 mod list;
 mod logs;
-mod orders;
+mod lookup;
 mod show;
 mod start;
 mod table;
 mod watch;
-mod which;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -20,9 +20,9 @@ use merge_train_core::workflow::Run;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::remote::{self, Access};
+use crate::cli::remote::{self, DaemonAccess};
 use crate::telemetry;
-use orders::Wish;
+use actions::RunAction;
 
 /// The exit code where a run was named that is not there.
 const NO_SUCH_RUN: u8 = 3;
@@ -32,7 +32,7 @@ pub struct Args {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    access: Access,
+    access: DaemonAccess,
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
@@ -43,24 +43,24 @@ enum Command {
     /// List runs, the newest first.
     List(list::Args),
     /// Show a run: its state and why it is in it, its steps, what came of it, and how it can go on.
-    Show(Named),
+    Show(RunArgument),
     /// Tell what happens to a run, as it happens, from its beginning until it ends.
     ///
     /// Exit code 0: it completed. 1: it failed, or an error. 2: it was cancelled. 3: there is no such run. 130: interrupted.
-    Watch(Named),
+    Watch(RunArgument),
     /// Print what the commands of a run, or its fixer, printed.
     Logs(logs::Args),
     /// Say yes at the gate that a run stands at.
     Approve {
         #[command(flatten)]
-        named: Named,
+        named: RunArgument,
         #[command(flatten)]
-        why: Why,
+        why: ReasonArgument,
     },
     /// Say no at the gate that a run stands at, which ends it.
     Reject {
         #[command(flatten)]
-        named: Named,
+        named: RunArgument,
         /// Why; it is kept with the run.
         #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
         reason: String,
@@ -68,16 +68,16 @@ enum Command {
     /// End a run: what it does is stopped, and what it did is undone where its workflow says how.
     Cancel {
         #[command(flatten)]
-        named: Named,
+        named: RunArgument,
         #[command(flatten)]
-        why: Why,
+        why: ReasonArgument,
     },
     /// Have a run go on at once: past a gate, without what it waits for, or before the pause after a failure is over.
     Resume {
         #[command(flatten)]
-        named: Named,
+        named: RunArgument,
         #[command(flatten)]
-        why: Why,
+        why: ReasonArgument,
     },
     /// Begin a run of a workflow.
     ///
@@ -86,14 +86,14 @@ enum Command {
 }
 
 #[derive(clap::Args)]
-struct Named {
+struct RunArgument {
     /// The run, by its id, or by as much of its beginning as no other of the newest runs shares.
     #[arg(value_name = "RUN")]
     run: RunId,
 }
 
 #[derive(clap::Args)]
-struct Why {
+struct ReasonArgument {
     /// Why; it is kept with the run.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     reason: Option<String>,
@@ -101,7 +101,7 @@ struct Why {
 
 /// For whom is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum OutputFormat {
     Text,
     Json,
 }
@@ -110,17 +110,25 @@ enum Form {
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
     let daemon = args.access.daemon()?;
-    let form = if args.json { Form::Json } else { Form::Text };
+    let format = if args.json { OutputFormat::Json } else { OutputFormat::Text };
     let outcome = match args.command {
-        Command::List(which) => list::run(&daemon, &which, form).await,
-        Command::Show(Named { run }) => show::run(&daemon, &run, form).await,
-        Command::Watch(Named { run }) => watch::run(&daemon, &run, form).await,
-        Command::Logs(args) => logs::run(&daemon, &args, form).await,
-        Command::Approve { named, why } => orders::run(&daemon, &named.run, Wish::Approve, why.reason, form).await,
-        Command::Reject { named, reason } => orders::run(&daemon, &named.run, Wish::Reject, Some(reason), form).await,
-        Command::Cancel { named, why } => orders::run(&daemon, &named.run, Wish::Cancel, why.reason, form).await,
-        Command::Resume { named, why } => orders::run(&daemon, &named.run, Wish::Resume, why.reason, form).await,
-        Command::Start(wanted) => Box::pin(start::run(&daemon, wanted, form)).await,
+        Command::List(which) => list::run(&daemon, &which, format).await,
+        Command::Show(RunArgument { run }) => show::run(&daemon, &run, format).await,
+        Command::Watch(RunArgument { run }) => watch::run(&daemon, &run, format).await,
+        Command::Logs(args) => logs::run(&daemon, &args, format).await,
+        Command::Approve { named, why } => {
+            actions::run(&daemon, &named.run, RunAction::Approve, why.reason, format).await
+        }
+        Command::Reject { named, reason } => {
+            actions::run(&daemon, &named.run, RunAction::Reject, Some(reason), format).await
+        }
+        Command::Cancel { named, why } => {
+            actions::run(&daemon, &named.run, RunAction::Cancel, why.reason, format).await
+        }
+        Command::Resume { named, why } => {
+            actions::run(&daemon, &named.run, RunAction::Resume, why.reason, format).await
+        }
+        Command::Start(wanted) => Box::pin(start::run(&daemon, wanted, format)).await,
     };
     match outcome {
         Err(error) if is_no_such_run(&error) => {
@@ -132,7 +140,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn is_no_such_run(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(which::Error::Nothing { .. }))
+    matches!(error.downcast_ref(), Some(lookup::Error::Nothing { .. }))
         || error.downcast_ref().is_some_and(remote::Error::is_no_such_run)
 }
 

@@ -16,10 +16,10 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::cli::plan::target::Target;
-use crate::cli::remote::{Access, Daemon, Error};
+use crate::cli::plan::target::PullRequestArgument;
+use crate::cli::remote::{DaemonAccess, DaemonClient, Error};
 use crate::telemetry;
-use activity::{Activity, Doing};
+use activity::{ActivityMonitor, ProgramState};
 
 /// How often a session gives signs of life that could not be opened yet.
 const UNKNOWN_HEARTBEAT: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ const PATIENCE_AT_THE_END: Duration = Duration::from_secs(5);
 pub struct Args {
     /// The pull request that somebody works on.
     #[arg(value_name = "OWNER/REPO#N")]
-    target: Target,
+    target: PullRequestArgument,
     /// The session is idle, and fixers may come, once the program and all that it started have used no CPU for so many minutes.
     #[arg(long, value_name = "MINS", default_value_t = 10.0, value_parser = minutes)]
     idle_after: f64,
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long)]
     anyway: bool,
     #[command(flatten)]
-    access: Access,
+    access: DaemonAccess,
     /// The program and its arguments, after `--`.
     #[arg(value_name = "CMD", last = true, required = true)]
     command: Vec<OsString>,
@@ -67,11 +67,11 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let id = args.id.unwrap_or_else(|| format!("cli-{:032x}", fastrand::u128(..)));
     let daemon = args.access.daemon()?;
     let mut session = Session { daemon, target: args.target, id, heartbeat: UNKNOWN_HEARTBEAT, is_open: false };
-    match session.open(Doing::Working).await {
+    match session.open(ProgramState::Working).await {
         Ok(()) => {}
         Err(error) if args.anyway => eprintln!("warning: no session could be opened: {error}"),
         Err(error) => {
-            let Target { repo, pull } = &session.target;
+            let PullRequestArgument { repo, pull } = &session.target;
             let told = format!(
                 "no session of {repo}#{pull} could be opened, and nothing was run; --anyway runs it all the same"
             );
@@ -110,16 +110,16 @@ struct Opened {
 }
 
 struct Session {
-    daemon: Daemon,
-    target: Target,
+    daemon: DaemonClient,
+    target: PullRequestArgument,
     id: String,
     heartbeat: Duration,
     is_open: bool,
 }
 
 impl Session {
-    async fn open(&mut self, doing: Doing) -> Result<(), Error> {
-        let body = json!({ "id": self.id, "idle": doing == Doing::Nothing });
+    async fn open(&mut self, program_state: ProgramState) -> Result<(), Error> {
+        let body = json!({ "id": self.id, "idle": program_state == ProgramState::Nothing });
         let opened = self.daemon.post::<Opened>(&self.path(""), &request_id(), &body).await?.body;
         self.heartbeat = Duration::from_secs(opened.heartbeat_secs.max(1));
         self.is_open = true;
@@ -127,16 +127,16 @@ impl Session {
     }
 
     /// A sign of life. A session that the daemon does not know any more is opened again.
-    async fn give_sign(&mut self, doing: Doing) -> Result<(), Error> {
+    async fn give_sign(&mut self, program_state: ProgramState) -> Result<(), Error> {
         if !self.is_open {
-            return self.open(doing).await;
+            return self.open(program_state).await;
         }
-        let state = if doing == Doing::Nothing { "idle" } else { "working" };
+        let state = if program_state == ProgramState::Nothing { "idle" } else { "working" };
         let path = self.path(&format!("/{}/heartbeat", self.id));
         match self.daemon.post::<Value>(&path, &request_id(), &json!({ "state": state })).await {
             Err(error) if error.is_no_such_session() => {
                 self.is_open = false;
-                self.open(doing).await
+                self.open(program_state).await
             }
             heard => heard.map(drop),
         }
@@ -159,12 +159,12 @@ impl Session {
     }
 
     fn path(&self, rest: &str) -> String {
-        let Target { repo, pull } = &self.target;
+        let PullRequestArgument { repo, pull } = &self.target;
         format!("/api/v1/workspaces/{repo}/{pull}/sessions{rest}")
     }
 
     fn start(&self, command: &[OsString]) -> io::Result<Child> {
-        let Target { repo, pull } = &self.target;
+        let PullRequestArgument { repo, pull } = &self.target;
         #[expect(clippy::disallowed_methods, reason = "the program is whatever the user says: this is its door")]
         let program = std::process::Command::new(&command[0]);
         let mut program = Command::from(program);
@@ -178,21 +178,21 @@ impl Session {
     /// Nothing is printed meanwhile: the terminal is the program's.
     async fn attend(&mut self, child: &mut Child, idle_after: Duration) -> anyhow::Result<ExitStatus> {
         let pid = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).context("it has ended already")?;
-        let mut activity = Activity::of(pid, idle_after);
+        let mut activity = ActivityMonitor::of(pid, idle_after);
         let mut looks = tokio::time::interval(look_every(self.heartbeat, idle_after));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut orders = Orders::new()?;
+        let mut signals = SignalReceiver::new()?;
         let heartbeat = self.heartbeat;
         let signs = async {
-            let mut told = Doing::Working;
+            let mut told = ProgramState::Working;
             let mut next_sign = Instant::now() + heartbeat;
             loop {
                 looks.tick().await;
-                let doing = activity.look();
-                if doing != told || Instant::now() >= next_sign {
+                let program_state = activity.look();
+                if program_state != told || Instant::now() >= next_sign {
                     // The daemon may be away for a while; the next sign tells it all that it missed.
-                    if self.give_sign(doing).await.is_ok() {
-                        told = doing;
+                    if self.give_sign(program_state).await.is_ok() {
+                        told = program_state;
                     }
                     next_sign = Instant::now() + self.heartbeat;
                 }
@@ -202,7 +202,7 @@ impl Session {
             loop {
                 tokio::select! {
                     ended = child.wait() => return ended,
-                    order = orders.next() => pass_on(pid, order),
+                    signal_number = signals.next() => pass_on(pid, signal_number),
                 }
             }
         };
@@ -223,14 +223,14 @@ fn request_id() -> String {
 }
 
 /// What this process is asked to do, which is meant for the program.
-struct Orders {
+struct SignalReceiver {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
     quit: tokio::signal::unix::Signal,
 }
 
-impl Orders {
+impl SignalReceiver {
     fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -251,10 +251,10 @@ impl Orders {
 }
 
 /// A key at the terminal reaches the program as well: told twice, some programs end at once.
-fn pass_on(pid: Pid, order: Signal) {
-    let is_of_a_key = matches!(order, Signal::INT | Signal::QUIT);
+fn pass_on(pid: Pid, signal_number: Signal) {
+    let is_of_a_key = matches!(signal_number, Signal::INT | Signal::QUIT);
     let in_front = rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
     if !(is_of_a_key && in_front) {
-        let _ = rustix::process::kill_process(pid, order);
+        let _ = rustix::process::kill_process(pid, signal_number);
     }
 }

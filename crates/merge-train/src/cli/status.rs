@@ -14,13 +14,13 @@ use merge_train_core::repo::Progress;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::cli::ratchet::{self, Subset, Which};
-use crate::cli::remote::{Access, Daemon, Error};
-use crate::daemon::server::settings::Settings;
+use crate::cli::ratchet::{self, WorkspaceFilter, WorkspaceSubset};
+use crate::cli::remote::{DaemonAccess, DaemonClient, Error};
+use crate::daemon::server::settings::RepoSettingsDocument;
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
-use table::Train;
-use target::Scope;
+use table::TrainRow;
+use target::ScopeArgument;
 
 /// The exit code where a train was named that is not there.
 pub const NO_SUCH_TRAIN: u8 = 3;
@@ -32,9 +32,9 @@ const AT_ONCE: usize = 8;
 pub struct Args {
     /// A repository, or the train that has this pull request on board; without it, all that the key may see.
     #[arg(value_name = "OWNER/REPO[#N]")]
-    scope: Option<Scope>,
+    scope: Option<ScopeArgument>,
     #[command(flatten)]
-    access: Access,
+    access: DaemonAccess,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -45,7 +45,7 @@ pub struct Args {
 
 /// A repository as the list of them has it.
 #[derive(Deserialize)]
-struct Listed {
+struct ListedRepository {
     repo: RepoId,
 }
 
@@ -56,8 +56,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.watch {
         return watch::run(&daemon, args.scope.as_ref(), args.json).await;
     }
-    match Sight::of(&daemon, args.scope.as_ref()).await {
-        Ok(sight) => print!("{}", if args.json { sight.pretty()? } else { sight.text }),
+    match StatusReport::of(&daemon, args.scope.as_ref()).await {
+        Ok(report) => print!("{}", if args.json { report.pretty()? } else { report.text }),
         Err(error) if is_no_such_train(&error) => {
             eprintln!("error: {error}");
             return Ok(ExitCode::from(NO_SUCH_TRAIN));
@@ -72,39 +72,39 @@ fn is_no_such_train(error: &anyhow::Error) -> bool {
 }
 
 /// What was seen at one moment, for programs and for people.
-struct Sight {
+struct StatusReport {
     json: Value,
     text: String,
 }
 
-impl Sight {
-    async fn of(daemon: &Daemon, scope: Option<&Scope>) -> anyhow::Result<Self> {
+impl StatusReport {
+    async fn of(daemon: &DaemonClient, scope: Option<&ScopeArgument>) -> anyhow::Result<Self> {
         match scope {
-            Some(Scope { repo, pull: Some(pull) }) => Self::of_one(daemon, repo, *pull).await,
-            Some(Scope { repo, pull: None }) => {
-                let mut seen = look(daemon, repo.clone()).await?;
-                seen.settings = Some(daemon.get(&format!("/api/v1/repos/{repo}/settings")).await?);
-                Self::of_all(&[seen], &stirring(daemon, Some(repo)).await?)
+            Some(ScopeArgument { repo, pull: Some(pull) }) => Self::of_one(daemon, repo, *pull).await,
+            Some(ScopeArgument { repo, pull: None }) => {
+                let mut status = look(daemon, repo.clone()).await?;
+                status.settings = Some(daemon.get(&format!("/api/v1/repos/{repo}/settings")).await?);
+                Self::of_all(&[status], &workspaces_of_interest(daemon, Some(repo)).await?)
             }
             None => {
-                let repos: Vec<Listed> = daemon.list("/api/v1/repos", "repos").await?;
-                let asked = repos.into_iter().map(|Listed { repo }| look(daemon, repo));
+                let repos: Vec<ListedRepository> = daemon.list("/api/v1/repos", "repos").await?;
+                let asked = repos.into_iter().map(|ListedRepository { repo }| look(daemon, repo));
                 let all: Vec<_> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
-                Self::of_all(&all, &stirring(daemon, None).await?)
+                Self::of_all(&all, &workspaces_of_interest(daemon, None).await?)
             }
         }
     }
 
-    async fn of_one(daemon: &Daemon, repo: &RepoId, pull: PrNumber) -> anyhow::Result<Self> {
+    async fn of_one(daemon: &DaemonClient, repo: &RepoId, pull: PrNumber) -> anyhow::Result<Self> {
         let json: Value = daemon.get(&format!("/api/v1/repos/{repo}/trains/{pull}")).await?;
-        let text = table::detail(&Train::read(&json)?, Ink::of(&io::stdout()), clock::now());
+        let text = table::detail(&TrainRow::read(&json)?, Ink::of(&io::stdout()), clock::now());
         Ok(Self { json, text })
     }
 
     /// All trains of these repositories: for a program one list, for a person a table for each. And these workspaces.
-    fn of_all(all: &[Seen], workspaces: &[Value]) -> anyhow::Result<Self> {
-        let trains: Vec<&Value> = all.iter().flat_map(|seen| &seen.trains).collect();
-        let repos: Vec<Value> = all.iter().map(Seen::json).collect();
+    fn of_all(all: &[RepositoryStatus], workspaces: &[Value]) -> anyhow::Result<Self> {
+        let trains: Vec<&Value> = all.iter().flat_map(|status| &status.trains).collect();
+        let repos: Vec<Value> = all.iter().map(RepositoryStatus::json).collect();
         let json = json!({ "trains": trains, "workspaces": workspaces, "repos": repos });
         Ok(Self { text: told(all, workspaces)?, json })
     }
@@ -115,27 +115,27 @@ impl Sight {
 }
 
 /// The workspaces that somebody is at work on, or that need somebody.
-async fn stirring(daemon: &Daemon, repo: Option<&RepoId>) -> anyhow::Result<Vec<Value>> {
-    let which = |subset| Which { repo, subset, with_archived: false };
-    let mut stirring = which(Subset::NeedsSomebody).ask(daemon).await?;
-    for worked_on in which(Subset::WorkedOn).ask(daemon).await? {
-        if !stirring.iter().any(|known| known["id"] == worked_on["id"]) {
-            stirring.push(worked_on);
+async fn workspaces_of_interest(daemon: &DaemonClient, repo: Option<&RepoId>) -> anyhow::Result<Vec<Value>> {
+    let which = |subset| WorkspaceFilter { repo, subset, with_archived: false };
+    let mut workspaces_of_interest = which(WorkspaceSubset::NeedsSomebody).fetch(daemon).await?;
+    for worked_on in which(WorkspaceSubset::WorkedOn).fetch(daemon).await? {
+        if !workspaces_of_interest.iter().any(|known| known["id"] == worked_on["id"]) {
+            workspaces_of_interest.push(worked_on);
         }
     }
-    Ok(stirring)
+    Ok(workspaces_of_interest)
 }
 
 /// A repository: its trains, and how well it is known.
-struct Seen {
+struct RepositoryStatus {
     repo: RepoId,
     trains: Vec<Value>,
     progress: Progress,
     /// How it is treated, where only one is shown.
-    settings: Option<Settings>,
+    settings: Option<RepoSettingsDocument>,
 }
 
-impl Seen {
+impl RepositoryStatus {
     fn json(&self) -> Value {
         let mut shown = json!({ "repo": self.repo, "sync": self.progress });
         if let Some(settings) = &self.settings {
@@ -146,32 +146,32 @@ impl Seen {
     }
 }
 
-async fn look(daemon: &Daemon, repo: RepoId) -> anyhow::Result<Seen> {
+async fn look(daemon: &DaemonClient, repo: RepoId) -> anyhow::Result<RepositoryStatus> {
     let (trains, mut rest) = daemon.list_and_rest(&format!("/api/v1/repos/{repo}/trains"), "trains").await?;
     let progress = serde_json::from_value(rest["sync"].take()).context("the daemon is of another version")?;
-    Ok(Seen { repo, trains, progress, settings: None })
+    Ok(RepositoryStatus { repo, trains, progress, settings: None })
 }
 
-fn told(all: &[Seen], workspaces: &[Value]) -> anyhow::Result<String> {
+fn told(all: &[RepositoryStatus], workspaces: &[Value]) -> anyhow::Result<String> {
     let (ink, now) = (Ink::of(&io::stdout()), clock::now());
-    let count: usize = all.iter().map(|seen| seen.trains.len()).sum();
+    let count: usize = all.iter().map(|status| status.trains.len()).sum();
     let mut text = String::new();
-    for seen in all {
-        text += &table::progress(&seen.repo, &seen.progress, now);
-        text += &seen.settings.as_ref().map(table::settings).unwrap_or_default();
+    for status in all {
+        text += &table::progress(&status.repo, &status.progress, now);
+        text += &status.settings.as_ref().map(table::settings).unwrap_or_default();
     }
-    if let ([seen], 0) = (all, count) {
-        text += &format!("No trains in {}.\n", seen.repo);
+    if let ([status], 0) = (all, count) {
+        text += &format!("No trains in {}.\n", status.repo);
     } else if count == 0 {
         text += &format!("No trains in any of {} repositories.\n", all.len());
     } else {
-        for Seen { repo, trains, .. } in all.iter().filter(|seen| !seen.trains.is_empty()) {
-            let trains: Vec<Train> = trains.iter().map(Train::read).collect::<Result<_, _>>()?;
+        for RepositoryStatus { repo, trains, .. } in all.iter().filter(|status| !status.trains.is_empty()) {
+            let trains: Vec<TrainRow> = trains.iter().map(TrainRow::read).collect::<Result<_, _>>()?;
             text += &table::overview(repo, &trains, ink, now);
         }
     }
     if !workspaces.is_empty() {
-        let workspaces: Vec<_> = workspaces.iter().map(ratchet::table::Workspace::read).collect::<Result<_, _>>()?;
+        let workspaces: Vec<_> = workspaces.iter().map(ratchet::table::WorkspaceRow::read).collect::<Result<_, _>>()?;
         text += "\nPull requests that the ratchet is at work on, or that need somebody (!):\n";
         text += &ratchet::table::overview(&workspaces, ink, now);
     }

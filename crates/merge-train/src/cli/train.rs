@@ -7,20 +7,20 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::plan::target::Target;
-use crate::cli::remote::Access;
+use crate::cli::plan::target::PullRequestArgument;
+use crate::cli::remote::DaemonAccess;
 use crate::cli::status::NO_SUCH_TRAIN;
-use crate::cli::status::table::{self, Train};
+use crate::cli::status::table::{self, TrainRow};
 use crate::terminal::Ink;
 use crate::{clock, telemetry};
-use follow::{Follower, Result};
+use follow::{TrainCommandFollower, TrainCommandResult};
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    access: Access,
+    access: DaemonAccess,
     /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
@@ -33,12 +33,12 @@ enum Command {
     /// If it cannot start, the bot says why in a comment on the pull request.
     Start {
         #[arg(value_name = "OWNER/REPO#N")]
-        target: Target,
+        target: PullRequestArgument,
     },
     /// Stop the train that has this pull request on board, as `@merge-train stop` does.
     Stop {
         #[arg(value_name = "OWNER/REPO#N")]
-        target: Target,
+        target: PullRequestArgument,
     },
 }
 
@@ -47,26 +47,26 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
     let daemon = args.access.daemon()?;
     let (target, (result, train)) = match &args.command {
-        Command::Start { target } => (target, Follower::new(&daemon, target).await?.start().await?),
-        Command::Stop { target } => (target, Follower::new(&daemon, target).await?.stop().await?),
+        Command::Start { target } => (target, TrainCommandFollower::new(&daemon, target).await?.start().await?),
+        Command::Stop { target } => (target, TrainCommandFollower::new(&daemon, target).await?.stop().await?),
     };
     if args.json {
         println!("{}", serde_json::to_string_pretty(&json!({ "result": result, "train": train }))?);
     }
-    let Target { repo, pull } = target;
+    let PullRequestArgument { repo, pull } = target;
     let follow = format!("To follow it: merge-train status '{repo}#{pull}'");
     let told = match result {
-        Result::Refused => {
+        TrainCommandResult::Refused => {
             anyhow::bail!("{repo}#{pull} cannot be started; a comment on the pull request says why, and what to do")
         }
-        Result::NoTrain => {
+        TrainCommandResult::NoTrain => {
             eprintln!("error: no train of {repo} that has pull request #{pull} on board is under way");
             return Ok(ExitCode::from(NO_SUCH_TRAIN));
         }
-        Result::Pending => format!("It was taken in, and takes a while.\n{follow}\n"),
-        Result::Landed => format!("{repo}#{pull} has landed.\n"),
-        Result::Started | Result::Ended => match &train {
-            Some(train) => table::detail(&Train::read(train)?, Ink::of(&io::stdout()), clock::now()),
+        TrainCommandResult::Pending => format!("It was taken in, and takes a while.\n{follow}\n"),
+        TrainCommandResult::Landed => format!("{repo}#{pull} has landed.\n"),
+        TrainCommandResult::Started | TrainCommandResult::Ended => match &train {
+            Some(train) => table::detail(&TrainRow::read(train)?, Ink::of(&io::stdout()), clock::now()),
             None => format!("There is no train of {repo}#{pull} any more.\n"),
         },
     };

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use url::Url;
 
-use super::draft::{Draft, Row};
-use super::problem::Place;
-use super::sections::{Schedule, Workflow};
+use super::builder::{BuiltRow, ConfigBuilder};
+use super::problem::ValueSource;
+use super::sections::{ScheduleSettings, WorkflowSettings};
 use super::settings::{PREFIX, section};
 use github::is_this_machine;
 
@@ -15,70 +15,71 @@ use github::is_this_machine;
 const OPENS_GITHUB: [&str; 4] = ["GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
 
 /// Fills in what follows from other settings, and complains of what contradicts them.
-pub fn settle(draft: &mut Draft) {
-    addresses(draft);
-    identity(draft);
-    signing(draft);
+pub fn settle(builder: &mut ConfigBuilder) {
+    addresses(builder);
+    identity(builder);
+    signing(builder);
     for section in ["api_keys", "workflows", "schedules"] {
-        each_once(draft, section, "name");
+        each_once(builder, section, "name");
     }
-    each_once(draft, "slack_workspaces", "team_id");
-    each_once(draft, "slack_channels", "tenant");
-    workflows(draft);
-    schedules(draft);
-    slack(draft);
+    each_once(builder, "slack_workspaces", "team_id");
+    each_once(builder, "slack_channels", "tenant");
+    workflows(builder);
+    schedules(builder);
+    slack(builder);
 }
 
 /// Compares limits with each other, those that have their default included.
-pub fn compare(draft: &mut Draft) {
-    compare_signs_of_life(draft);
-    compare_visitors(draft);
-    compare_environment(draft);
-    let number = |key| draft.number("server", key);
+pub fn compare(builder: &mut ConfigBuilder) {
+    compare_signs_of_life(builder);
+    compare_visitors(builder);
+    compare_environment(builder);
+    let number = |key| builder.number("server", key);
     let (Some((body, _)), Some((budget, place))) = (number("max_body_mb"), number("body_budget_mb")) else { return };
     if budget < body {
         // Whichever of the two was written is the one to mend.
-        let written = if *place == Place::Nowhere { draft.place("server", "max_body_mb") } else { Some(place) };
-        let place = written.cloned().unwrap_or(Place::Nowhere);
+        let written = if *place == ValueSource::Nowhere { builder.place("server", "max_body_mb") } else { Some(place) };
+        let place = written.cloned().unwrap_or(ValueSource::Nowhere);
         let text = format!(
             "server.body_budget_mb is {budget} and server.max_body_mb {body}: the largest body would never be taken; \
              the budget must be at least as large"
         );
-        draft.complain(place, text);
+        builder.complain(place, text);
     }
 }
 
 /// Whoever can reach the dashboard could do as they like; fixers reach it from this machine.
-fn compare_visitors(draft: &mut Draft) {
-    let Some((role, place)) = draft.text("server", "anonymous").filter(|(role, _)| role.starts_with("operator")) else {
+fn compare_visitors(builder: &mut ConfigBuilder) {
+    let Some((role, place)) = builder.text("server", "anonymous").filter(|(role, _)| role.starts_with("operator"))
+    else {
         return;
     };
     let (role, place) = (role.to_owned(), place.clone());
-    let address = draft.text("server", "bind_address").and_then(|(address, _)| address.parse::<SocketAddr>().ok());
+    let address = builder.text("server", "bind_address").and_then(|(address, _)| address.parse::<SocketAddr>().ok());
     if address.is_some_and(|address| !address.ip().is_loopback()) {
         let text = format!(
             "server.anonymous is {role:?}, and server.bind_address is not of this machine alone: whoever reaches it could start \
              and stop trains; listen on 127.0.0.1, or make it \"viewer\""
         );
-        draft.complain(place.clone(), text);
+        builder.complain(place.clone(), text);
     }
-    let has_fixer = ["command", "agent"].into_iter().any(|key| draft.place("ratchet.fixer", key).is_some());
+    let has_fixer = ["command", "agent"].into_iter().any(|key| builder.place("ratchet.fixer", key).is_some());
     if has_fixer && role == "operator" {
         let text = "server.anonymous is \"operator\", and [ratchet.fixer] names a fixer, which runs on this machine and could approve \
                     its own pushes; make it \"viewer\" or \"none\" and sign in with an API key, or say \"operator_and_fixers\" where that does no harm";
-        draft.complain(place, text);
+        builder.complain(place, text);
     }
 }
 
 /// What a fixer gets must not open what is kept from it.
-fn compare_environment(draft: &mut Draft) {
-    let Some((names, place)) = draft.texts("ratchet.fixer", "environment") else { return };
+fn compare_environment(builder: &mut ConfigBuilder) {
+    let Some((names, place)) = builder.texts("ratchet.fixer", "environment") else { return };
     let why_not = |name: &str| {
         if name.starts_with(PREFIX) {
             Some("it is the daemon's own")
         } else if OPENS_GITHUB.contains(&name) {
             Some("it opens GitHub, and whoever mends needs no such key: what is pushed goes through the daemon")
-        } else if draft.feeds_a_secret(name) {
+        } else if builder.feeds_a_secret(name) {
             Some("a secret of this configuration is taken from it")
         } else {
             None
@@ -89,87 +90,88 @@ fn compare_environment(draft: &mut Draft) {
         Some(format!("ratchet.fixer.environment names {name}, which no fixer may have: {why}; leave it out"))
     });
     let (problems, place) = (problems.collect::<Vec<_>>(), place.clone());
-    problems.into_iter().for_each(|text| draft.complain(place.clone(), text));
+    problems.into_iter().for_each(|text| builder.complain(place.clone(), text));
 }
 
 /// Whoever is not heard of once must not be taken for dead.
-fn compare_signs_of_life(draft: &mut Draft) {
+fn compare_signs_of_life(builder: &mut ConfigBuilder) {
     let (Some((beat, _)), Some((after, place))) =
-        (draft.number("runs", "heartbeat_secs"), draft.number("runs", "orphaned_after_secs"))
+        (builder.number("runs", "heartbeat_secs"), builder.number("runs", "orphaned_after_secs"))
     else {
         return;
     };
     if after < beat.saturating_mul(2) {
-        let written = if *place == Place::Nowhere { draft.place("runs", "heartbeat_secs") } else { Some(place) };
-        let place = written.cloned().unwrap_or(Place::Nowhere);
+        let written =
+            if *place == ValueSource::Nowhere { builder.place("runs", "heartbeat_secs") } else { Some(place) };
+        let place = written.cloned().unwrap_or(ValueSource::Nowhere);
         let text = format!(
             "runs.orphaned_after_secs is {after} and runs.heartbeat_secs {beat}: a run would be taken from whoever is at work on \
              it; it must be at least twice as long"
         );
-        draft.complain(place, text);
+        builder.complain(place, text);
     }
 }
 
 /// A server of one's own has all three addresses: a token meant for it must not go to github.com.
-fn addresses(draft: &mut Draft) {
+fn addresses(builder: &mut ConfigBuilder) {
     let public = section("github").and_then(|section| section.setting("api_url")).and_then(|setting| setting.default);
-    let Some((api_url, place)) = draft.text("github", "api_url") else { return };
+    let Some((api_url, place)) = builder.text("github", "api_url") else { return };
     if Some(api_url) == public {
         return;
     }
     let (place, host) = (place.clone(), api_url.strip_suffix("/api/v3").map(str::to_owned));
     for (key, path) in [("graphql_url", "/api/graphql"), ("git_url", "")] {
         match &host {
-            _ if draft.place("github", key).is_some() => {}
-            Some(host) => draft.derive("github", key, format!("{host}{path}"), place.clone()),
+            _ if builder.place("github", key).is_some() => {}
+            Some(host) => builder.derive("github", key, format!("{host}{path}"), place.clone()),
             None => {
                 let text = format!(
                     "github.api_url is not GitHub's own and does not end in /api/v3, so github.{key} does not follow \
                      from it; set github.{key} too"
                 );
-                draft.complain(place.clone(), text);
+                builder.complain(place.clone(), text);
             }
         }
     }
 }
 
-fn identity(draft: &mut Draft) {
-    let at = |key| draft.place("github", key).cloned();
+fn identity(builder: &mut ConfigBuilder) {
+    let at = |key| builder.place("github", key).cloned();
     let (app, key, installation, token) = (at("app_id"), at("private_key_path"), at("installation_id"), at("token"));
     if let (Some(place), None) = (&app, &key) {
-        draft.complain(place.clone(), "github.app_id needs github.private_key_path, the app's private key");
+        builder.complain(place.clone(), "github.app_id needs github.private_key_path, the app's private key");
     }
     if let (Some(place), None) = (&key, &app) {
-        draft.complain(place.clone(), "github.private_key_path needs github.app_id, the id of the app it belongs to");
+        builder.complain(place.clone(), "github.private_key_path needs github.app_id, the id of the app it belongs to");
     }
     if let (Some(place), None, None) = (&installation, &app, &key) {
-        draft.complain(place.clone(), "github.installation_id needs github.app_id and github.private_key_path");
+        builder.complain(place.clone(), "github.installation_id needs github.app_id and github.private_key_path");
     }
     if let (Some(place), Some(_)) = (token, app.or(key)) {
-        draft.complain(
+        builder.complain(
             place,
             "github.token and github.app_id are both set; keep one: the app, or the token for trying out",
         );
     }
 }
 
-fn signing(draft: &mut Draft) {
-    let Some((kind, place)) = draft.text("git", "signing") else { return };
+fn signing(builder: &mut ConfigBuilder) {
+    let Some((kind, place)) = builder.text("git", "signing") else { return };
     let (needed, what) = match kind {
         "gpg" => ("signing_key_id", "the id of the GPG key"),
         "ssh" => ("ssh_key_path", "the SSH key"),
         _ => return,
     };
-    if draft.place("git", needed).is_none() {
+    if builder.place("git", needed).is_none() {
         let text = format!("git.signing is {kind:?} and needs git.{needed}, {what} that signs");
-        draft.complain(place.clone(), text);
+        builder.complain(place.clone(), text);
     }
 }
 
-fn each_once(draft: &mut Draft, section: &'static str, key: &str) {
+fn each_once(builder: &mut ConfigBuilder, section: &'static str, key: &str) {
     let mut first = BTreeMap::new();
     let mut again = Vec::new();
-    for row in draft.rows(section) {
+    for row in builder.rows(section) {
         let Some(name) = row.text(key) else { continue };
         if let Some(earlier) = first.get(name) {
             again.push((
@@ -180,23 +182,23 @@ fn each_once(draft: &mut Draft, section: &'static str, key: &str) {
             first.insert(name.to_owned(), row.place.clone());
         }
     }
-    again.into_iter().for_each(|(place, text)| draft.complain(place, text));
+    again.into_iter().for_each(|(place, text)| builder.complain(place, text));
 }
 
-fn workflows(draft: &mut Draft) {
-    let problems = |row: &Row| {
-        let workflow: Workflow = row.typed()?;
+fn workflows(builder: &mut ConfigBuilder) {
+    let problems = |row: &BuiltRow| {
+        let workflow: WorkflowSettings = row.typed()?;
         let told = workflow.problems().into_iter();
         Some(told.map(|problem| (row.place.clone(), format!("[[workflows]] {:?}: {problem}", workflow.name))).collect())
     };
-    let all: Vec<Vec<_>> = draft.rows("workflows").iter().filter_map(problems).collect();
-    all.into_iter().flatten().for_each(|(place, text)| draft.complain(place, text));
+    let all: Vec<Vec<_>> = builder.rows("workflows").iter().filter_map(problems).collect();
+    all.into_iter().flatten().for_each(|(place, text)| builder.complain(place, text));
 }
 
-fn schedules(draft: &mut Draft) {
-    let rows = draft.rows("workflows");
+fn schedules(builder: &mut ConfigBuilder) {
+    let rows = builder.rows("workflows");
     let known: Vec<&str> = rows.iter().filter_map(|row| row.text("name")).collect();
-    let problems = |row: &Row| {
+    let problems = |row: &BuiltRow| {
         let workflow = row.text("workflow")?;
         if !known.contains(&workflow) {
             let text = match known.as_slice() {
@@ -206,28 +208,28 @@ fn schedules(draft: &mut Draft) {
             return Some(vec![(row.place.clone(), text)]);
         }
         // Of a workflow that is wrong itself, nothing follows for its schedules.
-        let workflow = rows.iter().find(|row| row.text("name") == Some(workflow))?.typed::<Workflow>()?;
+        let workflow = rows.iter().find(|row| row.text("name") == Some(workflow))?.typed::<WorkflowSettings>()?;
         let workflow = Some(workflow).filter(|workflow| workflow.problems().is_empty())?;
-        let schedule: Schedule = row.typed()?;
+        let schedule: ScheduleSettings = row.typed()?;
         let told = schedule.problems(&workflow.definition()).into_iter();
         Some(told.map(|problem| (row.place.clone(), format!("[[schedules]] {:?}: {problem}", schedule.name))).collect())
     };
-    let all: Vec<Vec<_>> = draft.rows("schedules").iter().filter_map(problems).collect();
-    all.into_iter().flatten().for_each(|(place, text)| draft.complain(place, text));
+    let all: Vec<Vec<_>> = builder.rows("schedules").iter().filter_map(problems).collect();
+    all.into_iter().flatten().for_each(|(place, text)| builder.complain(place, text));
 }
 
-fn slack(draft: &mut Draft) {
-    if let (Some(row), None) = (draft.rows("slack_workspaces").first(), draft.place("slack", "signing_secret")) {
+fn slack(builder: &mut ConfigBuilder) {
+    if let (Some(row), None) = (builder.rows("slack_workspaces").first(), builder.place("slack", "signing_secret")) {
         let text = "[[slack_workspaces]] needs slack.signing_secret, the secret that Slack signs requests with";
-        draft.complain(row.place.clone(), text);
+        builder.complain(row.place.clone(), text);
     }
-    let Some((prefix, place)) = draft.text("slack", "response_url_prefix") else { return };
+    let Some((prefix, place)) = builder.text("slack", "response_url_prefix") else { return };
     let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
     if !Url::parse(prefix).is_ok_and(is_safe) {
         let text = format!(
             "slack.response_url_prefix is {prefix:?}: what is said in Slack would go through the network for all to read; it \
              must begin with https://"
         );
-        draft.complain(place.clone(), text);
+        builder.complain(place.clone(), text);
     }
 }

@@ -7,53 +7,53 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::environment::Environment;
-use super::kind::Written;
+use super::kind::WrittenValue;
 use super::near::instead;
-use super::problem::{Place, Problem};
-use super::settings::{Reach, Rows, SECTIONS, Section, Setting, section};
+use super::problem::{ConfigProblem, ValueSource};
+use super::settings::{SECTIONS, Section, SectionCount, Setting, SettingOwner, section};
 use super::substitute::{substitute, variables};
 
 /// A key that the file sets.
-pub struct Entry {
+pub struct FileEntry {
     pub section: &'static Section,
     pub setting: &'static Setting,
-    pub place: Place,
+    pub place: ValueSource,
     /// A problem when its text names a variable that is not set; it matters only if the value does.
-    pub written: Result<Written, Problem>,
+    pub written: Result<WrittenValue, ConfigProblem>,
     /// The variables that it was taken from.
     pub variables: Vec<String>,
 }
 
 /// What a file says.
 #[derive(Default)]
-pub struct Contents {
-    pub entries: Vec<Entry>,
-    pub rows: Vec<Row>,
-    pub problems: Vec<Problem>,
+pub struct FileContents {
+    pub entries: Vec<FileEntry>,
+    pub rows: Vec<FileRow>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 /// A row of a section that repeats.
-pub struct Row {
+pub struct FileRow {
     pub section: &'static Section,
     /// Where its header stands.
-    pub place: Place,
-    pub entries: Vec<Entry>,
+    pub place: ValueSource,
+    pub entries: Vec<FileEntry>,
     /// The rows inside it.
     pub rows: Vec<Self>,
 }
 
 /// Whose file it is.
 #[derive(Clone, Copy)]
-pub enum Whose<'a> {
+pub enum FileOwner<'a> {
     /// It may take values from the environment.
     Operator(&'a Environment),
     /// It may not, and knows only what a repository may set.
     Repository,
 }
 
-impl Whose<'_> {
+impl FileOwner<'_> {
     fn knows(self, setting: &Setting) -> bool {
-        matches!(self, Self::Operator(_)) || setting.reach == Reach::Repository
+        matches!(self, Self::Operator(_)) || setting.owner == SettingOwner::Repository
     }
 
     fn sections(self) -> impl Iterator<Item = &'static Section> {
@@ -62,33 +62,33 @@ impl Whose<'_> {
 }
 
 /// Reads all that can be read, whatever else is wrong.
-pub fn read(path: &Path, text: &str, whose: Whose<'_>) -> Contents {
+pub fn read(path: &Path, text: &str, owner: FileOwner<'_>) -> FileContents {
     let (root, errors) = DeTable::parse_recoverable(text);
-    let mut reader = Reader { path, text, whose, broken: Vec::new() };
+    let mut reader = Reader { path, text, owner, broken: Vec::new() };
     reader.broken = errors
         .iter()
-        .map(|error| Problem::new(reader.place(error.span().map_or(0, |span| span.start)), error.message()))
+        .map(|error| ConfigProblem::new(reader.place(error.span().map_or(0, |span| span.start)), error.message()))
         .collect();
-    let mut contents = Contents { problems: reader.broken.clone(), ..Contents::default() };
+    let mut contents = FileContents { problems: reader.broken.clone(), ..FileContents::default() };
     reader.table(root.get_ref(), "", &mut contents);
     contents
 }
 
-fn same_line(left: &Place, right: &Place) -> bool {
-    matches!((left, right), (Place::File { line: left, .. }, Place::File { line: right, .. }) if left == right)
+fn same_line(left: &ValueSource, right: &ValueSource) -> bool {
+    matches!((left, right), (ValueSource::File { line: left, .. }, ValueSource::File { line: right, .. }) if left == right)
 }
 
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
-    whose: Whose<'a>,
+    owner: FileOwner<'a>,
     /// What the parser could not read. What it guessed in its stead is not what was written there.
-    broken: Vec<Problem>,
+    broken: Vec<ConfigProblem>,
 }
 
 impl Reader<'_> {
     /// A table that holds sections: the file itself, or a section with others inside.
-    fn table(&self, table: &DeTable<'_>, outer: &str, contents: &mut Contents) {
+    fn table(&self, table: &DeTable<'_>, outer: &str, contents: &mut FileContents) {
         let own = section(outer);
         for (key, value) in table {
             let name = if outer.is_empty() { key.get_ref().to_string() } else { format!("{outer}.{}", key.get_ref()) };
@@ -97,33 +97,38 @@ impl Reader<'_> {
                 continue;
             }
             match (section(&name), own, value.get_ref()) {
-                (Some(inner), _, DeValue::Table(table)) if inner.rows == Rows::One => {
+                (Some(inner), _, DeValue::Table(table)) if inner.rows == SectionCount::One => {
                     self.table(table, inner.name, contents);
                 }
-                (Some(inner), _, DeValue::Array(rows)) if inner.rows == Rows::Many => {
+                (Some(inner), _, DeValue::Array(rows)) if inner.rows == SectionCount::Many => {
                     let rows = rows.iter().filter_map(|row| self.row(inner, row, &mut contents.problems));
                     contents.rows.extend(rows.collect::<Vec<_>>());
                 }
                 (Some(inner), ..) => {
                     let header = inner.header();
                     let text = format!("{:?} is a section of its own; write {header}: {}", inner.name, inner.doc);
-                    contents.problems.push(Problem::new(place, text));
+                    contents.problems.push(ConfigProblem::new(place, text));
                 }
                 (None, Some(own), _) => match self.entry(own, key, value) {
                     Ok(entry) => contents.entries.push(entry),
                     Err(problem) => contents.problems.push(problem),
                 },
                 (None, None, _) => {
-                    contents.problems.push(Problem::new(place, self.unknown_section(&name, value.get_ref())));
+                    contents.problems.push(ConfigProblem::new(place, self.unknown_section(&name, value.get_ref())));
                 }
             }
         }
     }
 
-    fn row(&self, own: &'static Section, row: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Row> {
+    fn row(
+        &self,
+        own: &'static Section,
+        row: &Spanned<DeValue<'_>>,
+        problems: &mut Vec<ConfigProblem>,
+    ) -> Option<FileRow> {
         let place = self.place(row.span().start);
-        let no_tables = |section: &Section, place: Place| {
-            Problem::new(place, format!("{:?} takes tables; write {}", section.name, section.header()))
+        let no_tables = |section: &Section, place: ValueSource| {
+            ConfigProblem::new(place, format!("{:?} takes tables; write {}", section.name, section.header()))
         };
         let DeValue::Table(table) = row.get_ref() else {
             problems.push(no_tables(own, place));
@@ -142,7 +147,7 @@ impl Reader<'_> {
                 },
             }
         }
-        Some(Row { section: own, place, entries, rows })
+        Some(FileRow { section: own, place, entries, rows })
     }
 
     fn entry(
@@ -150,35 +155,35 @@ impl Reader<'_> {
         section: &'static Section,
         key: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<Entry, Problem> {
+    ) -> Result<FileEntry, ConfigProblem> {
         let place = self.place(key.span().start);
         let broken = self.broken_at(&place).cloned();
         let Some(setting) = section.setting(key.get_ref()) else {
-            let known = section.settings.iter().filter(|setting| self.whose.knows(setting));
+            let known = section.settings.iter().filter(|setting| self.owner.knows(setting));
             let names: Vec<&str> = known.map(|setting| setting.key).collect();
             let hint = instead(key.get_ref(), names.iter().copied(), &names);
             let unknown =
-                || Problem::new(place, format!("unknown key {:?} in {}{hint}", key.get_ref(), section.header()));
+                || ConfigProblem::new(place, format!("unknown key {:?} in {}{hint}", key.get_ref(), section.header()));
             return Err(broken.unwrap_or_else(unknown));
         };
         if let Some(problem) = broken {
-            return Ok(Entry { section, setting, place, written: Err(problem), variables: Vec::new() });
+            return Ok(FileEntry { section, setting, place, written: Err(problem), variables: Vec::new() });
         }
         let span = value.span();
         let mut taken = Vec::new();
         let mut text = |text: &str| {
-            let Whose::Operator(environment) = self.whose else { return Ok(Written::Quoted(text.to_owned())) };
+            let FileOwner::Operator(environment) = self.owner else { return Ok(WrittenValue::Quoted(text.to_owned())) };
             taken.extend(variables(text).map(str::to_owned));
             substitute(text, environment).map_err(|failure| {
                 let text = format!("{}.{}: {}", section.name, setting.key, failure.text);
-                Problem::new(self.place(self.find(&span, &failure.at)), text)
+                ConfigProblem::new(self.place(self.find(&span, &failure.at)), text)
             })
         };
-        let written = Written::from_toml(value.get_ref(), &mut text);
-        Ok(Entry { section, setting, place: self.place(span.start), written, variables: taken })
+        let written = WrittenValue::from_toml(value.get_ref(), &mut text);
+        Ok(FileEntry { section, setting, place: self.place(span.start), written, variables: taken })
     }
 
-    fn broken_at(&self, place: &Place) -> Option<&Problem> {
+    fn broken_at(&self, place: &ValueSource) -> Option<&ConfigProblem> {
         self.broken.iter().find(|problem| same_line(&problem.place, place))
     }
 
@@ -188,10 +193,10 @@ impl Reader<'_> {
         span.start + within.unwrap_or(0)
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> ValueSource {
         let before = &self.text[..self.text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place::File {
+        ValueSource::File {
             path: self.path.to_owned(),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
@@ -199,8 +204,8 @@ impl Reader<'_> {
     }
 
     fn unknown_section(&self, name: &str, value: &DeValue<'_>) -> String {
-        let headers: Vec<String> = self.whose.sections().map(Section::header).collect();
-        let hint = instead(name, self.whose.sections().map(|section| section.name), &headers);
+        let headers: Vec<String> = self.owner.sections().map(Section::header).collect();
+        let hint = instead(name, self.owner.sections().map(|section| section.name), &headers);
         match value {
             DeValue::Table(_) => format!("unknown section {name:?}{hint}"),
             _ => format!("{name:?} stands outside every section{hint}"),

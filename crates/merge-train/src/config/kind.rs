@@ -16,7 +16,7 @@ use github::is_this_machine;
 
 /// The kinds of value. Each says in one place what it takes, from the file and from the environment alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     Text,
     Path,
     HttpUrl,
@@ -68,7 +68,7 @@ const MINUTE_MS: f64 = 60_000.0;
 
 /// A value as somebody wrote it.
 #[derive(Clone)]
-pub enum Written {
+pub enum WrittenValue {
     /// In quotes: a text and nothing else.
     Quoted(String),
     /// From the environment, which knows only texts: it may stand for a number.
@@ -76,19 +76,19 @@ pub enum Written {
     Integer(String),
     Decimal(String),
     Flag(bool),
-    List(Vec<Written>),
-    Table(Vec<(String, Written)>),
+    List(Vec<WrittenValue>),
+    Table(Vec<(String, WrittenValue)>),
     /// Something no setting takes: its name in TOML.
     Other(&'static str),
 }
 
 /// How a value shows in a message. A secret does not.
-enum Shown {
+enum ShownValue {
     Text(String),
     Type(&'static str),
 }
 
-impl Kind {
+impl ValueKind {
     /// Whether a message must not show the value.
     pub fn is_secret(self) -> bool {
         matches!(self, Self::DatabaseUrl | Self::Secret | Self::Secrets | Self::SecretUrl | Self::Sha256)
@@ -136,53 +136,56 @@ impl Kind {
 
     /// The value in the form the typed sections are made of, or the end of a sentence that begins with the setting's
     /// name.
-    pub fn accept(self, written: &Written) -> Result<Value, String> {
-        if let (Self::Template, Written::Quoted(text) | Written::Bare(text)) = (self, written) {
+    pub fn accept(self, written: &WrittenValue) -> Result<Value, String> {
+        if let (Self::Template, WrittenValue::Quoted(text) | WrittenValue::Bare(text)) = (self, written) {
             Template::parse(text).map_err(|unknown| format!("is no template: {unknown}"))?;
         }
-        if let (Self::Cron, Written::Quoted(text) | Written::Bare(text)) = (self, written)
+        if let (Self::Cron, WrittenValue::Quoted(text) | WrittenValue::Bare(text)) = (self, written)
             && !text.trim().is_empty()
         {
             timetable::pattern(text).map_err(|why| format!("is {text:?}, which is no cron pattern: {why}"))?;
         }
         self.value(written).ok_or_else(|| {
-            let shown = match Shown::of(written) {
-                Shown::Text(text) if text.is_empty() => "empty".to_owned(),
+            let shown = match ShownValue::of(written) {
+                ShownValue::Text(text) if text.is_empty() => "empty".to_owned(),
                 // A URL that is refused for the password in it is not the place to show it.
-                Shown::Text(text) if self.is_secret() || text.contains('@') => HIDDEN.to_owned(),
-                Shown::Text(text) => text,
-                Shown::Type(name) => name.to_owned(),
+                ShownValue::Text(text) if self.is_secret() || text.contains('@') => HIDDEN.to_owned(),
+                ShownValue::Text(text) => text,
+                ShownValue::Type(name) => name.to_owned(),
             };
             format!("is {shown}; it must be {}", self.allowed())
         })
     }
 
-    fn value(self, written: &Written) -> Option<Value> {
+    fn value(self, written: &WrittenValue) -> Option<Value> {
         match (self, written) {
-            (Self::Secrets | Self::Texts | Self::Choices(_), Written::List(items)) => self.list(items),
-            (Self::Secrets | Self::Texts | Self::Choices(_), Written::Bare(text)) if text.starts_with('[') => {
+            (Self::Secrets | Self::Texts | Self::Choices(_), WrittenValue::List(items)) => self.list(items),
+            (Self::Secrets | Self::Texts | Self::Choices(_), WrittenValue::Bare(text)) if text.starts_with('[') => {
                 self.list(&array(text)?)
             }
             (Self::Secrets | Self::Texts | Self::Choices(_), one) => self.list(std::slice::from_ref(one)),
-            (Self::Integer { min, max }, Written::Integer(text) | Written::Bare(text)) => {
+            (Self::Integer { min, max }, WrittenValue::Integer(text) | WrittenValue::Bare(text)) => {
                 let number: u64 = text.parse().ok()?;
                 (min..=max).contains(&number).then(|| number.into())
             }
-            (Self::Minutes { max }, Written::Integer(text) | Written::Decimal(text) | Written::Bare(text)) => {
+            (
+                Self::Minutes { max },
+                WrittenValue::Integer(text) | WrittenValue::Decimal(text) | WrittenValue::Bare(text),
+            ) => {
                 let minutes: f64 = text.parse().ok()?;
                 // In whole milliseconds, which is what they are read as.
                 (LEAST_MINUTES..=max as f64).contains(&minutes).then(|| ((minutes * MINUTE_MS).round() as u64).into())
             }
-            (Self::Flag, Written::Flag(flag)) => Some((*flag).into()),
-            (Self::Flag, Written::Bare(text)) => text.parse::<bool>().ok().map(Value::from),
-            (Self::Table, table @ Written::Table(_)) => Some(table.json()),
+            (Self::Flag, WrittenValue::Flag(flag)) => Some((*flag).into()),
+            (Self::Flag, WrittenValue::Bare(text)) => text.parse::<bool>().ok().map(Value::from),
+            (Self::Table, table @ WrittenValue::Table(_)) => Some(table.json()),
             (Self::Integer { .. } | Self::Minutes { .. } | Self::Flag | Self::Table, _) => None,
-            (_, Written::Quoted(text) | Written::Bare(text)) => self.text(text).map(Value::from),
+            (_, WrittenValue::Quoted(text) | WrittenValue::Bare(text)) => self.text(text).map(Value::from),
             _ => None,
         }
     }
 
-    fn list(self, items: &[Written]) -> Option<Value> {
+    fn list(self, items: &[WrittenValue]) -> Option<Value> {
         let one = match self {
             Self::Secrets => Self::Secret,
             Self::Choices(choices) => Self::Choice(choices),
@@ -234,22 +237,22 @@ impl Kind {
     }
 }
 
-impl Shown {
-    fn of(written: &Written) -> Self {
+impl ShownValue {
+    fn of(written: &WrittenValue) -> Self {
         match written {
-            Written::Quoted(text) | Written::Bare(text) if text.is_empty() => Self::Text(String::new()),
-            Written::Quoted(text) | Written::Bare(text) => Self::Text(format!("{text:?}")),
-            Written::Integer(text) | Written::Decimal(text) => Self::Text(text.clone()),
-            Written::Flag(flag) => Self::Text(flag.to_string()),
-            Written::List(items) if items.is_empty() => Self::Text(String::new()),
-            Written::List(_) => Self::Type("a list"),
-            Written::Table(_) => Self::Type("a table"),
-            Written::Other(name) => Self::Type(name),
+            WrittenValue::Quoted(text) | WrittenValue::Bare(text) if text.is_empty() => Self::Text(String::new()),
+            WrittenValue::Quoted(text) | WrittenValue::Bare(text) => Self::Text(format!("{text:?}")),
+            WrittenValue::Integer(text) | WrittenValue::Decimal(text) => Self::Text(text.clone()),
+            WrittenValue::Flag(flag) => Self::Text(flag.to_string()),
+            WrittenValue::List(items) if items.is_empty() => Self::Text(String::new()),
+            WrittenValue::List(_) => Self::Type("a list"),
+            WrittenValue::Table(_) => Self::Type("a table"),
+            WrittenValue::Other(name) => Self::Type(name),
         }
     }
 }
 
-impl Written {
+impl WrittenValue {
     /// What TOML says, with `text` making of each text what it stands for.
     pub fn from_toml<E>(value: &DeValue<'_>, text: &mut impl FnMut(&str) -> Result<Self, E>) -> Result<Self, E> {
         Ok(match value {
@@ -290,11 +293,11 @@ impl Written {
 }
 
 /// A list in the environment is written as in the file.
-fn array(text: &str) -> Option<Vec<Written>> {
+fn array(text: &str) -> Option<Vec<WrittenValue>> {
     let value = DeValue::parse(text).ok()?;
-    let quoted = |text: &str| Ok::<_, std::convert::Infallible>(Written::Quoted(text.to_owned()));
-    match Written::from_toml(value.get_ref(), &mut { quoted }) {
-        Ok(Written::List(items)) => Some(items),
+    let quoted = |text: &str| Ok::<_, std::convert::Infallible>(WrittenValue::Quoted(text.to_owned()));
+    match WrittenValue::from_toml(value.get_ref(), &mut { quoted }) {
+        Ok(WrittenValue::List(items)) => Some(items),
         _ => None,
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::environment::Environment;
 use super::file;
-use super::kind::Kind;
-use super::settings::{NewFile, Rows, SECTIONS, Section, Setting, section};
+use super::kind::ValueKind;
+use super::settings::{NewFilePresence, SECTIONS, Section, SectionCount, Setting, section};
 
 /// How wide the comments are.
 const WIDTH: usize = 100;
@@ -21,9 +21,9 @@ const HEAD: &str = "\
 
 /// Settings with their values, as TOML writes them.
 #[derive(Debug, Default, Clone)]
-pub struct Values(BTreeMap<(&'static str, &'static str), String>);
+pub struct NewFileValues(BTreeMap<(&'static str, &'static str), String>);
 
-impl Values {
+impl NewFileValues {
     /// A text.
     pub fn text(&mut self, section: &'static str, key: &'static str, text: &str) {
         self.set(section, key, quoted(text));
@@ -44,7 +44,7 @@ impl Values {
 
     /// Which of them the file sets already.
     pub fn set_in(&self, path: &Path, text: &str) -> Vec<String> {
-        let contents = file::read(path, text, file::Whose::Operator(&Environment::default()));
+        let contents = file::read(path, text, file::FileOwner::Operator(&Environment::default()));
         let rows = contents.rows.iter().flat_map(|row| &row.entries);
         let entries = contents.entries.iter().chain(rows).map(|entry| (entry.section.name, entry.setting.key));
         let known = entries.filter(|name| self.0.contains_key(name));
@@ -59,8 +59,8 @@ impl Values {
             if lines.is_empty() {
                 continue;
             }
-            let is_open =
-                section.rows == Rows::One || section.settings.iter().any(|one| self.get(section, one).is_some());
+            let is_open = section.rows == SectionCount::One
+                || section.settings.iter().any(|one| self.get(section, one).is_some());
             let header = if is_open { section.header() } else { format!("#{}", section.header()) };
             let _ = write!(text, "\n{}{header}\n{lines}", comment(section.doc));
         }
@@ -71,10 +71,10 @@ impl Values {
     fn line(&self, section: &Section, setting: &Setting) -> Option<String> {
         let (mark, value) = match (self.get(section, setting), setting.new_file) {
             (Some(value), _) => ("", value.to_owned()),
-            (None, NewFile::Set(value)) => ("", value.to_owned()),
-            (None, NewFile::Offered(value)) => ("#", value.to_owned()),
-            (None, NewFile::OfferedByDefault) => ("#", literal(setting)),
-            (None, NewFile::Absent) => return None,
+            (None, NewFilePresence::Set(value)) => ("", value.to_owned()),
+            (None, NewFilePresence::Offered(value)) => ("#", value.to_owned()),
+            (None, NewFilePresence::OfferedByDefault) => ("#", literal(setting)),
+            (None, NewFilePresence::Absent) => return None,
         };
         Some(format!("{}{mark}{} = {value}\n", comment(setting.doc), setting.key))
     }
@@ -92,7 +92,7 @@ impl Values {
             }
             let header = section.header();
             let is_header = |line: &String| line.split('#').next().is_some_and(|code| code.trim() == header);
-            let found = lines.iter().position(|line| section.rows == Rows::One && is_header(line));
+            let found = lines.iter().position(|line| section.rows == SectionCount::One && is_header(line));
             let place = found.map_or_else(
                 || {
                     lines.extend([String::new(), header]);
@@ -110,7 +110,7 @@ impl Values {
 fn literal(setting: &Setting) -> String {
     let default = setting.default.unwrap_or_default();
     match setting.kind {
-        Kind::Integer { .. } | Kind::Minutes { .. } | Kind::Flag => default.to_owned(),
+        ValueKind::Integer { .. } | ValueKind::Minutes { .. } | ValueKind::Flag => default.to_owned(),
         _ => quoted(default),
     }
 }

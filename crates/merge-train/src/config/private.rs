@@ -54,13 +54,13 @@ const ENVIRONMENT_FILE: &str = "environment";
 
 /// Where the daemon's user is at home, as far as that is known.
 #[derive(Debug, Clone, Default)]
-pub struct Home {
+pub struct HomeFolder {
     pub folder: Option<PathBuf>,
     /// Where GnuPG keeps its keys, if not there.
     pub gnupg: Option<PathBuf>,
 }
 
-impl Home {
+impl HomeFolder {
     pub fn of_process() -> Self {
         Self { folder: std::env::home_dir(), gnupg: std::env::var_os("GNUPGHOME").map(PathBuf::from) }
     }
@@ -74,7 +74,7 @@ impl Home {
 
 impl Config {
     /// The files and folders of the daemon itself, whether they are there yet or not.
-    pub fn private_paths(&self, file: Option<&Path>, home: &Home) -> Vec<PathBuf> {
+    pub fn private_paths(&self, file: Option<&Path>, home: &HomeFolder) -> Vec<PathBuf> {
         let keys = [&self.github.private_key_path, &self.git.gpg_home, &self.git.ssh_key_path];
         let folders = [&self.state.state_dir, &self.git.clone_base_dir, &self.runs.work_dir];
         let file = file.unwrap_or(Path::new(DEFAULT_FILE)).to_owned();
@@ -85,7 +85,7 @@ impl Config {
     }
 
     /// Where GnuPG looks for the key that signs, if nothing says where.
-    fn own_keyring(&self, home: &Home) -> Option<PathBuf> {
+    fn own_keyring(&self, home: &HomeFolder) -> Option<PathBuf> {
         match self.git.signing()? {
             Signing::Gpg { home: None, .. } => {
                 home.gnupg.clone().or_else(|| Some(home.folder.as_ref()?.join(".gnupg")))
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn the_keyring_that_signs_is_private_wherever_it_is() {
         let (folder, elsewhere) = (Some(PathBuf::from("/home/m")), Some(PathBuf::from("/keys")));
-        let at_home = Home { folder: folder.clone(), gnupg: None };
-        let elsewhere = Home { folder, gnupg: elsewhere };
+        let at_home = HomeFolder { folder: folder.clone(), gnupg: None };
+        let elsewhere = HomeFolder { folder, gnupg: elsewhere };
         let gpg = config("[git]\nsigning = 'gpg'\nsigning_key_id = 'A'\n");
         let named = config("[git]\nsigning = 'gpg'\nsigning_key_id = 'A'\ngpg_home = '/ring'\n");
         for (config, home, expected) in
@@ -132,7 +132,7 @@ mod tests {
             std::fs::write(at(file), "hush").expect("written");
         }
         std::os::unix::fs::symlink("/nowhere", at(".ssh")).expect("a link");
-        let home = Home { folder: Some(folder.path().to_owned()), gnupg: Some(gnupg.path().to_owned()) };
+        let home = HomeFolder { folder: Some(folder.path().to_owned()), gnupg: Some(gnupg.path().to_owned()) };
         let mut found = home.credentials();
         found.sort();
         let mut expected = [".cargo/credentials.toml", ".config/gh", ".netrc", ".ssh"].map(at).to_vec();
@@ -145,7 +145,7 @@ mod tests {
     fn the_file_with_the_daemons_environment_is_private_where_there_is_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("merge-train.toml");
-        let private = || config("").private_paths(Some(&file), &Home::default());
+        let private = || config("").private_paths(Some(&file), &HomeFolder::default());
         let environment = folder.path().join("environment");
         assert!(!private().contains(&environment));
         std::fs::write(&environment, "GITHUB_TOKEN=hush").expect("written");

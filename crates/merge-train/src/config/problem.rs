@@ -12,19 +12,19 @@ pub enum Error {
     Unreadable { path: PathBuf, source: io::Error },
     /// All that is wrong, not the first only: a person mends it in one go.
     #[error("{}", list(.0))]
-    Invalid(Vec<Problem>),
+    Invalid(Vec<ConfigProblem>),
 }
 
 /// One thing to mend.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    pub place: Place,
+pub struct ConfigProblem {
+    pub place: ValueSource,
     pub text: String,
 }
 
 /// Where a value was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ValueSource {
     /// In the file; line and column count from 1.
     File { path: PathBuf, line: usize, column: usize },
     /// In the environment.
@@ -33,13 +33,13 @@ pub enum Place {
     Nowhere,
 }
 
-impl Problem {
-    pub fn new(place: Place, text: impl Into<String>) -> Self {
+impl ConfigProblem {
+    pub fn new(place: ValueSource, text: impl Into<String>) -> Self {
         Self { place, text: text.into() }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ValueSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
@@ -49,20 +49,20 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.text)
     }
 }
 
 /// `Ok` when there is nothing to mend; otherwise everything, in the order in which a person meets it.
-pub fn none_of(mut problems: Vec<Problem>) -> Result<(), Error> {
+pub fn none_of(mut problems: Vec<ConfigProblem>) -> Result<(), Error> {
     problems.sort();
     problems.dedup();
     if problems.is_empty() { Ok(()) } else { Err(Error::Invalid(problems)) }
 }
 
-fn list(problems: &[Problem]) -> String {
-    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+fn list(problems: &[ConfigProblem]) -> String {
+    let lines: Vec<String> = problems.iter().map(ConfigProblem::to_string).collect();
     lines.join("\n")
 }

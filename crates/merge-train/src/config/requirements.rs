@@ -8,12 +8,12 @@ use git::Signing;
 use git::repository::Settings;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 
-use super::problem::{Error, Place, Problem, none_of};
+use super::problem::{ConfigProblem, Error, ValueSource, none_of};
 use super::{Config, Secret};
 
 /// What only `serve` cannot do without.
 #[derive(Debug, Clone)]
-pub struct ForServe {
+pub struct ServeRequirements {
     pub credentials: Credentials,
     /// At least one; none is empty.
     pub webhook_secrets: Vec<Secret>,
@@ -38,7 +38,7 @@ pub enum Storage {
 
 impl Config {
     /// All that `serve` needs, or all that is missing.
-    pub fn check_for_serve(&self) -> Result<ForServe, Error> {
+    pub fn check_for_serve(&self) -> Result<ServeRequirements, Error> {
         let mut problems = Vec::new();
         let mut keep = |problem| problems.push(problem);
         let credentials = self.read_credentials().map_err(&mut keep).ok();
@@ -46,7 +46,7 @@ impl Config {
         let storage = self.find_storage().map_err(&mut keep).ok();
         let signing = self.find_signing().map_err(&mut keep).ok();
         none_of(problems)?;
-        Ok(ForServe {
+        Ok(ServeRequirements {
             credentials: credentials.expect("it is a problem otherwise"),
             webhook_secrets: webhook_secrets.expect("it is a problem otherwise"),
             storage: storage.expect("it is a problem otherwise"),
@@ -69,7 +69,7 @@ impl Config {
         self.find_storage().map_err(|problem| Error::Invalid(vec![problem]))
     }
 
-    fn read_credentials(&self) -> Result<Credentials, Problem> {
+    fn read_credentials(&self) -> Result<Credentials, ConfigProblem> {
         let github = &self.github;
         if let Some(token) = &github.token {
             return Ok(Credentials::Token(token.clone()));
@@ -77,33 +77,33 @@ impl Config {
         let (Some(app_id), Some(path)) = (github.app_id, &github.private_key_path) else {
             let text = "nobody to be on GitHub; set github.app_id and github.private_key_path, or, for trying out, \
                         github.token (MERGE_TRAIN_GITHUB_TOKEN)";
-            return Err(Problem::new(Place::Nowhere, text));
+            return Err(ConfigProblem::new(ValueSource::Nowhere, text));
         };
         let private_key_pem = read_private_key(path).map_err(|why| {
             let text = format!("github.private_key_path: {} {why}", path.display());
-            Problem::new(self.place("github", "private_key_path"), text)
+            ConfigProblem::new(self.place("github", "private_key_path"), text)
         })?;
         Ok(Credentials::App { app_id, private_key_pem, installation_id: github.installation_id })
     }
 
-    fn webhook_secrets(&self) -> Result<Vec<Secret>, Problem> {
+    fn webhook_secrets(&self) -> Result<Vec<Secret>, ConfigProblem> {
         if self.server.webhook_secret.is_empty() {
             let text = "server.webhook_secret is missing: without it anybody could send webhooks; set it, or \
                         MERGE_TRAIN_SERVER_WEBHOOK_SECRET, to the secret that GitHub has";
-            return Err(Problem::new(Place::Nowhere, text));
+            return Err(ConfigProblem::new(ValueSource::Nowhere, text));
         }
         Ok(self.server.webhook_secret.clone())
     }
 
-    fn find_signing(&self) -> Result<Signing, Problem> {
+    fn find_signing(&self) -> Result<Signing, ConfigProblem> {
         self.git.signing().ok_or_else(|| {
             let text = "nothing says how commits are signed; set git.signing_key_id (and git.gpg_home) to sign with GPG, \
                         git.ssh_key_path to sign with an SSH key, or git.signing = \"off\" to leave them unsigned";
-            Problem::new(Place::Nowhere, text)
+            ConfigProblem::new(ValueSource::Nowhere, text)
         })
     }
 
-    fn find_storage(&self) -> Result<Storage, Problem> {
+    fn find_storage(&self) -> Result<Storage, ConfigProblem> {
         if let Some(url) = &self.state.database_url {
             return Ok(Storage::Postgres(url.clone()));
         }
@@ -114,7 +114,7 @@ impl Config {
                  directory that can, on a disk that lasts",
                 directory.display()
             );
-            Problem::new(self.place("state", "state_dir"), text)
+            ConfigProblem::new(self.place("state", "state_dir"), text)
         })?;
         Ok(Storage::Directory(directory.clone()))
     }

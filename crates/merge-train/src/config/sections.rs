@@ -18,7 +18,7 @@ use merge_train_core::secret::Secret;
 
 use super::keys::Role;
 use crate::daemon::schedules::timetable::{self, Timetable};
-use crate::daemon::schedules::{self, Missed};
+use crate::daemon::schedules::{self, MissedSlotPolicy};
 
 /// A span of time that is written in minutes, and may be a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -41,7 +41,7 @@ impl Minutes {
 /// `[github]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Github {
+pub struct GithubSettings {
     pub api_url: String,
     pub graphql_url: String,
     pub git_url: String,
@@ -54,7 +54,7 @@ pub struct Github {
 /// `[git]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Git {
+pub struct GitSettings {
     pub clone_base_dir: PathBuf,
     clone: CloneKind,
     signing: Option<SigningKind>,
@@ -80,7 +80,7 @@ enum SigningKind {
     Off,
 }
 
-impl Git {
+impl GitSettings {
     /// Where clones are and how they are made, with commits signed as `signing` says.
     pub fn clones(&self, signing: Signing) -> Settings {
         Settings {
@@ -110,7 +110,7 @@ impl Git {
 /// `[state]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct StateSettings {
     pub state_dir: PathBuf,
     pub database_url: Option<Secret>,
     pub max_size_mb: Option<u64>,
@@ -120,12 +120,12 @@ pub struct State {
 /// `[server]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Server {
+pub struct ServerSettings {
     pub bind_address: SocketAddr,
     #[serde(default)]
     pub webhook_secret: Vec<Secret>,
     pub public_url: Option<String>,
-    pub anonymous: Anonymous,
+    pub anonymous: AnonymousAccess,
     pub max_body_mb: u64,
     pub body_budget_mb: u64,
     pub shutdown_deadline_secs: u64,
@@ -134,7 +134,7 @@ pub struct Server {
 /// What visitors of the dashboard may do who have not signed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Anonymous {
+pub enum AnonymousAccess {
     None,
     Viewer,
     Operator,
@@ -142,7 +142,7 @@ pub enum Anonymous {
     OperatorAndFixers,
 }
 
-impl Anonymous {
+impl AnonymousAccess {
     pub fn role(self) -> Option<Role> {
         match self {
             Self::None => None,
@@ -155,7 +155,7 @@ impl Anonymous {
 /// `[behavior]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Behavior {
+pub struct BehaviorSettings {
     pub max_stack_size: usize,
     pub resync_interval_mins: Minutes,
     pub wait_timeout_mins: Minutes,
@@ -168,13 +168,13 @@ pub struct Behavior {
 /// `[merge]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Merge {
+pub struct MergeSettings {
     title: Option<String>,
     body: Option<String>,
     pub background: bool,
 }
 
-impl Merge {
+impl MergeSettings {
     /// How squashes are worded.
     pub fn wording(&self) -> Wording {
         Wording { title: self.title.clone(), body: self.body.clone() }
@@ -184,7 +184,7 @@ impl Merge {
 /// `[housekeeping]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Housekeeping {
+pub struct HousekeepingSettings {
     pub pr_retention_days: u64,
     pub max_prs_in_snapshot: usize,
     pub worktree_max_age_hours: u64,
@@ -200,7 +200,7 @@ pub struct Housekeeping {
 /// `[log]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Log {
+pub struct LogSettings {
     pub format: LogFormat,
     pub filter: String,
 }
@@ -218,7 +218,7 @@ pub enum LogFormat {
 /// `[ratchet]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ratchet {
+pub struct RatchetSettings {
     pub enabled: bool,
     pub heartbeat_secs: u64,
     pub max_attempts: u32,
@@ -228,10 +228,10 @@ pub struct Ratchet {
     pub session_timeout_secs: u64,
     #[serde(default)]
     approve_pushes: Vec<String>,
-    pub fixer: Fixer,
+    pub fixer: FixerSettings,
 }
 
-impl Ratchet {
+impl RatchetSettings {
     /// Which pushes of a fixer wait for a person.
     fn approve(&self) -> Approve {
         Approve::of(&self.approve_pushes)
@@ -256,7 +256,7 @@ impl Ratchet {
 /// `[ratchet.fixer]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fixer {
+pub struct FixerSettings {
     #[serde(default)]
     command: Vec<String>,
     agent: Option<Agent>,
@@ -305,7 +305,7 @@ impl Agent {
     }
 }
 
-impl Fixer {
+impl FixerSettings {
     /// The program and its arguments; nothing where none is configured. `{prompt}` stands for the file with what it is told.
     pub fn program(&self) -> Vec<String> {
         match self.agent {
@@ -324,7 +324,7 @@ impl Fixer {
 /// `[runs]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Runs {
+pub struct RunSettings {
     pub work_dir: PathBuf,
     pub max_concurrent: usize,
     pub heartbeat_secs: u64,
@@ -338,7 +338,7 @@ pub struct Runs {
 /// `[[workflows]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workflow {
+pub struct WorkflowSettings {
     pub name: String,
     #[serde(default)]
     description: String,
@@ -386,7 +386,7 @@ enum StepKind {
 const COMMAND_MS: u64 = 3_600_000;
 const EVENT_MS: u64 = 86_400_000;
 
-impl Workflow {
+impl WorkflowSettings {
     /// What a run is made of.
     pub fn definition(&self) -> workflow::Workflow {
         workflow::Workflow {
@@ -461,19 +461,19 @@ impl WorkflowStep {
 /// `[[schedules]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Schedule {
+pub struct ScheduleSettings {
     pub name: String,
     pub workflow: String,
     pub tenant: TenantId,
     cron: String,
     time_zone: String,
-    pub missed: Missed,
+    pub missed: MissedSlotPolicy,
     #[serde(default)]
     pub inputs: Map<String, Value>,
     pub repo: Option<RepoId>,
 }
 
-impl Schedule {
+impl ScheduleSettings {
     /// When its slots are.
     pub fn timetable(&self) -> Timetable {
         let checked = "it was checked when it was read";
@@ -501,7 +501,7 @@ impl Schedule {
 /// `[slack]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Slack {
+pub struct SlackSettings {
     pub signing_secret: Option<Secret>,
     pub response_url_prefix: String,
     /// Whoever knows it can post.
@@ -512,7 +512,7 @@ pub struct Slack {
 /// `[[slack_channels]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SlackChannel {
+pub struct SlackChannelSettings {
     pub tenant: TenantId,
     pub notify_url: Secret,
 }
@@ -520,7 +520,7 @@ pub struct SlackChannel {
 /// `[[slack_workspaces]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SlackWorkspace {
+pub struct SlackWorkspaceSettings {
     pub team_id: String,
     pub tenant: TenantId,
     #[serde(default)]

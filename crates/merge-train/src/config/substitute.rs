@@ -1,11 +1,11 @@
 //! `${NAME}` in the file: a value that stands in the environment.
 
 use super::environment::Environment;
-use super::kind::Written;
+use super::kind::WrittenValue;
 
 /// Why a text cannot be read as it was meant.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct SubstitutionError {
     /// The part of the text that is at fault, to point at.
     pub at: String,
     pub text: String,
@@ -13,7 +13,7 @@ pub struct Failure {
 
 /// The text with every `${NAME}` replaced by what the environment says, and `$${` by `${`. A text that took something from
 /// there may stand for a number; any other is a text.
-pub fn substitute(text: &str, environment: &Environment) -> Result<Written, Failure> {
+pub fn substitute(text: &str, environment: &Environment) -> Result<WrittenValue, SubstitutionError> {
     let (mut done, mut rest, mut took) = (String::with_capacity(text.len()), text, false);
     while let Some(start) = rest.find("${") {
         let (before, tail) = rest.split_at(start);
@@ -27,18 +27,18 @@ pub fn substitute(text: &str, environment: &Environment) -> Result<Written, Fail
         let name = tail[2..].split_once('}').map(|(name, _)| name).filter(|name| is_name(name));
         let Some(name) = name else {
             let text = "`${` without a variable's name and `}` after it; for the characters themselves write `$${`";
-            return Err(Failure { at: "${".into(), text: text.into() });
+            return Err(SubstitutionError { at: "${".into(), text: text.into() });
         };
         let Some(value) = environment.get(name) else {
             let text = format!("the environment variable {name} is not set; set it, or write `$${{` for a plain `${{`");
-            return Err(Failure { at: format!("${{{name}}}"), text });
+            return Err(SubstitutionError { at: format!("${{{name}}}"), text });
         };
         done.push_str(value);
         took = true;
         rest = &tail[2 + name.len() + 1..];
     }
     done.push_str(rest);
-    Ok(if took { Written::Bare(done) } else { Written::Quoted(done) })
+    Ok(if took { WrittenValue::Bare(done) } else { WrittenValue::Quoted(done) })
 }
 
 /// The variables that a text may take something from.
@@ -60,7 +60,7 @@ mod tests {
     fn substituted(text: &str) -> Result<String, String> {
         let environment = Environment::from([("HOST", "db"), ("LOOP", "${HOST}"), ("EMPTY", "")]);
         match substitute(text, &environment) {
-            Ok(Written::Quoted(text) | Written::Bare(text)) => Ok(text),
+            Ok(WrittenValue::Quoted(text) | WrittenValue::Bare(text)) => Ok(text),
             Ok(_) => unreachable!("a text stays a text"),
             Err(failure) => Err(failure.at),
         }

@@ -15,7 +15,7 @@ use git::Signing;
 use git::repository::Extent;
 
 use super::*;
-use crate::daemon::schedules::Missed;
+use crate::daemon::schedules::MissedSlotPolicy;
 
 /// The configuration of a file with this text, or the problems it is refused for, a line each.
 fn parse(text: &str, environment: &Environment) -> Result<Config, String> {
@@ -187,7 +187,7 @@ fn every_kind_of_section_is_read() {
     assert_eq!(workflow.steps[0].retry, workflow::Retry { times: 2, backoff_ms: 10_000 });
     assert_eq!(workflow.steps[0].compensate.as_ref().map(|undo| undo.command.len()), Some(2));
     let schedule = &config.schedules[0];
-    assert_eq!((schedule.tenant.as_str(), schedule.missed), ("octo", Missed::All));
+    assert_eq!((schedule.tenant.as_str(), schedule.missed), ("octo", MissedSlotPolicy::All));
     assert_eq!(schedule.inputs["pr"], 7);
     assert_eq!(schedule.repo.as_ref().map(ToString::to_string).as_deref(), Some("Octo/Widgets"));
     let next = schedule.timetable().after("2026-07-01T12:00:00Z".parse().unwrap());

@@ -1,5 +1,5 @@
 //! Commands: those of workflow steps, which read JSON and write JSON ([`run`]), and fixers, which read a prompt, work in a
-//! folder of their own, and are not trusted ([`errand::watch`]). None leaves anything running.
+//! folder of their own, and are not trusted ([`fixer::run_fixer`]). None leaves anything running.
 //!
 //! ```text
 //! daemon ──orders──► guard ──starts──► command ──► whatever it starts
@@ -13,25 +13,25 @@
 //! **Invariant:** a fixer touches neither the daemon's files nor the daemon's processes, where the kernel has Landlock.
 //! Where it has not, its log and the daemon's say so.
 //!
-//! **Invariant:** when [`run`] or [`errand::watch`] returns, nothing that the command started runs any more, or the log says that it could not be
+//! **Invariant:** when [`run`] or [`fixer::run_fixer`] returns, nothing that the command started runs any more, or the log says that it could not be
 //! ended. When the daemon dies, however it does, the guard ends all of it at once.
 //!
 //! **Invariant:** what is kept of a command's output is bounded, however much it prints.
 
-mod answer;
-mod attend;
 mod disk;
-pub mod errand;
-mod exit;
-mod failure;
+pub mod fixer;
+mod fixer_exit;
 pub mod guard;
-mod guarded;
+mod guard_process;
+mod guard_protocol;
 mod log;
 pub mod memory;
-mod order;
+mod messages;
 pub mod privacy;
 mod session;
-mod words;
+mod step_failure;
+mod step_output;
+mod supervision;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,12 +41,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::telemetry::redact::Mask;
-pub use exit::Exit;
-pub use order::UnixSockets;
+pub use fixer_exit::FixerProcessExit;
+pub use guard_protocol::UnixSockets;
 
-use attend::{Job, Over};
-use failure::Failure;
-use guarded::{Ended, Guarded};
+use guard_process::{GuardProcess, GuardedExit};
+use step_failure::StepFailure;
+use supervision::{SupervisedCommand, SupervisionEnd};
 
 /// What of the daemon's environment concerns the command of a step: where programs are, and where files go.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
@@ -55,7 +55,7 @@ const LINGER: Duration = Duration::from_secs(5);
 
 /// How much of this machine a command may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// The longest answer on standard output.
     pub output_bytes: usize,
     /// How much of standard error is kept.
@@ -72,7 +72,7 @@ pub struct Limits {
     pub grace: Duration,
 }
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     fn default() -> Self {
         Self {
             output_bytes: 1 << 20,
@@ -86,15 +86,15 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    fn room(&self) -> disk::Room {
-        disk::Room { most_bytes: self.disk_bytes, least_free_bytes: self.free_bytes }
+impl ResourceLimits {
+    fn disk_limits(&self) -> disk::DiskLimits {
+        disk::DiskLimits { most_bytes: self.disk_bytes, least_free_bytes: self.free_bytes }
     }
 }
 
 /// A command that is to be run, and what it gets.
 #[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
+pub struct StepCommand<'a> {
     pub program: &'a Program,
     /// What it reads on standard input.
     pub input: &'a Value,
@@ -104,20 +104,20 @@ pub struct Task<'a> {
     pub log: &'a Path,
     /// What it gets besides [`INHERITED`], and in its stead where the names are the same.
     pub environment: &'a [(String, String)],
-    pub limits: Limits,
+    pub limits: ResourceLimits,
 }
 
 /// Runs a command to its end, or until `stop`. An error is for a person: what happened, and what to do.
 ///
 /// Who drops this has the command killed at once, without the grace that `stop` gives.
-pub async fn run(task: Task<'_>, stop: CancellationToken) -> Result<Output, String> {
-    run_guarded_by(&this_program(), task, stop).await
+pub async fn run(command: StepCommand<'_>, stop: CancellationToken) -> Result<Output, String> {
+    run_guarded_by(&this_program(), command, stop).await
 }
 
 /// The same with another program that knows [`guard::SUBCOMMAND`].
-pub async fn run_guarded_by(guard: &Path, task: Task<'_>, stop: CancellationToken) -> Result<Output, String> {
-    let outcome = Box::pin(attend(guard, &task, &stop)).await;
-    outcome.map_err(|failure| failure.tell(task.program, &task.limits))
+pub async fn run_guarded_by(guard: &Path, command: StepCommand<'_>, stop: CancellationToken) -> Result<Output, String> {
+    let outcome = Box::pin(attend(guard, &command, &stop)).await;
+    outcome.map_err(|failure| failure.tell(command.program, &command.limits))
 }
 
 /// This program, as it was started: an upgrade that replaces the file meanwhile does not change which guard is used.
@@ -126,29 +126,30 @@ fn this_program() -> PathBuf {
     if running.exists() { running } else { std::env::current_exe().unwrap_or_else(|_| "merge-train".into()) }
 }
 
-async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Result<Output, Failure> {
-    let limits = &task.limits;
+async fn attend(guard: &Path, command: &StepCommand<'_>, stop: &CancellationToken) -> Result<Output, StepFailure> {
+    let limits = &command.limits;
     if stop.is_cancelled() {
-        return Err(Failure::Stopped);
+        return Err(StepFailure::Stopped);
     }
-    tokio::fs::create_dir_all(task.folder)
+    tokio::fs::create_dir_all(command.folder)
         .await
-        .map_err(|error| Failure::Folder { folder: task.folder.to_owned(), error })?;
-    let input = serde_json::to_vec(task.input).expect("a JSON value is JSON");
-    let job = Job { program: task.program, input: &input, own: task.folder, limits, seal: None };
-    let cannot = |error| Failure::Guard { guard: guard.to_owned(), error };
-    let (stdout, prints) = attend::output().map_err(cannot)?;
-    let (stderr, logs) = attend::output().map_err(cannot)?;
-    let environment = attend::environment(INHERITED, task.environment);
-    let mut guarded = Guarded::start(guard, task.folder, environment, (prints, logs)).map_err(cannot)?;
+        .map_err(|error| StepFailure::Folder { folder: command.folder.to_owned(), error })?;
+    let input = serde_json::to_vec(command.input).expect("a JSON value is JSON");
+    let supervised =
+        SupervisedCommand { program: command.program, input: &input, own: command.folder, limits, seal: None };
+    let cannot = |error| StepFailure::Guard { guard: guard.to_owned(), error };
+    let (stdout, prints) = supervision::output().map_err(cannot)?;
+    let (stderr, logs) = supervision::output().map_err(cannot)?;
+    let environment = supervision::environment(INHERITED, command.environment);
+    let mut guarded = GuardProcess::start(guard, command.folder, environment, (prints, logs)).map_err(cannot)?;
     let too_much = CancellationToken::new();
-    let answer = tokio::spawn(answer::read(stdout, limits.output_bytes, too_much.clone()));
+    let answer = tokio::spawn(step_output::read(stdout, limits.output_bytes, too_much.clone()));
     let log =
-        tokio::spawn(log::keep(stderr, task.log.to_owned(), limits.log_bytes, Mask::default(), log::no_notices()));
+        tokio::spawn(log::keep(stderr, command.log.to_owned(), limits.log_bytes, Mask::default(), log::no_notices()));
     let verdict = tokio::select! {
         biased;
-        over = attend::until_over(&mut guarded, &job, stop) => verdict(over),
-        () = too_much.cancelled() => Err(Failure::TooMuch),
+        over = supervision::run_to_end(&mut guarded, &supervised, stop) => verdict(over),
+        () = too_much.cancelled() => Err(StepFailure::TooMuch),
     };
     if verdict.is_err() {
         guarded.ask_to_end().await;
@@ -158,28 +159,29 @@ async fn attend(guard: &Path, task: &Task<'_>, stop: &CancellationToken) -> Resu
     let tail = tokio::time::timeout(LINGER, log).await.ok().and_then(Result::ok).unwrap_or_default();
     match (verdict, answer) {
         // A command whose output is no longer read may well fail of that; the reason is the output.
-        (Ok(()) | Err(Failure::Exited { .. } | Failure::Killed { .. }), Ok(Ok(Err(answer::TooMuch)))) => {
-            Err(Failure::TooMuch)
-        }
+        (
+            Ok(()) | Err(StepFailure::Exited { .. } | StepFailure::Killed { .. }),
+            Ok(Ok(Err(step_output::OutputTooLarge))),
+        ) => Err(StepFailure::TooMuch),
         // One that was quick may have ended before its folder was ever measured.
-        (Ok(()), _) if disk::is_beyond(task.folder, limits.disk_bytes, stop).await => Err(Failure::Full),
-        (Ok(()), Ok(Ok(Ok(bytes)))) => answer::parse(&bytes),
-        (Ok(()), _) => Err(Failure::Lost { tail }),
+        (Ok(()), _) if disk::is_beyond(command.folder, limits.disk_bytes, stop).await => Err(StepFailure::Full),
+        (Ok(()), Ok(Ok(Ok(bytes)))) => step_output::parse(&bytes),
+        (Ok(()), _) => Err(StepFailure::Lost { tail }),
         (Err(failure), _) => Err(failure.with_log(tail)),
     }
 }
 
 /// Whether a command may have an answer.
-fn verdict(over: Over) -> Result<(), Failure> {
+fn verdict(over: SupervisionEnd) -> Result<(), StepFailure> {
     match over {
-        Over::Ended(Ended::Exited(0)) => Ok(()),
-        Over::Ended(Ended::Exited(code)) => Err(Failure::exited(code)),
-        Over::Ended(Ended::Killed(signal)) => Err(Failure::killed(signal)),
-        Over::Ended(Ended::Refused(refusal)) => Err(Failure::Refused(refusal)),
-        Over::Ended(Ended::Over(excess)) => Err(Failure::Over(excess)),
-        Over::Ended(Ended::Lost) => Err(Failure::lost()),
-        Over::Stopped => Err(Failure::Stopped),
-        Over::Disk(trouble) => Err(Failure::Disk(trouble)),
-        Over::Deadline => Err(Failure::deadline()),
+        SupervisionEnd::Ended(GuardedExit::Exited(0)) => Ok(()),
+        SupervisionEnd::Ended(GuardedExit::Exited(code)) => Err(StepFailure::exited(code)),
+        SupervisionEnd::Ended(GuardedExit::Killed(signal)) => Err(StepFailure::killed(signal)),
+        SupervisionEnd::Ended(GuardedExit::Refused(refusal)) => Err(StepFailure::Refused(refusal)),
+        SupervisionEnd::Ended(GuardedExit::Over(exceeded)) => Err(StepFailure::Over(exceeded)),
+        SupervisionEnd::Ended(GuardedExit::Lost) => Err(StepFailure::lost()),
+        SupervisionEnd::Stopped => Err(StepFailure::Stopped),
+        SupervisionEnd::Disk(trouble) => Err(StepFailure::Disk(trouble)),
+        SupervisionEnd::Deadline => Err(StepFailure::deadline()),
     }
 }

@@ -8,8 +8,8 @@ use merge_train_core::workflow::Output;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Runs;
-use crate::daemon::agent::{self, Limits};
+use crate::config::RunSettings;
+use crate::daemon::agent::{self, ResourceLimits};
 use crate::daemon::driver::{Agents, Task};
 
 /// Between asking a command to end and ending it.
@@ -18,12 +18,12 @@ const GRACE: Duration = Duration::from_secs(10);
 pub struct Commands {
     base: PathBuf,
     room: Semaphore,
-    limits: Limits,
+    limits: ResourceLimits,
 }
 
 impl Commands {
-    pub fn new(runs: &Runs) -> Self {
-        let limits = Limits {
+    pub fn new(runs: &RunSettings) -> Self {
+        let limits = ResourceLimits {
             output_bytes: runs.max_output_kb.saturating_mul(1 << 10),
             log_bytes: runs.max_log_mb.saturating_mul(1 << 20),
             disk_bytes: runs.max_disk_mb.saturating_mul(1 << 20),
@@ -51,7 +51,7 @@ impl Agents for Commands {
             ("MERGE_TRAIN_STEP_ID".to_owned(), task.step.clone()),
             ("MERGE_TRAIN_STEP_ATTEMPT".to_owned(), task.attempt.to_string()),
         ];
-        let task = agent::Task {
+        let task = agent::StepCommand {
             program: &task.program,
             input: &task.input,
             folder: &folder,

@@ -48,7 +48,7 @@ impl Discovery {
         }
     }
 
-    async fn discover(&self, begun: &mut Option<Begun>) -> anyhow::Result<()> {
+    async fn discover(&self, begun: &mut Option<DiscoveryOwner>) -> anyhow::Result<()> {
         if begun.is_none() {
             *begun = self.begin().await?;
         }
@@ -59,7 +59,7 @@ impl Discovery {
         for repo in &busy {
             self.ask_for_a_look(&repo.id).await?;
         }
-        if let Begun::Here(claim) = begun {
+        if let DiscoveryOwner::Here(claim) = begun {
             let outcome = Outcome::Completed { response: json!({ "repositories": busy.len() }), run_id: None };
             self.store.finish(claim, outcome, clock::now()).await?;
         }
@@ -67,7 +67,7 @@ impl Discovery {
     }
 
     /// None where repositories are known, and were not left behind in the middle of this.
-    async fn begin(&self) -> anyhow::Result<Option<Begun>> {
+    async fn begin(&self) -> anyhow::Result<Option<DiscoveryOwner>> {
         let key = key("repositories");
         let before = self.store.record(&TenantId::nobody(), &key).await?;
         let is_unfinished = before.is_some_and(|record| record.status != Status::Completed);
@@ -83,9 +83,9 @@ impl Discovery {
             route: Route::Caller,
         };
         Ok(Some(match self.store.admit(arrival).await? {
-            Admission::Claimed(claim) => Begun::Here(claim),
+            Admission::Claimed(claim) => DiscoveryOwner::Here(claim),
             // Whoever had it a moment ago is gone, or at it as well: to ask twice does no harm.
-            _ => Begun::Elsewhere,
+            _ => DiscoveryOwner::Elsewhere,
         }))
     }
 
@@ -104,7 +104,7 @@ impl Discovery {
 }
 
 /// By whom it is finished.
-enum Begun {
+enum DiscoveryOwner {
     Here(Claim),
     Elsewhere,
 }

@@ -20,9 +20,9 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Home};
-use crate::daemon::agent::errand::{Errand, watch};
-use crate::daemon::agent::{Exit, Limits, UnixSockets, memory};
+use crate::config::{Config, HomeFolder};
+use crate::daemon::agent::fixer::{FixerCommand, run_fixer};
+use crate::daemon::agent::{FixerProcessExit, ResourceLimits, UnixSockets, memory};
 use crate::daemon::failpoint;
 
 /// Between asking a fixer to end and ending it.
@@ -45,16 +45,16 @@ pub struct Fixers {
     inherited: Vec<String>,
     /// Of the daemon itself.
     sealed: Vec<PathBuf>,
-    home: Home,
+    home: HomeFolder,
     unix_sockets: UnixSockets,
-    limits: Limits,
+    limits: ResourceLimits,
     room: Semaphore,
-    prompts: Mutex<HashMap<Subject, String>>,
+    prompts: Mutex<HashMap<PromptKey, String>>,
 }
 
 /// What a prompt is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Subject {
+pub struct PromptKey {
     pub repo: RepoId,
     pub pr: PrNumber,
     pub head: Sha,
@@ -62,11 +62,11 @@ pub struct Subject {
 }
 
 /// The folder of one fix.
-pub struct Place {
+pub struct FixerFolder {
     folder: PathBuf,
 }
 
-impl Place {
+impl FixerFolder {
     /// What belongs to the fixer: the gateway and the checkout are made in it.
     pub fn own(&self) -> PathBuf {
         self.folder.join(OWN)
@@ -107,9 +107,9 @@ async fn remove(folder: PathBuf) -> std::io::Result<()> {
 }
 
 /// What a fixer is started with.
-pub struct Start<'a> {
+pub struct FixerStart<'a> {
     pub run: &'a RunId,
-    pub place: &'a Place,
+    pub place: &'a FixerFolder,
     pub checkout: &'a Path,
     pub prompt: &'a str,
     pub environment: Vec<(String, String)>,
@@ -124,16 +124,16 @@ impl Fixers {
             return None;
         }
         let mebibytes = |count: u64| count.saturating_mul(1 << 20);
-        let limits = Limits {
+        let limits = ResourceLimits {
             log_bytes: mebibytes(fixer.max_log_mb),
             disk_bytes: mebibytes(fixer.max_disk_mb),
             free_bytes: LEAST_FREE,
             memory_bytes: fixer.max_memory_mb.map(mebibytes).or_else(memory::half),
             processes: Some(fixer.max_processes),
             grace: GRACE,
-            ..Limits::default()
+            ..ResourceLimits::default()
         };
-        let home = Home::of_process();
+        let home = HomeFolder::of_process();
         Some(Self {
             base: absolute(&config.runs.work_dir),
             command,
@@ -148,12 +148,12 @@ impl Fixers {
         })
     }
 
-    pub fn place(&self, run: &RunId) -> Place {
-        Place { folder: self.base.join(run.as_str()) }
+    pub fn place(&self, run: &RunId) -> FixerFolder {
+        FixerFolder { folder: self.base.join(run.as_str()) }
     }
 
     /// Keeps what a fixer will be told until it is sent.
-    pub fn remember(&self, subject: Subject, prompt: String) {
+    pub fn remember(&self, subject: PromptKey, prompt: String) {
         let mut prompts = self.prompts.lock();
         if prompts.len() >= PROMPTS {
             prompts.clear();
@@ -161,7 +161,7 @@ impl Fixers {
         prompts.insert(subject, prompt);
     }
 
-    pub fn recall(&self, subject: &Subject) -> Option<String> {
+    pub fn recall(&self, subject: &PromptKey) -> Option<String> {
         self.prompts.lock().remove(subject)
     }
 
@@ -174,7 +174,7 @@ impl Fixers {
     }
 
     /// Lets a fixer work to its end. That it ended is durable then, unless it was stopped.
-    pub async fn run(&self, start: Start<'_>, stop: CancellationToken) -> std::io::Result<FixExit> {
+    pub async fn run(&self, start: FixerStart<'_>, stop: CancellationToken) -> std::io::Result<FixExit> {
         let (place, own) = (start.place, start.place.own());
         let (home, tmp) = (own.join("home"), own.join("tmp"));
         for folder in [&home, &tmp] {
@@ -199,7 +199,7 @@ impl Fixers {
             ("MERGE_TRAIN_PROMPT_FILE".to_owned(), text(&prompt)),
         ]);
         let sealed: Vec<PathBuf> = self.sealed.iter().cloned().chain(self.home.credentials()).collect();
-        let errand = Errand {
+        let command = FixerCommand {
             program: &program,
             input: start.prompt.as_bytes(),
             folder: start.checkout,
@@ -211,24 +211,24 @@ impl Fixers {
             unix_sockets: self.unix_sockets,
             limits: self.limits,
         };
-        let watched = watch(errand, stop).await;
-        let mut told = watched.exit.tell(&program, &self.limits);
-        if !watched.tail.is_empty() {
-            told = format!("{told}\nThe end of its log:\n{}", watched.tail);
+        let result = run_fixer(command, stop).await;
+        let mut told = result.exit.tell(&program, &self.limits);
+        if !result.tail.is_empty() {
+            told = format!("{told}\nThe end of its log:\n{}", result.tail);
         }
-        let exit = match watched.exit {
-            Exit::Stopped => return Ok(FixExit::Stopped),
-            Exit::Done => FixExit::Done,
-            Exit::Failed { .. } => FixExit::Failed { told },
-            Exit::TimedOut => FixExit::TimedOut { told },
-            Exit::Killed { .. }
-            | Exit::OverMemory
-            | Exit::OverProcesses
-            | Exit::OverDisk
-            | Exit::Unseen
-            | Exit::DiskScarce
-            | Exit::NotStarted { .. }
-            | Exit::Lost => FixExit::Died { told },
+        let exit = match result.exit {
+            FixerProcessExit::Stopped => return Ok(FixExit::Stopped),
+            FixerProcessExit::Done => FixExit::Done,
+            FixerProcessExit::Failed { .. } => FixExit::Failed { told },
+            FixerProcessExit::TimedOut => FixExit::TimedOut { told },
+            FixerProcessExit::Killed { .. }
+            | FixerProcessExit::OverMemory
+            | FixerProcessExit::OverProcesses
+            | FixerProcessExit::OverDisk
+            | FixerProcessExit::Unseen
+            | FixerProcessExit::DiskScarce
+            | FixerProcessExit::NotStarted { .. }
+            | FixerProcessExit::Lost => FixExit::Died { told },
         };
         failpoint::reach("fixer.exited");
         place.has_ended(&exit).await?;

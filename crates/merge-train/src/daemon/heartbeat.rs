@@ -33,14 +33,14 @@ pub struct Heartbeat {
     pub driver: Driver,
     pub github: github::Client,
     pub every: Duration,
-    pub checked: Arc<Checked>,
+    pub checked: Arc<LastHeartbeats>,
 }
 
 /// When workspaces were last looked at: it changes with each heartbeat, and is worth no write.
 #[derive(Default)]
-pub struct Checked(Mutex<BTreeMap<TenantId, Timestamp>>);
+pub struct LastHeartbeats(Mutex<BTreeMap<TenantId, Timestamp>>);
 
-impl Checked {
+impl LastHeartbeats {
     pub fn at(&self, tenant: &TenantId) -> Option<Timestamp> {
         self.0.lock().get(tenant).copied()
     }
@@ -48,7 +48,7 @@ impl Checked {
 
 /// How much of an owner's workspaces was looked at.
 #[derive(PartialEq, Eq)]
-enum Beat {
+enum HeartbeatCoverage {
     Whole,
     InPart,
 }
@@ -84,22 +84,22 @@ impl Heartbeat {
         }
         metrics::gauge!(RATCHET_CANDIDATES).set(owners.values().map(Vec::len).sum::<usize>() as f64);
         for (tenant, workspaces) in owners {
-            if self.look_at(&tenant, &workspaces, round).await == Beat::Whole {
+            if self.look_at(&tenant, &workspaces, round).await == HeartbeatCoverage::Whole {
                 self.checked.0.lock().insert(tenant, clock::now());
             }
         }
     }
 
     /// Looks at the workspaces of one owner, and tells what is new part by part: one that fails hides nothing of the others.
-    async fn look_at(&self, tenant: &TenantId, workspaces: &[Workspace], round: usize) -> Beat {
+    async fn look_at(&self, tenant: &TenantId, workspaces: &[Workspace], round: usize) -> HeartbeatCoverage {
         let turns = workspaces.len().div_ceil(THOROUGH).max(1);
         let turn = round % turns;
-        let mut beat = Beat::Whole;
+        let mut beat = HeartbeatCoverage::Whole;
         for (part, workspaces) in workspaces.chunks(THOROUGH).enumerate() {
             let depth = if part == turn { Depth::Thorough } else { Depth::Brief };
             if let Err(error) = self.look_at_some(tenant, workspaces, depth).await {
                 tracing::warn!(%tenant, part, error = format!("{error:#}"), "the heartbeat missed a part of its beat");
-                beat = Beat::InPart;
+                beat = HeartbeatCoverage::InPart;
             }
         }
         beat

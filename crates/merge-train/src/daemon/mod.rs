@@ -35,18 +35,18 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::{ApiKey, Config, ForServe};
+use crate::config::{ApiKey, Config, ServeRequirements};
 use crate::telemetry;
 use clones::Clones;
 use commands::Commands;
 use discovery::Discovery;
 use driver::{Driver, Link};
 use fixers::Fixers;
-use heartbeat::{Checked, Heartbeat};
+use heartbeat::{Heartbeat, LastHeartbeats};
 use notify::Notifier;
 use orders::Orders;
 use schedules::Schedules;
-use server::{App, Budget, Health, Slack};
+use server::{App, BodyMemoryBudget, Health, SlackIntegration};
 use upkeep::Upkeep;
 
 const MIB: usize = 1 << 20;
@@ -88,14 +88,14 @@ pub async fn run(
     let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
     let schedules = Schedules::new(orders.clone(), &config.schedules, Clock::default());
     let health = Arc::new(Health::new(stopping.clone()));
-    let checked = Arc::new(Checked::default());
-    let slack = Slack::new(&config.slack, &config.slack_workspaces, stopping.clone())?.map(Arc::new);
+    let checked = Arc::new(LastHeartbeats::default());
+    let slack = SlackIntegration::new(&config.slack, &config.slack_workspaces, stopping.clone())?.map(Arc::new);
     let visitors = config.server.anonymous.role().map(|role| ApiKey::of_nobody(VISITORS, role));
     let app = Arc::new(App {
         store: store.clone(),
         driver: driver.clone(),
         secrets: secrets(&needs)?,
-        budget: Budget::new(
+        budget: BodyMemoryBudget::new(
             usize::try_from(config.server.body_budget_mb)? * MIB,
             usize::try_from(config.server.max_body_mb)? * MIB,
         ),
@@ -194,7 +194,7 @@ fn this_process() -> Owner {
     Owner(format!("{host}/{}/{:08x}", std::process::id(), fastrand::u32(..)))
 }
 
-fn secrets(needs: &ForServe) -> anyhow::Result<github::webhook::Secrets> {
+fn secrets(needs: &ServeRequirements) -> anyhow::Result<github::webhook::Secrets> {
     let secrets = needs.webhook_secrets.iter().map(|secret| secret.expose().to_owned()).collect();
     Ok(github::webhook::Secrets::new(secrets)?)
 }

@@ -25,7 +25,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::daemon::driver::Link;
 use crate::daemon::failpoint;
-use channel::{Channels, Posted};
+use channel::{PostResult, SlackChannels};
 pub use notice::KINDS;
 use notice::Notice;
 
@@ -44,7 +44,7 @@ const GIVE_UP: Duration = Duration::from_mins(12);
 /// The inbox gives a claim to somebody else after five minutes.
 const CLAIMED_FOR: Duration = Duration::from_mins(4);
 /// More than this wait only where Slack is out of reach: the oldest go.
-const MOST_OWED: usize = 1000;
+const MOST_PENDING: usize = 1000;
 /// Of so many it is known without asking the store that they were told.
 const MOST_KNOWN: usize = 10_000;
 
@@ -52,21 +52,21 @@ const MOST_KNOWN: usize = 10_000;
 pub struct Notifier {
     store: Arc<dyn Store>,
     link: Link,
-    channels: Channels,
+    channels: SlackChannels,
     clock: Clock,
     cursor: TenantId,
 }
 
 /// What is read, and what is to be told of it.
-struct Reading {
+struct NotificationCursor {
     since: Timestamp,
     stored: Timestamp,
-    owed: BTreeMap<Key, Owed>,
+    pending: BTreeMap<Key, PendingNotice>,
     /// What was told, or is not to be.
     settled: HashSet<Key>,
 }
 
-struct Owed {
+struct PendingNotice {
     run: Run,
     notice: Notice,
     claim: Option<(Claim, Instant)>,
@@ -76,7 +76,7 @@ struct Owed {
 }
 
 /// What became of one that was due.
-enum Turn {
+enum NoticeOutcome {
     Settled,
     /// It is not so any more; should it be so again, that is news.
     Over,
@@ -86,7 +86,7 @@ enum Turn {
 impl Notifier {
     /// None where nobody wants to be told.
     pub fn new(config: &Config, store: Arc<dyn Store>, link: Link) -> anyhow::Result<Option<Self>> {
-        let Some(channels) = Channels::new(config)? else { return Ok(None) };
+        let Some(channels) = SlackChannels::new(config)? else { return Ok(None) };
         let cursor = CURSOR.0.parse()?;
         Ok(Some(Self { store, link, channels, clock: Clock::default(), cursor }))
     }
@@ -112,45 +112,53 @@ impl Notifier {
                 () = tokio::time::sleep(NOT_MORE_OFTEN) => {}
             }
         }
-        for owed in reading.into_iter().flat_map(|reading| reading.owed.into_values()) {
-            let _ = self.release(owed, "the daemon stopped").await;
+        for pending in reading.into_iter().flat_map(|reading| reading.pending.into_values()) {
+            let _ = self.release(pending, "the daemon stopped").await;
         }
     }
 
     /// Reads what is new, tells what is due, and says when to look again.
-    async fn look(&self, reading: &mut Option<Reading>, stopping: &CancellationToken) -> store::Result<Duration> {
+    async fn look(
+        &self,
+        reading: &mut Option<NotificationCursor>,
+        stopping: &CancellationToken,
+    ) -> store::Result<Duration> {
         let reading = match reading {
             Some(reading) => reading,
             None => reading.insert(self.begin().await?),
         };
         self.read(reading).await?;
-        let due: Vec<Key> =
-            reading.owed.iter().filter(|(_, owed)| owed.due <= Instant::now()).map(|(key, _)| key.clone()).collect();
+        let due: Vec<Key> = reading
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.due <= Instant::now())
+            .map(|(key, _)| key.clone())
+            .collect();
         for key in due {
             if stopping.is_cancelled() {
                 break;
             }
-            let Some(owed) = reading.owed.get_mut(&key) else { continue };
-            match self.tell(&key, owed).await? {
-                Turn::Settled => {
-                    reading.owed.remove(&key);
+            let Some(pending) = reading.pending.get_mut(&key) else { continue };
+            match self.tell(&key, pending).await? {
+                NoticeOutcome::Settled => {
+                    reading.pending.remove(&key);
                     reading.settle(key);
                 }
-                Turn::Over => {
-                    if let Some(owed) = reading.owed.remove(&key) {
-                        self.release(owed, "it is not so any more").await?;
+                NoticeOutcome::Over => {
+                    if let Some(pending) = reading.pending.remove(&key) {
+                        self.release(pending, "it is not so any more").await?;
                     }
                 }
-                Turn::Later(wait) => owed.due = Instant::now() + wait,
+                NoticeOutcome::Later(wait) => pending.due = Instant::now() + wait,
             }
         }
         self.remember(reading).await?;
-        let next = reading.owed.values().map(|owed| owed.due.saturating_duration_since(Instant::now())).min();
+        let next = reading.pending.values().map(|pending| pending.due.saturating_duration_since(Instant::now())).min();
         Ok(next.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN))
     }
 
     /// From where the last one left off; whoever is the first tells nothing of what was before.
-    async fn begin(&self) -> store::Result<Reading> {
+    async fn begin(&self) -> store::Result<NotificationCursor> {
         let now = self.clock.now();
         let since = match self.store.schedule(&self.cursor, CURSOR.1).await? {
             Some(since) => since,
@@ -159,10 +167,10 @@ impl Notifier {
                 now
             }
         };
-        Ok(Reading { since, stored: since, owed: BTreeMap::new(), settled: HashSet::new() })
+        Ok(NotificationCursor { since, stored: since, pending: BTreeMap::new(), settled: HashSet::new() })
     }
 
-    async fn read(&self, reading: &mut Reading) -> store::Result<()> {
+    async fn read(&self, reading: &mut NotificationCursor) -> store::Result<()> {
         let begin = reading.since.checked_sub(OVERLAP).unwrap_or(reading.since);
         let mut from = begin;
         loop {
@@ -181,58 +189,62 @@ impl Notifier {
         Ok(())
     }
 
-    fn consider(&self, reading: &mut Reading, run: Run) {
+    fn consider(&self, reading: &mut NotificationCursor, run: Run) {
         let Some(notice) = Notice::of(&run) else { return };
         let key = key(&run, &notice);
-        if reading.settled.contains(&key) || reading.owed.contains_key(&key) || !self.channels.want(&run, notice.kind) {
+        if reading.settled.contains(&key)
+            || reading.pending.contains_key(&key)
+            || !self.channels.want(&run, notice.kind)
+        {
             return;
         }
         let (since, due) = (Instant::now(), Instant::now() + notice.settles_in());
-        if reading.owed.len() >= MOST_OWED
-            && let Some((oldest, _)) = reading.owed.iter().min_by_key(|(_, owed)| owed.since)
+        if reading.pending.len() >= MOST_PENDING
+            && let Some((oldest, _)) = reading.pending.iter().min_by_key(|(_, pending)| pending.since)
         {
             let oldest = oldest.clone();
             tracing::warn!(event = "slack_notice_lost", "more is to be told in Slack than Slack takes");
-            reading.owed.remove(&oldest);
+            reading.pending.remove(&oldest);
             reading.settle(oldest);
         }
-        reading.owed.insert(key, Owed { run, notice, claim: None, due, failures: 0, since });
+        reading.pending.insert(key, PendingNotice { run, notice, claim: None, due, failures: 0, since });
     }
 
     /// Tells it, unless it was told or is not so any more.
-    async fn tell(&self, key: &Key, owed: &mut Owed) -> store::Result<Turn> {
-        let now = self.store.run(Some(&owed.run.tenant_id), &owed.run.id).await?;
-        let Some(run) = now.filter(|run| Notice::of(run).as_ref().is_some_and(|now| now.is(&owed.notice))) else {
-            return Ok(Turn::Over);
+    async fn tell(&self, key: &Key, pending: &mut PendingNotice) -> store::Result<NoticeOutcome> {
+        let now = self.store.run(Some(&pending.run.tenant_id), &pending.run.id).await?;
+        let Some(run) = now.filter(|run| Notice::of(run).as_ref().is_some_and(|now| now.is(&pending.notice))) else {
+            return Ok(NoticeOutcome::Over);
         };
         failpoint::reach("notify.before");
-        let is_claimed = owed.claim.as_ref().is_some_and(|(_, at)| at.elapsed() < CLAIMED_FOR);
+        let is_claimed = pending.claim.as_ref().is_some_and(|(_, at)| at.elapsed() < CLAIMED_FOR);
         if !is_claimed {
             match self.store.admit(arrival(&run, key, self.clock.now())).await? {
-                Admission::Claimed(claim) => owed.claim = Some((claim, Instant::now())),
+                Admission::Claimed(claim) => pending.claim = Some((claim, Instant::now())),
                 // Somebody else is at it, or was until it died.
-                Admission::InFlight { .. } => return Ok(Turn::Later(RETRY.longest)),
-                Admission::Accepted | Admission::Replay { .. } => return Ok(Turn::Settled),
-                Admission::Exhausted { .. } | Admission::Conflict => return Ok(Turn::Settled),
+                Admission::InFlight { .. } => return Ok(NoticeOutcome::Later(RETRY.longest)),
+                Admission::Accepted | Admission::Replay { .. } => return Ok(NoticeOutcome::Settled),
+                Admission::Exhausted { .. } | Admission::Conflict => return Ok(NoticeOutcome::Settled),
             }
         }
-        let Some((claim, _)) = &owed.claim else { return Ok(Turn::Later(RETRY.first)) };
-        let (outcome, kind, id) = (self.channels.post(&run, &owed.notice).await, owed.notice.kind, run.id.as_str());
+        let Some((claim, _)) = &pending.claim else { return Ok(NoticeOutcome::Later(RETRY.first)) };
+        let (outcome, kind, id) =
+            (self.channels.post(&run, &pending.notice).await, pending.notice.kind, run.id.as_str());
         let (why, wait) = match outcome {
-            Posted::Done => {
+            PostResult::Done => {
                 failpoint::reach("notify.sent");
                 tracing::info!(event = "slack_notice", kind = kind.name(), runId = id, "told in Slack");
                 self.finish(claim, Outcome::Completed { response: json!({}), run_id: None }).await?;
-                return Ok(Turn::Settled);
+                return Ok(NoticeOutcome::Settled);
             }
-            Posted::Refused(why) => (why, None),
-            Posted::Failed { why, after } => (why, Some(after.unwrap_or_else(|| RETRY.delay(owed.failures)))),
+            PostResult::Refused(why) => (why, None),
+            PostResult::Failed { why, after } => (why, Some(after.unwrap_or_else(|| RETRY.delay(pending.failures)))),
         };
-        match wait.filter(|wait| owed.since.elapsed() + *wait < GIVE_UP) {
+        match wait.filter(|wait| pending.since.elapsed() + *wait < GIVE_UP) {
             Some(wait) => {
-                owed.failures += 1;
+                pending.failures += 1;
                 tracing::info!(event = "slack_notice_retry", kind = kind.name(), runId = id, why, "it is told again");
-                Ok(Turn::Later(wait))
+                Ok(NoticeOutcome::Later(wait))
             }
             None => {
                 tracing::warn!(
@@ -244,14 +256,14 @@ impl Notifier {
                 );
                 // Not to be tried again: as done as it gets.
                 self.finish(claim, Outcome::Completed { response: json!({ "failed": why }), run_id: None }).await?;
-                Ok(Turn::Settled)
+                Ok(NoticeOutcome::Settled)
             }
         }
     }
 
     /// Lets go of what is not told now, so that whoever tells it later need not wait for the claim to expire.
-    async fn release(&self, owed: Owed, why: &str) -> store::Result<()> {
-        let Some((claim, _)) = owed.claim else { return Ok(()) };
+    async fn release(&self, pending: PendingNotice, why: &str) -> store::Result<()> {
+        let Some((claim, _)) = pending.claim else { return Ok(()) };
         self.finish(&claim, Outcome::Failed { error: why.to_owned() }).await
     }
 
@@ -264,9 +276,9 @@ impl Notifier {
     }
 
     /// Behind what is still to be told.
-    async fn remember(&self, reading: &mut Reading) -> store::Result<()> {
-        let owed = reading.owed.values().map(|owed| owed.run.updated_at).min();
-        let reached = owed.map_or(reading.since, |oldest| oldest.min(reading.since));
+    async fn remember(&self, reading: &mut NotificationCursor) -> store::Result<()> {
+        let pending = reading.pending.values().map(|pending| pending.run.updated_at).min();
+        let reached = pending.map_or(reading.since, |oldest| oldest.min(reading.since));
         if reached > reading.stored {
             self.store.schedule_done(&self.cursor, CURSOR.1, reached).await?;
             reading.stored = reached;
@@ -275,7 +287,7 @@ impl Notifier {
     }
 }
 
-impl Reading {
+impl NotificationCursor {
     fn settle(&mut self, key: Key) {
         if self.settled.len() >= MOST_KNOWN {
             self.settled.clear();

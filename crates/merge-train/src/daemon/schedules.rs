@@ -15,11 +15,11 @@ use merge_train_core::workflow::{Trigger, TriggerSource};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::Schedule;
+use crate::config::ScheduleSettings;
 use crate::daemon::failpoint;
 use crate::daemon::orders::{Failed, Orders, Origin, Wanted};
-pub use due::Missed;
-use due::{GRANULARITY, Moment, due};
+pub use due::MissedSlotPolicy;
+use due::{GRANULARITY, SchedulePosition, due};
 use timetable::Timetable;
 
 const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(1), Duration::from_secs(60));
@@ -29,12 +29,12 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// The work, to be done beside everything else.
 pub struct Schedules {
     orders: Orders,
-    schedules: Vec<(Schedule, Timetable)>,
+    schedules: Vec<(ScheduleSettings, Timetable)>,
     clock: Clock,
 }
 
 /// What came of a look at all schedules.
-struct Look {
+struct ScheduleCheck {
     ordered: usize,
     /// None: there is no next slot.
     next: Option<Timestamp>,
@@ -46,7 +46,7 @@ pub fn key(name: &str, slot: Timestamp) -> Result<Key, impl std::error::Error> {
 }
 
 impl Schedules {
-    pub fn new(orders: Orders, schedules: &[Schedule], clock: Clock) -> Self {
+    pub fn new(orders: Orders, schedules: &[ScheduleSettings], clock: Clock) -> Self {
         let schedules = schedules.iter().map(|schedule| (schedule.clone(), schedule.timetable())).collect();
         Self { orders, schedules, clock }
     }
@@ -82,7 +82,7 @@ impl Schedules {
     }
 
     /// How long there is nothing to do. Where something was due, more may be.
-    fn pause(&self, look: &Look) -> Duration {
+    fn pause(&self, look: &ScheduleCheck) -> Duration {
         if look.ordered > 0 {
             return Duration::ZERO;
         }
@@ -91,21 +91,21 @@ impl Schedules {
     }
 
     /// Orders what is due by `now`, for somebody who is there since `since`. What failed before is due again.
-    async fn look(&self, since: Timestamp, now: Timestamp) -> Result<Look, Failed> {
+    async fn look(&self, since: Timestamp, now: Timestamp) -> Result<ScheduleCheck, Failed> {
         let mut ordered = 0;
         for (schedule, timetable) in &self.schedules {
             let done = self.done(schedule, since).await?;
-            for slot in due(timetable, schedule.missed, Moment { done, since, now }) {
+            for slot in due(timetable, schedule.missed, SchedulePosition { done, since, now }) {
                 self.order(schedule, slot).await?;
                 ordered += 1;
             }
         }
         let next = self.schedules.iter().filter_map(|(_, timetable)| timetable.after(now)).min();
-        Ok(Look { ordered, next })
+        Ok(ScheduleCheck { ordered, next })
     }
 
     /// Up to where a schedule is dealt with. One that was never heard of begins with `since`: it has missed nothing.
-    async fn done(&self, schedule: &Schedule, since: Timestamp) -> Result<Timestamp, Failed> {
+    async fn done(&self, schedule: &ScheduleSettings, since: Timestamp) -> Result<Timestamp, Failed> {
         let store = &self.orders.store;
         if let Some(done) = store.schedule(&schedule.tenant, &schedule.name).await? {
             return Ok(done);
@@ -114,7 +114,7 @@ impl Schedules {
         Ok(since)
     }
 
-    async fn order(&self, schedule: &Schedule, slot: Timestamp) -> Result<(), Failed> {
+    async fn order(&self, schedule: &ScheduleSettings, slot: Timestamp) -> Result<(), Failed> {
         let name = schedule.name.as_str();
         let key = key(name, slot).expect("a name that fits into no key is refused when it is read");
         // What is ordered may have been configured anew since: it is the same slot, and has had its run.

@@ -33,20 +33,20 @@ use utoipa_axum::routes;
 
 use crate::config::ApiKey;
 use crate::daemon::driver::Driver;
-use crate::daemon::heartbeat::Checked;
+use crate::daemon::heartbeat::LastHeartbeats;
 use crate::daemon::orders::Orders;
-pub use body::Budget;
+pub use body::BodyMemoryBudget;
 pub use dashboard::page_of;
 pub use health::Health;
 use problem::Problem;
-pub use slack::{Slack, escape as escape_for_slack};
+pub use slack::{SlackIntegration, escape as escape_for_slack};
 
 /// What the handlers share.
 pub struct App {
     pub store: Arc<dyn Store>,
     pub driver: Driver,
     pub secrets: Secrets,
-    pub budget: Budget,
+    pub budget: BodyMemoryBudget,
     pub api_keys: Vec<ApiKey>,
     pub health: Arc<Health>,
     pub metrics: PrometheusHandle,
@@ -61,11 +61,11 @@ pub struct App {
     /// What the workers go by.
     pub settings: Settings,
     /// When the heartbeat of the ratchet last looked.
-    pub checked: Arc<Checked>,
+    pub checked: Arc<LastHeartbeats>,
     /// Where runs have their logs.
     pub run_folders: PathBuf,
     /// None where Slack may do nothing.
-    pub slack: Option<Arc<Slack>>,
+    pub slack: Option<Arc<SlackIntegration>>,
 }
 
 pub fn router(app: Arc<App>) -> Router {
@@ -99,8 +99,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(settings::show))
         .routes(routes!(trains::list))
         .routes(routes!(trains::show))
-        .routes(routes!(trains::orders::start))
-        .routes(routes!(trains::orders::stop))
+        .routes(routes!(trains::actions::start))
+        .routes(routes!(trains::actions::stop))
         .routes(routes!(runs::list, runs::create))
         .routes(routes!(runs::show))
         .routes(routes!(runs::steps))

@@ -7,7 +7,7 @@ use super::*;
 use crate::cli::runs::tests::{Trial, agent, gate, snapshot, train, wait};
 
 fn told(run_type: &str, events: &[Value]) -> String {
-    let mut narrator = Narrator::default();
+    let mut narrator = RunNarrator::default();
     events.iter().filter_map(|event| narrator.tell(run_type, event)).map(|line| line + "\n").collect()
 }
 
@@ -20,7 +20,7 @@ fn a_run_is_told_from_its_beginning_to_its_end() {
         .decides("11:10:00", "github:alice", Decision::Approved, Some("looks\nfine"))
         .hears("11:20:00")
         .feed("11:21:00", &Input::Resume { is_orphan: false });
-    assert_eq!(run.story.status, RunStatus::Failed, "a restart in a step that is neither");
+    assert_eq!(run.run_state.status, RunStatus::Failed, "a restart in a step that is neither");
     snapshot("watch_failed", &told("deploy", &run.events()));
 }
 
@@ -28,7 +28,7 @@ fn a_run_is_told_from_its_beginning_to_its_end() {
 fn a_run_that_is_cancelled_is_told_with_what_is_undone() {
     let begun = || Trial::of(vec![agent("read"), agent("tell")]).ends("11:00:02", Ok(json!({}))).cancelled("11:00:05");
     let run = begun().ends("11:00:05", Err("")).ends("11:00:06", Ok(json!({}))).ends("11:00:07", Err("gone"));
-    assert_eq!(run.story.status, RunStatus::Cancelled);
+    assert_eq!(run.run_state.status, RunStatus::Cancelled);
     snapshot("watch_cancelled", &told("deploy", &run.events()));
 }
 
@@ -91,11 +91,11 @@ fn a_train_is_told_from_its_start_to_its_end() {
 
 #[test]
 fn only_of_a_train_the_state_is_told_besides() {
-    let mut narrator = Narrator::default();
+    let mut narrator = RunNarrator::default();
     assert_eq!(narrator.see(&train("running", json!({}))), None, "nothing has changed yet");
     let told = narrator.see(&train("waiting_external", json!({})));
     assert_eq!(told.as_deref(), Some("2026-11-15 11:48:00Z  running → waiting_external"));
-    let mut narrator = Narrator::default();
+    let mut narrator = RunNarrator::default();
     let run = Trial::of(vec![agent("read")]);
     narrator.see(&run.document());
     assert_eq!(narrator.see(&run.ends("11:00:02", Ok(json!({}))).document()), None, "its events tell");

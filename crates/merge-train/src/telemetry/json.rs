@@ -140,7 +140,7 @@ mod tests {
 
     use tracing_subscriber::layer::SubscriberExt;
 
-    use super::super::redact::Redacting;
+    use super::super::redact::RedactingWriter;
     use super::*;
 
     #[derive(Clone, Default)]
@@ -160,7 +160,7 @@ mod tests {
     fn lines(say: impl FnOnce()) -> Vec<String> {
         let written = Written::default();
         let writer = written.clone();
-        let layer = JsonLines::new(Redacting::new(move || writer.clone()));
+        let layer = JsonLines::new(RedactingWriter::new(move || writer.clone()));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), say);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
@@ -234,7 +234,7 @@ mod tests {
     fn no_line_for_people_carries_a_token_either() {
         let written = Written::default();
         let writer = written.clone();
-        let make = Redacting::new(move || writer.clone());
+        let make = RedactingWriter::new(move || writer.clone());
         let subscriber = tracing_subscriber::fmt().with_ansi(true).with_writer(make).finish();
         tracing::subscriber::with_default(subscriber, || tracing::info!(token = "ghp_hush", "sent Bearer hush"));
         let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();

@@ -81,12 +81,12 @@ static KEY: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Hides credentials in what comes in pieces: a line is let go when it is whole, and a private key when all of it is there.
 #[derive(Debug, Default)]
-pub struct Masked {
+pub struct MaskedStream {
     mask: Mask,
     held: Vec<u8>,
 }
 
-impl Masked {
+impl MaskedStream {
     pub fn new(mask: Mask) -> Self {
         Self { mask, held: Vec::new() }
     }
@@ -118,33 +118,33 @@ impl Masked {
 }
 
 /// Writers whose lines are free of credentials.
-pub struct Redacting<M>(M);
+pub struct RedactingWriter<M>(M);
 
-impl<M> Redacting<M> {
+impl<M> RedactingWriter<M> {
     pub fn new(inner: M) -> Self {
         Self(inner)
     }
 }
 
-impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for Redacting<M> {
-    type Writer = Line<M::Writer>;
+impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for RedactingWriter<M> {
+    type Writer = RedactedLine<M::Writer>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        Line { inner: self.0.make_writer(), line: Vec::new() }
+        RedactedLine { inner: self.0.make_writer(), line: Vec::new() }
     }
 
     fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> Self::Writer {
-        Line { inner: self.0.make_writer_for(metadata), line: Vec::new() }
+        RedactedLine { inner: self.0.make_writer_for(metadata), line: Vec::new() }
     }
 }
 
 /// One line in the making. It is written whole, when it is dropped: half a token cannot be recognised.
-pub struct Line<W: Write> {
+pub struct RedactedLine<W: Write> {
     inner: W,
     line: Vec<u8>,
 }
 
-impl<W: Write> Write for Line<W> {
+impl<W: Write> Write for RedactedLine<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.line.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -155,7 +155,7 @@ impl<W: Write> Write for Line<W> {
     }
 }
 
-impl<W: Write> Drop for Line<W> {
+impl<W: Write> Drop for RedactedLine<W> {
     fn drop(&mut self) {
         // Nobody is left to tell that standard error is closed.
         _ = self.inner.write_all(&redact(&self.line));
@@ -235,7 +235,7 @@ mod tests {
                     -----BEGIN PRIVATE KEY-----\nMIIE\nabcd\n-----END PRIVATE KEY-----\nthe end hunter2-hunter2";
         let expected = "begin ***\nnext ghp_***\r\n-----BEGIN PRIVATE KEY-----***\nthe end ***";
         for size in 1..=text.len() {
-            let mut masked = Masked::new(Mask::of(&["hunter2-hunter2".to_owned()]));
+            let mut masked = MaskedStream::new(Mask::of(&["hunter2-hunter2".to_owned()]));
             let mut told: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| masked.push(piece)).collect();
             told.extend(masked.rest());
             assert_eq!(String::from_utf8(told).unwrap(), expected, "in pieces of {size}");
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_whole_line_waits_for_nothing_and_a_line_without_end_not_for_ever() {
-        let mut masked = Masked::default();
+        let mut masked = MaskedStream::default();
         assert_eq!(masked.push(b"whole\nhalf"), b"whole\n");
         assert_eq!(masked.push(b" 50%\r"), b"half 50%\r");
         let long = vec![b'x'; LONGEST_LINE + 1];

@@ -1,6 +1,6 @@
-//! Which crate may depend on which, and that every source file says what it is for.
+//! Which crate may depend on which, that every source file says what it is for, and that no two types share a name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -135,6 +135,92 @@ fn every_source_file_says_first_what_it_is_for() {
     };
     let silent: Vec<&PathBuf> = all.iter().filter(|path| !says(path)).collect();
     assert!(silent.is_empty(), "these do not begin with a line `//! …`: {silent:#?}");
+}
+
+/// The names that each feature has for itself, always read with their module: `doctor::Args`, `ratchet::Event`.
+const CONVENTIONAL: [&str; 6] = [
+    // The arguments of a command of the command line.
+    "Args",
+    // What decisions lead to: every feature has its events, its effects, and the keys by which effects are known.
+    "Event",
+    "Effect",
+    "EffectKey",
+    // What can go wrong, of each module that has errors.
+    "Error",
+    // The settings that a feature goes by.
+    "Settings",
+];
+
+/// Two decisions, about a repository and about a run of a workflow, have the same shape: `decide(state, input) -> Plan`.
+const OF_BOTH_DECISIONS: [&str; 3] = ["Input", "Plan", "Request"];
+
+/// To be renamed: no other name may be added.
+const STILL_SHARED: [&str; 16] = [
+    "Answered", "Origin", "Policy", "Problem", "Progress", "Reason", "Said", "Seen", "Shown", "Standing", "Status",
+    "Step", "Tried", "Verdict", "Wanted", "Why",
+];
+
+/// The name of the public type that a line declares, if it declares one.
+fn public_type(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub ")?;
+    let rest = ["struct ", "enum ", "trait ", "type "].iter().find_map(|kind| rest.strip_prefix(kind))?;
+    let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()?;
+    name.starts_with(|first: char| first.is_ascii_uppercase()).then_some(name)
+}
+
+/// The lines of a file that are not for tests only, and the modules beside it that are.
+fn production(path: &Path) -> (Vec<String>, Vec<PathBuf>) {
+    let text = std::fs::read_to_string(path).expect("a source file");
+    let is_folders_own = ["mod.rs", "lib.rs", "main.rs"].iter().any(|name| path.ends_with(name));
+    let inside = if is_folders_own { path.parent().expect("a folder").to_owned() } else { path.with_extension("") };
+    let (mut lines, mut of_tests) = (Vec::new(), Vec::new());
+    let mut all = text.lines();
+    while let Some(line) = all.next() {
+        if line != "#[cfg(test)]" {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let next = all.next().unwrap_or_default();
+        match next.split_once("mod ").map(|(_, name)| name) {
+            Some(name) if name.ends_with('{') => break,
+            Some(name) => of_tests.push(inside.join(name.trim_end_matches(';'))),
+            None => {}
+        }
+    }
+    (lines, of_tests)
+}
+
+/// The public types of these folders, without those of tests, and where each name is declared.
+fn public_types(folders: &[PathBuf]) -> BTreeMap<String, Vec<PathBuf>> {
+    let read = folders.iter().flat_map(|folder| sources(folder)).map(|path| (production(&path), path));
+    let read: Vec<((Vec<String>, Vec<PathBuf>), PathBuf)> = read.collect();
+    let of_tests: Vec<&PathBuf> = read.iter().flat_map(|((_, of_tests), _)| of_tests).collect();
+    let mut types: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for ((lines, _), path) in &read {
+        if of_tests.iter().any(|module| path.with_extension("").starts_with(module)) {
+            continue;
+        }
+        for name in lines.iter().filter_map(|line| public_type(line)) {
+            types.entry(name.to_owned()).or_default().push(path.clone());
+        }
+    }
+    types
+}
+
+#[test]
+fn no_two_public_types_of_the_core_and_the_binary_share_a_name() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates");
+    let types = public_types(&["core", "merge-train"].map(|name| crates.join(name).join("src")));
+    for (name, file) in [("RepoId", "core/src/ids.rs"), ("Args", "merge-train/src/cli/doctor.rs")] {
+        assert!(types.get(name).is_some_and(|files| files.contains(&crates.join(file))), "{name} is found in {file}");
+    }
+    assert!(!types.contains_key("Storm"), "types of tests do not count");
+    let may_be_shared: BTreeSet<&str> =
+        [&CONVENTIONAL[..], &OF_BOTH_DECISIONS, &STILL_SHARED].concat().into_iter().collect();
+    let is_shared =
+        |(name, files): &(&String, &Vec<PathBuf>)| files.len() > 1 && !may_be_shared.contains(name.as_str());
+    let shared: Vec<_> = types.iter().filter(is_shared).collect();
+    assert!(shared.is_empty(), "give these names that say what each is: {shared:#?}");
 }
 
 /// What a line of the map has between backticks.

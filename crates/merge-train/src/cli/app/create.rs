@@ -16,13 +16,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use url::Url;
 
-use super::keep::{Kept, Shelf};
-use super::manifest::{Hub, default_name, manifest};
-use super::page::{self, Desk};
-use crate::cli::doctor::{self, Report};
+use super::app_files::{AppFiles, SavedAppFiles};
+use super::manifest::{GithubAddress, default_name, manifest};
+use super::page::{self, PendingAppCreation};
+use crate::cli::doctor::{self, DoctorReport};
 use crate::cli::private_file::random_text;
 use crate::cli::{init, sim};
-use crate::config::{Config, DEFAULT_FILE, Environment, Values};
+use crate::config::{Config, DEFAULT_FILE, Environment, NewFileValues};
 use crate::daemon::account;
 use crate::telemetry;
 use github::is_this_machine;
@@ -73,28 +73,28 @@ fn web_address(text: &str) -> Result<Url, String> {
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     telemetry::init_plain();
     let config = args.config.clone().unwrap_or_else(|| args.dir.join(DEFAULT_FILE));
-    let shelf = Shelf::find(&args.dir, &config)?;
-    let plan = Plan::of(&args, shelf.settings()?.as_ref())?;
-    shelf.rehearse(plan.values.clone())?;
+    let files = AppFiles::find(&args.dir, &config)?;
+    let plan = AppProposal::of(&args, files.settings()?.as_ref())?;
+    files.rehearse(plan.values.clone())?;
     let patience = Duration::from_secs(args.timeout);
     let say = |text: &str| if args.json { eprintln!("{text}") } else { println!("{text}") };
     let created = async {
         let new = plan.agree(&args, patience, &say).await?;
-        let kept = shelf.keep(&new, plan.values.clone())?;
-        tell(&new, &kept, &say);
+        let saved = files.save(&new, plan.values.clone())?;
+        tell(&new, &saved, &say);
         say(&format!(
             "Waiting for that, for {} at most; Ctrl-C ends it, and `merge-train doctor` goes on from here …",
             minutes(patience)
         ));
-        wait_for_installation(&kept, patience).await?;
+        wait_for_installation(&saved, patience).await?;
         say("");
         let report = match args.json {
-            true => Report::of(Some(&kept.config), &[], |_| {}).await,
-            false => doctor::aloud(Some(&kept.config), &[]).await,
+            true => DoctorReport::of(Some(&saved.config), &[], |_| {}).await,
+            false => doctor::run_and_print(Some(&saved.config), &[]).await,
         };
-        anyhow::Ok((new, kept, report))
+        anyhow::Ok((new, saved, report))
     };
-    let (new, kept, report) = tokio::select! {
+    let (new, saved, report) = tokio::select! {
         created = created => created?,
         _ = sim::stop_signal() => return Ok(ExitCode::from(INTERRUPTED)),
     };
@@ -102,31 +102,31 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         let app = &new.app;
         let done = json!({
             "app": { "id": app.id, "slug": app.slug, "url": app.html_url, "install_url": app.install_url() },
-            "private_key": kept.key,
-            "config": kept.config,
-            "api_key": kept.api_key,
+            "private_key": saved.key,
+            "config": saved.config,
+            "api_key": saved.api_key,
             "doctor": report,
         });
         println!("{}", serde_json::to_string_pretty(&done)?);
     } else {
-        println!("\nTo run the daemon: merge-train serve --config {}", kept.config.display());
+        println!("\nTo run the daemon: merge-train serve --config {}", saved.config.display());
     }
     Ok(report.exit_code())
 }
 
 /// What is made, and where.
-struct Plan {
-    hub: Hub,
+struct AppProposal {
+    github: GithubAddress,
     name: String,
     organization: Option<String>,
     public_url: String,
     /// What the configuration does not say yet.
-    values: Values,
+    values: NewFileValues,
 }
 
-impl Plan {
+impl AppProposal {
     fn of(args: &Args, config: Option<&Config>) -> anyhow::Result<Self> {
-        let mut values = Values::default();
+        let mut values = NewFileValues::default();
         let known_url = config.and_then(|config| config.server.public_url.clone());
         let public_url = match (&args.url, known_url) {
             (Some(url), Some(known)) if url.as_str().trim_end_matches('/') != known => {
@@ -143,20 +143,20 @@ impl Plan {
             ),
         };
         let known_api = config.map(|config| config.github.api_url.as_str());
-        let known_hub = known_api.and_then(Hub::of_api);
-        let hub = match (&args.github, known_hub) {
-            (Some(url), _) => Hub::at(url.as_str()),
+        let known_github = known_api.and_then(GithubAddress::of_api);
+        let github = match (&args.github, known_github) {
+            (Some(url), _) => GithubAddress::at(url.as_str()),
             (None, Some(known)) => known,
-            (None, None) => Hub::at("https://github.com"),
+            (None, None) => GithubAddress::at("https://github.com"),
         };
-        let api_url = hub.api_url();
+        let api_url = github.api_url();
         let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
         if !Url::parse(&api_url).is_ok_and(is_safe) {
             bail!(
                 "{api_url}: the app's key would come through the network for all to read; it must begin with https://"
             );
         }
-        let is_default = api_url == Hub::at("https://github.com").api_url();
+        let is_default = api_url == GithubAddress::at("https://github.com").api_url();
         match known_api {
             Some(known) if known != api_url && config.is_some_and(|config| config.sets("github", "api_url")) => {
                 bail!("--github is not the GitHub of the configuration's github.api_url, {known}; correct one of them")
@@ -166,7 +166,7 @@ impl Plan {
             _ => values.text("github", "api_url", &api_url),
         }
         let name = args.name.clone().unwrap_or_else(|| default_name(args.org.as_deref()));
-        Ok(Self { hub, name, organization: args.org.clone(), public_url, values })
+        Ok(Self { github, name, organization: args.org.clone(), public_url, values })
     }
 
     /// Leads somebody to GitHub, and comes back with what they agreed to.
@@ -176,16 +176,16 @@ impl Plan {
         let address = format!("http://127.0.0.1:{port}");
         let state = random_text();
         let (sender, receiver) = oneshot::channel();
-        let desk = Arc::new(Desk {
-            action: self.hub.new_app_url(self.organization.as_deref(), &state)?.into(),
+        let creation = Arc::new(PendingAppCreation {
+            action: self.github.new_app_url(self.organization.as_deref(), &state)?.into(),
             manifest: manifest(&self.name, &self.public_url, &format!("{address}/made")),
             state,
-            api_url: self.hub.api_url(),
+            api_url: self.github.api_url(),
             hosts: [format!("127.0.0.1:{port}"), format!("localhost:{port}")],
             waiting: Mutex::new(Some(sender)),
         });
         // For as long as the process lives: the last page is still on its way when the app is made.
-        tokio::spawn(async move { axum::serve(listener, page::routes(desk)).await });
+        tokio::spawn(async move { axum::serve(listener, page::routes(creation)).await });
         say(&format!("Open this page and go on from there: {address}/"));
         say(&format!("Waiting until you have agreed at GitHub, for {} at most …", minutes(patience)));
         if !args.no_browser && io::stdout().is_terminal() {
@@ -217,19 +217,19 @@ fn open(address: &str) {
     let _ = Command::new(program).arg(address).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
 }
 
-fn tell(new: &NewApp, kept: &Kept, say: &impl Fn(&str)) {
+fn tell(new: &NewApp, saved: &SavedAppFiles, say: &impl Fn(&str)) {
     say(&format!("\nThe app {} (id {}) is made.", new.app.slug, new.app.id));
-    say(&format!("  its key:           {}", kept.key.display()));
-    say(&format!("  the configuration: {}", kept.config.display()));
-    if let Some(key) = &kept.api_key {
+    say(&format!("  its key:           {}", saved.key.display()));
+    say(&format!("  the configuration: {}", saved.config.display()));
+    if let Some(key) = &saved.api_key {
         say(&format!("\n{}", init::about_key(key)));
     }
     say(&format!("\nInstall it on the repositories that it is for: {}", new.app.install_url()));
 }
 
 /// Until it is installed somewhere, or for as long as anybody waits: `doctor` tells how it stands.
-async fn wait_for_installation(kept: &Kept, patience: Duration) -> anyhow::Result<()> {
-    let config = Config::load(Some(&kept.config), &Environment::of_process())?;
+async fn wait_for_installation(saved: &SavedAppFiles, patience: Duration) -> anyhow::Result<()> {
+    let config = Config::load(Some(&saved.config), &Environment::of_process())?;
     let client = account::client(&config, &config.credentials()?)?;
     let deadline = Instant::now() + patience;
     while Instant::now() < deadline {

@@ -32,7 +32,7 @@ pub fn default_name(organization: Option<&str>) -> String {
 }
 
 /// A GitHub by the address that people know it by.
-pub struct Hub {
+pub struct GithubAddress {
     /// `https://github.com`
     web_url: String,
 }
@@ -42,7 +42,7 @@ const PUBLIC: (&str, &str) = ("https://github.com", "https://api.github.com");
 /// Where a server of one's own has its API.
 const OWN_API: &str = "/api/v3";
 
-impl Hub {
+impl GithubAddress {
     pub fn at(web_url: &str) -> Self {
         Self { web_url: web_url.trim_end_matches('/').to_owned() }
     }
@@ -85,15 +85,15 @@ mod tests {
             ("https://ghes.example", "https://ghes.example/api/v3"),
             ("http://127.0.0.1:8930", "http://127.0.0.1:8930/api/v3"),
         ] {
-            assert_eq!(Hub::at(&format!("{web}/")).api_url(), api);
-            assert_eq!(Hub::of_api(api).map(|hub| hub.web_url).as_deref(), Some(web));
+            assert_eq!(GithubAddress::at(&format!("{web}/")).api_url(), api);
+            assert_eq!(GithubAddress::of_api(api).map(|hub| hub.web_url).as_deref(), Some(web));
         }
-        assert!(Hub::of_api("https://elsewhere.example/api").is_none());
+        assert!(GithubAddress::of_api("https://elsewhere.example/api").is_none());
     }
 
     #[test]
     fn an_organization_s_app_is_made_in_its_settings() {
-        let hub = Hub::at("https://ghes.example");
+        let hub = GithubAddress::at("https://ghes.example");
         let own = hub.new_app_url(None, "a b").unwrap();
         assert_eq!(own.as_str(), "https://ghes.example/settings/apps/new?state=a+b");
         let theirs = hub.new_app_url(Some("acme"), "s").unwrap();

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 /// What is asked of GitHub, and who waits for the answer.
-pub struct Desk {
+pub struct PendingAppCreation {
     /// Where the proposal is posted to.
     pub action: String,
     pub manifest: Value,
@@ -30,60 +30,65 @@ pub struct Desk {
 }
 
 #[derive(Deserialize)]
-struct Returned {
+struct CallbackQuery {
     code: Option<String>,
     state: Option<String>,
 }
 
-pub fn routes(desk: Arc<Desk>) -> Router {
+pub fn routes(creation: Arc<PendingAppCreation>) -> Router {
     Router::new()
         .route("/", get(begin))
         .route("/made", get(made))
-        .layer(middleware::from_fn_with_state(desk.clone(), only_by_own_name))
-        .with_state(desk)
+        .layer(middleware::from_fn_with_state(creation.clone(), only_by_own_name))
+        .with_state(creation)
 }
 
-async fn only_by_own_name(State(desk): State<Arc<Desk>>, headers: HeaderMap, request: Request, next: Next) -> Response {
+async fn only_by_own_name(
+    State(creation): State<Arc<PendingAppCreation>>,
+    headers: HeaderMap,
+    request: Request,
+    next: Next,
+) -> Response {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if desk.hosts.iter().any(|own| own == host) {
+    if creation.hosts.iter().any(|own| own == host) {
         return next.run(request).await;
     }
     (StatusCode::MISDIRECTED_REQUEST, "This page is for this machine only.").into_response()
 }
 
-async fn begin(State(desk): State<Arc<Desk>>) -> Response {
+async fn begin(State(creation): State<Arc<PendingAppCreation>>) -> Response {
     let list = |value: &Value| -> Vec<String> {
         let named = value.as_object().into_iter().flatten();
         named.map(|(name, level)| format!("{name}: {}", level.as_str().unwrap_or_default())).collect()
     };
-    let name = desk.manifest["name"].as_str().unwrap_or_default();
+    let name = creation.manifest["name"].as_str().unwrap_or_default();
     let body = html! {
         h1 { "Make a GitHub App for merge-train" }
         p { "GitHub shows you what it asks for, and makes it when you agree. Its name, " strong { (name) } ", can be changed there." }
-        ul { @for permission in list(&desk.manifest["default_permissions"]) { li { code { (permission) } } } }
-        form method="post" action=(desk.action) {
-            input type="hidden" name="manifest" value=(desk.manifest.to_string());
+        ul { @for permission in list(&creation.manifest["default_permissions"]) { li { code { (permission) } } } }
+        form method="post" action=(creation.action) {
+            input type="hidden" name="manifest" value=(creation.manifest.to_string());
             button type="submit" autofocus { "Go on at GitHub" }
         }
     };
     shown(StatusCode::OK, &body)
 }
 
-async fn made(State(desk): State<Arc<Desk>>, Query(returned): Query<Returned>) -> Response {
+async fn made(State(creation): State<Arc<PendingAppCreation>>, Query(returned): Query<CallbackQuery>) -> Response {
     let again = || html! { p { a href="/" { "Begin again" } } };
     let (Some(code), Some(state)) = (returned.code, returned.state) else {
         let body = html! { h1 { "Nothing was made" } p { "This address lacks the code or the state that GitHub sends along." } (again()) };
         return shown(StatusCode::BAD_REQUEST, &body);
     };
-    if state != desk.state {
+    if state != creation.state {
         let body = html! { h1 { "Nothing was made" } p { "This is not the answer to what was asked here." } (again()) };
         return shown(StatusCode::BAD_REQUEST, &body);
     }
-    let Some(waiting) = desk.waiting.lock().take() else {
+    let Some(waiting) = creation.waiting.lock().take() else {
         let body = html! { h1 { "The app is made already" } p { "Look at the terminal for what comes next." } };
         return shown(StatusCode::CONFLICT, &body);
     };
-    match github::convert_manifest(&desk.api_url, &code).await {
+    match github::convert_manifest(&creation.api_url, &code).await {
         Ok(new) => {
             let body = html! {
                 h1 { (new.app.name) " is made" }
@@ -94,7 +99,7 @@ async fn made(State(desk): State<Arc<Desk>>, Query(returned): Query<Returned>) -
             shown(StatusCode::OK, &body)
         }
         Err(error) => {
-            *desk.waiting.lock() = Some(waiting);
+            *creation.waiting.lock() = Some(waiting);
             let body = html! { h1 { "GitHub did not make it" } p { (error.to_string()) } (again()) };
             shown(StatusCode::BAD_GATEWAY, &body)
         }

@@ -10,7 +10,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A user of the simulator, at work in one repository.
 #[derive(Clone)]
-pub struct Api {
+pub struct SimulatorApi {
     http: reqwest::Client,
     api_url: String,
     control_url: String,
@@ -20,7 +20,7 @@ pub struct Api {
     pub repo: String,
 }
 
-impl Api {
+impl SimulatorApi {
     /// The first user that the simulator knows, in a repository of that name among theirs.
     pub fn new(described: &Value, name: &str) -> anyhow::Result<Self> {
         let text = |pointer: &str| {

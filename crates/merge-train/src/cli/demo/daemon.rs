@@ -28,23 +28,23 @@ const LAST_LINES: usize = 15;
 type Running = Pin<Box<dyn Future<Output = anyhow::Result<()>>>>;
 
 /// A daemon that is the simulator's app.
-pub struct Daemon {
+pub struct DemoDaemon {
     running: Running,
     stopping: CancellationToken,
     pub config: PathBuf,
     pub log: PathBuf,
-    pub access: Access,
+    pub access: DemoDaemonApi,
 }
 
 /// Where it is, and the key to it.
 #[derive(Clone)]
-pub struct Access {
+pub struct DemoDaemonApi {
     pub url: String,
     pub key: String,
     http: reqwest::Client,
 }
 
-impl Daemon {
+impl DemoDaemon {
     /// Starts it with everything that it keeps in this folder.
     pub async fn start(folder: &Path, github: &Value, listen: SocketAddr) -> anyhow::Result<Self> {
         let key = new_key()?;
@@ -73,7 +73,7 @@ impl Daemon {
             address = address => address.context("it does not say where it listens")?,
             ended = &mut running => return Err(death(ended, &log).context("the daemon did not start")),
         };
-        let access = Access { url: format!("http://{address}"), key, http: api::client()? };
+        let access = DemoDaemonApi { url: format!("http://{address}"), key, http: api::client()? };
         Ok(Self { running, stopping, config: file, log, access })
     }
 
@@ -95,7 +95,7 @@ fn death(ended: anyhow::Result<()>, log: &Path) -> anyhow::Error {
     anyhow!("the daemon has ended: {how:#}; {}", last_words(log))
 }
 
-impl Access {
+impl DemoDaemonApi {
     /// What is at a path of its API.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         api::send(&self.http, "GET", &format!("{}{path}", self.url), &self.key, Value::Null).await

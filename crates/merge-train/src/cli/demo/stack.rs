@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::api::Api;
+use super::api::SimulatorApi;
 
 const REVIEWER: &str = "hubot";
 /// For the checks of four small pull requests, and for the daemon to take in what was declared.
@@ -22,7 +22,7 @@ const CHECKS: &[(&str, &str)] = &[
 ];
 
 /// The files a pull request of the stack changes, on the branch that it stands on.
-struct Layer {
+struct DemoPullRequest {
     branch: &'static str,
     /// The layer below; none stands on the default branch.
     on: Option<usize>,
@@ -37,8 +37,8 @@ const HORN: &str = "horn.sh";
 const LAMP: &str = ".github/lamp.conf";
 
 /// One, and two that stand on it: a stack that parts.
-const STACK: &[Layer] = &[
-    Layer {
+const STACK: &[DemoPullRequest] = &[
+    DemoPullRequest {
         branch: "farewell",
         on: None,
         title: "Say goodbye, too",
@@ -49,7 +49,7 @@ const STACK: &[Layer] = &[
         ],
         slip: None,
     },
-    Layer {
+    DemoPullRequest {
         branch: "fog-signal",
         on: Some(0),
         title: "Sound the horn in fog",
@@ -63,7 +63,7 @@ const STACK: &[Layer] = &[
         ],
         slip: Some((HORN, "#!/bin/sh\n[ \"$1\" = fog ] && echo 'TOOT'\n")),
     },
-    Layer {
+    DemoPullRequest {
         branch: "count-ships",
         on: Some(1),
         title: "Count the ships",
@@ -74,7 +74,7 @@ const STACK: &[Layer] = &[
         ],
         slip: None,
     },
-    Layer {
+    DemoPullRequest {
         branch: "light-the-lamp",
         on: Some(0),
         title: "Light the lamp at dusk",
@@ -100,15 +100,15 @@ pub const FIXER: &str = "#!/bin/sh -e\n\
 pub const GUARDED: &str = ".github/**";
 
 /// The stack as it stands in the repository.
-pub struct Stack {
+pub struct DemoStack {
     /// In the order of `STACK`.
     pub pulls: Vec<u64>,
     pub default_branch: String,
 }
 
-impl Stack {
+impl DemoStack {
     /// Makes the repository and waits until CI has ended.
-    pub async fn make(api: &Api) -> anyhow::Result<Self> {
+    pub async fn make(api: &SimulatorApi) -> anyhow::Result<Self> {
         let reviewer = api.with_new_user(REVIEWER).await?;
         let default_branch = repository(api).await?;
         let mut pulls = Vec::new();
@@ -135,7 +135,7 @@ impl Stack {
     }
 
     /// Somebody pushes what breaks the tests of some; which ones.
-    pub async fn slip(&self, api: &Api) -> anyhow::Result<Vec<u64>> {
+    pub async fn slip(&self, api: &SimulatorApi) -> anyhow::Result<Vec<u64>> {
         let mut broken = Vec::new();
         for (layer, pull) in STACK.iter().zip(&self.pulls) {
             if let Some((path, content)) = layer.slip {
@@ -151,7 +151,7 @@ impl Stack {
 }
 
 /// Makes the repository with what is on its default branch, whose name is returned.
-async fn repository(api: &Api) -> anyhow::Result<String> {
+async fn repository(api: &SimulatorApi) -> anyhow::Result<String> {
     let name = api.repo.rsplit('/').next();
     let new = json!({ "name": name, "auto_init": true, "description": "Greets ships.", "delete_branch_on_merge": true,
         "allow_squash_merge": true, "allow_merge_commit": false, "allow_rebase_merge": false });
@@ -162,7 +162,7 @@ async fn repository(api: &Api) -> anyhow::Result<String> {
     Ok(branch)
 }
 
-async fn open(api: &Api, layer: &Layer, base: &str) -> anyhow::Result<u64> {
+async fn open(api: &SimulatorApi, layer: &DemoPullRequest, base: &str) -> anyhow::Result<u64> {
     let tip = api.in_repo("GET", &format!("/git/ref/heads/{base}"), Value::Null).await?;
     let new = json!({ "ref": format!("refs/heads/{}", layer.branch), "sha": tip["object"]["sha"] });
     api.in_repo("POST", "/git/refs", new).await?;
@@ -174,14 +174,14 @@ async fn open(api: &Api, layer: &Layer, base: &str) -> anyhow::Result<u64> {
     made["number"].as_u64().context("a pull request has a number")
 }
 
-async fn put_file(api: &Api, branch: &str, path: &str, content: &str) -> anyhow::Result<()> {
+async fn put_file(api: &SimulatorApi, branch: &str, path: &str, content: &str) -> anyhow::Result<()> {
     let body = json!({ "message": format!("Add {path}"), "content": STANDARD.encode(content), "branch": branch });
     api.in_repo("PUT", &format!("/contents/{path}"), body).await?;
     Ok(())
 }
 
 /// Sets CI up, and requires it.
-async fn protect(api: &Api, branch: &str) -> anyhow::Result<()> {
+async fn protect(api: &SimulatorApi, branch: &str) -> anyhow::Result<()> {
     let checks: Vec<Value> = CHECKS.iter().map(|(name, command)| json!({ "name": name, "command": command })).collect();
     let ci = json!({ "name": "CI", "checks": checks });
     api.control("PUT", &format!("/repos/{}/ci?run=heads", api.repo), ci).await?;
@@ -193,7 +193,7 @@ async fn protect(api: &Api, branch: &str) -> anyhow::Result<()> {
 }
 
 /// Waits until every check has ended.
-async fn ci_ended(api: &Api, pulls: &[u64], deadline: Instant) -> anyhow::Result<()> {
+async fn ci_ended(api: &SimulatorApi, pulls: &[u64], deadline: Instant) -> anyhow::Result<()> {
     for &number in pulls {
         let pull = api.in_repo("GET", &format!("/pulls/{number}"), Value::Null).await?;
         let head = pull["head"]["sha"].as_str().context("a pull request has a head")?;
@@ -212,7 +212,7 @@ async fn ci_ended(api: &Api, pulls: &[u64], deadline: Instant) -> anyhow::Result
 }
 
 /// Waits until the daemon has given a comment its thumbs up.
-pub async fn acknowledged(api: &Api, comment: u64) -> anyhow::Result<()> {
+pub async fn acknowledged(api: &SimulatorApi, comment: u64) -> anyhow::Result<()> {
     let deadline = Instant::now() + READY_DEADLINE;
     let path = format!("/issues/comments/{comment}/reactions");
     loop {

@@ -7,7 +7,7 @@ use github::{App, Client, Grant, HookConfig, HookDelivery, Installation, Need};
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::github::{Contact, PATIENCE};
+use super::github::{GithubConnection, PATIENCE};
 use super::{Finding, database};
 use crate::config::Config;
 use crate::{clock, terminal};
@@ -18,7 +18,7 @@ const KNOCK: Duration = Duration::from_secs(1);
 pub const WEBHOOK_PATH: &str = "/webhook";
 
 /// Where the app is installed, and what is granted there.
-pub async fn installed(contact: &Contact) -> Vec<Finding> {
+pub async fn installed(contact: &GithubConnection) -> Vec<Finding> {
     const CHECK: &str = "installations";
     let Some(app) = &contact.app else { return Vec::new() };
     let all = match patiently(contact.client.installations()).await {
@@ -89,7 +89,7 @@ fn events(app: &App, installations: &[&Installation]) -> Finding {
 }
 
 /// Where the app's webhooks go, and what became of the last one.
-pub async fn webhooks(config: &Config, contact: Option<&Contact>) -> Finding {
+pub async fn webhooks(config: &Config, contact: Option<&GithubConnection>) -> Finding {
     const CHECK: &str = "webhooks";
     let signed = match config.server.webhook_secret.as_slice() {
         [] => {
@@ -100,7 +100,7 @@ pub async fn webhooks(config: &Config, contact: Option<&Contact>) -> Finding {
         [_] => "signed with a secret".to_owned(),
         many => format!("signed with one of {} secrets", many.len()),
     };
-    let Some(Contact { client, app: Some(_) }) = contact else { return Finding::ok(CHECK, signed) };
+    let Some(GithubConnection { client, app: Some(_) }) = contact else { return Finding::ok(CHECK, signed) };
     let hook = match patiently(hook(client)).await {
         Ok(hook) => hook,
         Err(error) => return Finding::failed(CHECK, error, "run it again when GitHub answers"),

@@ -28,9 +28,9 @@ pub fn clones(config: &Config) -> Finding {
 
 /// How much is free on a disk, in MiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room(u64);
+pub struct FreeDiskSpace(u64);
 
-impl Room {
+impl FreeDiskSpace {
     /// What is well otherwise, is well if there is room for it.
     pub fn judge(self, check: &'static str, found: &str, fix: &str) -> Finding {
         let found = format!("{found}, {self} free");
@@ -42,7 +42,7 @@ impl Room {
     }
 }
 
-impl fmt::Display for Room {
+impl fmt::Display for FreeDiskSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             mib @ 0..10_240 => write!(f, "{mib} MiB"),
@@ -53,11 +53,11 @@ impl fmt::Display for Room {
 
 /// Tries to write in the directory, or else where it would be made, and says how much room there is. Nothing is left behind:
 /// a directory that this made would belong to whoever runs this, and not to the daemon.
-pub fn writable(directory: &Path) -> io::Result<Room> {
+pub fn writable(directory: &Path) -> io::Result<FreeDiskSpace> {
     let existing = directory.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     tempfile::tempfile_in(existing)?;
     let disk = statvfs(existing)?;
-    Ok(Room(disk.f_bavail.saturating_mul(disk.f_frsize) / MIB))
+    Ok(FreeDiskSpace(disk.f_bavail.saturating_mul(disk.f_frsize) / MIB))
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_almost_full_is_told_before_it_is() {
-        let judged = |mib| Room(mib).judge("clones", "/repos", "make room");
+        let judged = |mib| FreeDiskSpace(mib).judge("clones", "/repos", "make room");
         assert_eq!(judged(63), Finding::failed("clones", "/repos, 63 MiB free", "make room"));
         assert_eq!(judged(2047), Finding::warning("clones", "/repos, 2047 MiB free", "make room"));
         assert_eq!(judged(2048), Finding::ok("clones", "/repos, 2048 MiB free"));

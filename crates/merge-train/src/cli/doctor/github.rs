@@ -18,13 +18,13 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 const TOLERABLE_SKEW_SECS: u64 = 10;
 
 /// GitHub, as one who answered.
-pub struct Contact {
+pub struct GithubConnection {
     pub client: Client,
     /// None with a personal token.
     pub app: Option<github::App>,
 }
 
-pub async fn answers(config: &Config) -> (Finding, Option<Contact>) {
+pub async fn answers(config: &Config) -> (Finding, Option<GithubConnection>) {
     const CHECK: &str = "github";
     let credentials = match config.credentials() {
         Ok(credentials) => credentials,
@@ -48,7 +48,7 @@ pub async fn answers(config: &Config) -> (Finding, Option<Contact>) {
         Err(error) => return failed(format!("{error:#}"), unreachable),
     };
     match tokio::time::timeout(PATIENCE, who(&client)).await {
-        Ok(Ok((who, app))) => (Finding::ok(CHECK, format!("{api}, as {who}")), Some(Contact { client, app })),
+        Ok(Ok((who, app))) => (Finding::ok(CHECK, format!("{api}, as {who}")), Some(GithubConnection { client, app })),
         Ok(Err(error)) => failed(format!("{api}: {error}"), remedy(&error, &credentials).unwrap_or(unreachable)),
         Err(_) => failed(format!("{api} did not answer within {} s", PATIENCE.as_secs()), unreachable),
     }

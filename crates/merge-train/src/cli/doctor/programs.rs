@@ -46,13 +46,13 @@ pub fn steps(config: &Config) -> Option<Finding> {
 
 /// Why a program cannot be started.
 #[derive(Debug, PartialEq, Eq)]
-enum Obstacle {
+enum ProgramProblem {
     Missing,
     Unknown,
     Locked(PathBuf),
 }
 
-impl Obstacle {
+impl ProgramProblem {
     fn found(&self, program: &str) -> String {
         match self {
             Self::Missing => format!("there is no file {program}"),
@@ -75,21 +75,21 @@ impl Obstacle {
 }
 
 /// Where it is. As the system looks for it: a name in the folders of the PATH, anything else as a file.
-fn startable(program: &str) -> Result<PathBuf, Obstacle> {
+fn startable(program: &str) -> Result<PathBuf, ProgramProblem> {
     if program.contains('/') {
-        return judge(Path::new(program)).ok_or(Obstacle::Missing)?;
+        return judge(Path::new(program)).ok_or(ProgramProblem::Missing)?;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).filter_map(|folder| judge(&folder.join(program))).collect::<Vec<_>>();
     // The first that can be started counts, wherever it is.
     let first = found.iter().position(Result::is_ok).unwrap_or_default();
-    if found.is_empty() { Err(Obstacle::Unknown) } else { found.swap_remove(first) }
+    if found.is_empty() { Err(ProgramProblem::Unknown) } else { found.swap_remove(first) }
 }
 
 /// None where there is no such file.
-fn judge(path: &Path) -> Option<Result<PathBuf, Obstacle>> {
+fn judge(path: &Path) -> Option<Result<PathBuf, ProgramProblem>> {
     path.is_file().then(|| match access(path, Access::EXEC_OK) {
         Ok(()) => Ok(path.to_owned()),
-        Err(_) => Err(Obstacle::Locked(path.to_owned())),
+        Err(_) => Err(ProgramProblem::Locked(path.to_owned())),
     })
 }

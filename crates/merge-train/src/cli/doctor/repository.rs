@@ -5,11 +5,11 @@ use merge_train_core::ids::{BranchName, RepoId};
 use merge_train_core::repo::trains::check_merge_method_preflight;
 
 use super::Finding;
-use super::github::{Contact, PATIENCE};
+use super::github::{GithubConnection, PATIENCE};
 
 const CHECK: &str = "repository";
 
-pub async fn lets_land(contact: &Contact, name: &RepoId) -> Finding {
+pub async fn lets_land(contact: &GithubConnection, name: &RepoId) -> Finding {
     let repo = contact.client.repo(name);
     match tokio::time::timeout(PATIENCE, look(&repo, name)).await {
         Ok(finding) => finding,
@@ -73,13 +73,13 @@ async fn rules(repo: &Repo, default: &BranchName, name: &RepoId) -> Finding {
 }
 
 /// A rule that a train cannot satisfy, or not without people.
-struct Obstacle {
+struct BranchRuleProblem {
     found: &'static str,
     fix: &'static str,
     is_final: bool,
 }
 
-fn obstacles(protection: Option<&BranchProtection>, rules: &[BranchRule]) -> Vec<Obstacle> {
+fn obstacles(protection: Option<&BranchProtection>, rules: &[BranchRule]) -> Vec<BranchRuleProblem> {
     let reviews = protection.and_then(|protection| protection.required_pull_request_reviews.as_ref());
     let has = |kind: &str| rules.iter().any(|rule| rule.kind == kind);
     let asks = |parameter: &str| rules.iter().any(|rule| rule.parameters[parameter] == true);
@@ -116,7 +116,7 @@ fn obstacles(protection: Option<&BranchProtection>, rules: &[BranchRule]) -> Vec
         ),
     ];
     let there = all.into_iter().filter(|(is_there, ..)| *is_there);
-    there.map(|(_, found, fix, is_final)| Obstacle { found, fix, is_final }).collect()
+    there.map(|(_, found, fix, is_final)| BranchRuleProblem { found, fix, is_final }).collect()
 }
 
 #[cfg(test)]

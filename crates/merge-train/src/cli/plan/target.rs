@@ -6,7 +6,7 @@ use merge_train_core::ids::{PrNumber, RepoId};
 
 /// A pull request of a repository, written `OWNER/REPO#N`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct PullRequestArgument {
     pub repo: RepoId,
     pub pull: PrNumber,
 }
@@ -14,16 +14,16 @@ pub struct Target {
 /// What stands there is no pull request.
 #[derive(Debug, thiserror::Error)]
 #[error("write OWNER/REPO#N, such as octocat/hello#12 (in quotes, where the shell takes # for a comment)")]
-pub struct NoTarget;
+pub struct InvalidPullRequestArgument;
 
-impl FromStr for Target {
-    type Err = NoTarget;
+impl FromStr for PullRequestArgument {
+    type Err = InvalidPullRequestArgument;
 
-    fn from_str(text: &str) -> Result<Self, NoTarget> {
-        let (repo, number) = text.split_once('#').ok_or(NoTarget)?;
-        let repo = repo.parse().map_err(|_| NoTarget)?;
+    fn from_str(text: &str) -> Result<Self, InvalidPullRequestArgument> {
+        let (repo, number) = text.split_once('#').ok_or(InvalidPullRequestArgument)?;
+        let repo = repo.parse().map_err(|_| InvalidPullRequestArgument)?;
         let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
-        let number = number.parse().ok().filter(|number| is_plain && *number > 0).ok_or(NoTarget)?;
+        let number = number.parse().ok().filter(|number| is_plain && *number > 0).ok_or(InvalidPullRequestArgument)?;
         Ok(Self { repo, pull: PrNumber::new(number) })
     }
 }
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_pull_request_is_named_by_repository_and_number() {
-        let target: Target = "octocat/hello-world#12".parse().unwrap();
+        let target: PullRequestArgument = "octocat/hello-world#12".parse().unwrap();
         assert_eq!((target.repo.to_string(), target.pull), ("octocat/hello-world".to_owned(), PrNumber::new(12)));
     }
 
@@ -58,7 +58,7 @@ mod tests {
             "octocat/hello#99999999999999999999",
             "https://x/y#1",
         ]) {
-            let told = text.parse::<Target>().expect_err(text).to_string();
+            let told = text.parse::<PullRequestArgument>().expect_err(text).to_string();
             assert!(told.contains("octocat/hello#12"), "{told}");
         }
     }

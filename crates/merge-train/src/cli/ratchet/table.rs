@@ -17,7 +17,7 @@ const GIVEN_UP: [&str; 3] =
 /// What of a workspace's JSON is shown.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Workspace {
+pub struct WorkspaceRow {
     pub repo: RepoId,
     pub pr: PrNumber,
     pr_url: String,
@@ -44,7 +44,7 @@ struct Counters {
     max_attempts: u32,
 }
 
-impl Workspace {
+impl WorkspaceRow {
     /// Reads what the API says of a workspace.
     pub fn read(workspace: &Value) -> anyhow::Result<Self> {
         Self::deserialize(workspace).context("the daemon is of another version than this command")
@@ -86,7 +86,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// A row for each; those that need a person are marked.
-pub fn overview(workspaces: &[Workspace], ink: Ink, now: Timestamp) -> String {
+pub fn overview(workspaces: &[WorkspaceRow], ink: Ink, now: Timestamp) -> String {
     let headings = ["", "PR", "STATE", "ACTIVITY", "ATTEMPTS", "SINCE"];
     let rows = workspaces.iter().map(|workspace| {
         let mark = if workspace.needs_attention() { "!" } else { "" };
@@ -103,7 +103,7 @@ pub fn overview(workspaces: &[Workspace], ink: Ink, now: Timestamp) -> String {
 }
 
 /// One of them, with all that a person wants to know.
-pub fn detail(workspace: &Workspace, ink: Ink, now: Timestamp) -> String {
+pub fn detail(workspace: &WorkspaceRow, ink: Ink, now: Timestamp) -> String {
     let name = format!("{}#{}", workspace.repo, workspace.pr);
     let mut text = format!("{}  {}\n", ink.paint(BOLD, &name), ink.paint(workspace.colour(), &line(&workspace.state)));
     let mut entry = |what: &str, said: &str| {
@@ -138,7 +138,7 @@ pub fn detail(workspace: &Workspace, ink: Ink, now: Timestamp) -> String {
     text + &onward(workspace, &name, ink)
 }
 
-fn onward(workspace: &Workspace, name: &str, ink: Ink) -> String {
+fn onward(workspace: &WorkspaceRow, name: &str, ink: Ink) -> String {
     let mut ways = Vec::new();
     if workspace.archived_at.is_none() && workspace.state != "PAUSED_PR_NOT_OPEN" {
         if let Some(fixer) = &workspace.active_session_id {
@@ -174,13 +174,13 @@ fn onward(workspace: &Workspace, name: &str, ink: Ink) -> String {
 /// What is so for the pull requests of a repository that say nothing else.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Default {
+pub struct RatchetDefaultRow {
     repo: RepoId,
     enabled: bool,
     set_by: String,
 }
 
-impl Default {
+impl RatchetDefaultRow {
     pub fn read(default: &Value) -> anyhow::Result<Self> {
         Self::deserialize(default).context("the daemon is of another version than this command")
     }
@@ -199,20 +199,20 @@ impl Default {
 /// A decision of the ratchet.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Transition {
+pub struct TransitionRow {
     action: String,
     reason: String,
     created_at: Timestamp,
 }
 
-impl Transition {
+impl TransitionRow {
     pub fn read(transition: &Value) -> anyhow::Result<Self> {
         Self::deserialize(transition).context("the daemon is of another version than this command")
     }
 }
 
 /// A line for each decision.
-pub fn timeline(transitions: &[Transition], ink: Ink) -> String {
+pub fn timeline(transitions: &[TransitionRow], ink: Ink) -> String {
     let rows = transitions.iter().map(|it| {
         let colour = if it.action.starts_with("FIX_") { CYAN } else { PLAIN };
         [moment(it.created_at).into(), Cell::coloured(colour, line(&it.action)), line(&it.reason).into()]
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    fn workspace(change: &Value) -> Workspace {
+    fn workspace(change: &Value) -> WorkspaceRow {
         let mut shown = json!({
             "repo": "octocat/hello", "pr": 7, "prUrl": "https://github.com/octocat/hello/pull/7", "branch": "feature",
             "headSha": "0123456789abcdef0123456789abcdef01234567", "ratchetEnabled": true, "state": "FIXING_CI",
@@ -238,7 +238,7 @@ mod tests {
             "staleCiSince": null, "lastCheckedAt": "2026-11-15T11:59:00Z", "lastPushAt": null, "archivedAt": null,
         });
         shown.as_object_mut().expect("an object").extend(change.as_object().expect("an object").clone());
-        Workspace::read(&shown).expect("a workspace")
+        WorkspaceRow::read(&shown).expect("a workspace")
     }
 
     fn now() -> Timestamp {

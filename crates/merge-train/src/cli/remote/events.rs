@@ -14,7 +14,7 @@ pub const MEDIA_TYPE: &str = "text/event-stream";
 const LONGEST_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct ServerSentEvent {
     pub name: String,
     /// What to say after the connection was lost. Not every event has one.
     pub id: Option<String>,
@@ -22,24 +22,24 @@ pub struct Event {
 }
 
 /// Events of one connection.
-pub struct Events {
+pub struct EventStream {
     response: Response,
     url: String,
-    reader: Reader,
-    heard: VecDeque<Event>,
+    reader: EventParser,
+    heard: VecDeque<ServerSentEvent>,
 }
 
-impl Events {
+impl EventStream {
     pub(super) fn of(response: Response, url: &str) -> Result<Self, Error> {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with(MEDIA_TYPE)) {
             return Err(Error::NoDaemon { url: url.to_owned() });
         }
-        Ok(Self { response, url: url.to_owned(), reader: Reader::default(), heard: VecDeque::new() })
+        Ok(Self { response, url: url.to_owned(), reader: EventParser::default(), heard: VecDeque::new() })
     }
 
     /// The next one, once there is; none when the daemon says no more.
-    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+    pub async fn next(&mut self) -> Result<Option<ServerSentEvent>, Error> {
         loop {
             if let Some(event) = self.heard.pop_front() {
                 return Ok(Some(event));
@@ -58,7 +58,7 @@ impl Events {
 
 /// Makes events of bytes, wherever those are cut.
 #[derive(Default)]
-struct Reader {
+struct EventParser {
     /// A line that has not ended.
     line: Vec<u8>,
     name: String,
@@ -66,8 +66,8 @@ struct Reader {
     data: String,
 }
 
-impl Reader {
-    fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
+impl EventParser {
+    fn feed(&mut self, bytes: &[u8]) -> Vec<ServerSentEvent> {
         let mut events = Vec::new();
         let mut rest = bytes;
         // The daemon ends lines so, and what stands before it may make `\r\n` of that; nobody ends them with `\r` alone.
@@ -82,7 +82,7 @@ impl Reader {
         events
     }
 
-    fn take(&mut self, line: &str) -> Option<Event> {
+    fn take(&mut self, line: &str) -> Option<ServerSentEvent> {
         if line.is_empty() {
             return self.end();
         }
@@ -102,11 +102,11 @@ impl Reader {
     }
 
     /// An empty line ends an event; without data it is none.
-    fn end(&mut self) -> Option<Event> {
+    fn end(&mut self) -> Option<ServerSentEvent> {
         let Self { name, id, data, .. } = std::mem::take(self);
         let data = data.strip_suffix('\n')?.to_owned();
         let name = if name.is_empty() { "message".to_owned() } else { name };
-        Some(Event { name, id, data })
+        Some(ServerSentEvent { name, id, data })
     }
 
     fn waiting_bytes(&self) -> usize {
@@ -118,8 +118,8 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn event(name: &str, id: Option<&str>, data: &str) -> Event {
-        Event { name: name.to_owned(), id: id.map(str::to_owned), data: data.to_owned() }
+    fn event(name: &str, id: Option<&str>, data: &str) -> ServerSentEvent {
+        ServerSentEvent { name: name.to_owned(), id: id.map(str::to_owned), data: data.to_owned() }
     }
 
     #[test]
@@ -128,15 +128,16 @@ mod tests {
         let expected =
             [event("step_started", Some("3"), "{\"é\":1}"), event("run", None, "a\nb"), event("message", None, "")];
         for length in 1..=text.len() {
-            let mut reader = Reader::default();
-            let events: Vec<Event> = text.as_bytes().chunks(length).flat_map(|chunk| reader.feed(chunk)).collect();
+            let mut reader = EventParser::default();
+            let events: Vec<ServerSentEvent> =
+                text.as_bytes().chunks(length).flat_map(|chunk| reader.feed(chunk)).collect();
             assert_eq!(events, expected, "in pieces of {length}");
         }
     }
 
     #[test]
     fn what_has_not_ended_is_no_event() {
-        let mut reader = Reader::default();
+        let mut reader = EventParser::default();
         assert_eq!(reader.feed(b"event: run\ndata: half"), []);
         assert_eq!(reader.waiting_bytes(), "data: half".len());
         assert_eq!(reader.feed(b" of it\n\n"), [event("run", None, "half of it")]);

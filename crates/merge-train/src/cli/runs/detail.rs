@@ -1,7 +1,7 @@
 //! One run, with all that a person wants to know of it.
 
 mod fixer;
-mod onward;
+mod next_commands;
 
 use std::fmt::Write;
 
@@ -20,36 +20,38 @@ use crate::terminal::{BOLD, Cell, DIM, Ink, RED, ago, ahead, columns, line, mome
 const LONGEST_JSON_CHARS: usize = 400;
 
 /// A run with its steps, and what its events add up to, where that is known.
-pub struct Whole {
+pub struct RunDetail {
     pub run: Run,
     pub steps: Vec<Step>,
-    pub story: Option<RunState>,
+    pub run_state: Option<RunState>,
 }
 
-pub fn text(whole: &Whole, ink: Ink, now: Timestamp) -> String {
-    let Whole { run, story, .. } = whole;
-    let mut page = Page { text: String::new(), ink, now };
+pub fn text(detail: &RunDetail, ink: Ink, now: Timestamp) -> String {
+    let RunDetail { run, run_state, .. } = detail;
+    let mut page = DetailText { text: String::new(), ink, now };
     page.heading(run);
     page.origin(run);
-    if let Some(inputs) = story.as_ref().map(|story| &story.created.inputs).filter(|inputs| !inputs.is_empty()) {
+    if let Some(inputs) =
+        run_state.as_ref().map(|run_state| &run_state.created.inputs).filter(|inputs| !inputs.is_empty())
+    {
         page.entry("inputs", &short(&Value::Object(inputs.clone())));
     }
     page.state(run);
-    page.awaited(run, story.as_ref());
-    page.steps(whole);
+    page.awaited(run, run_state.as_ref());
+    page.steps(detail);
     page.paragraph(|page| page.end(run));
     page.text.push_str(&fixer::diff(run, ink));
-    page.text.push_str(&onward::text(run, story.as_ref(), ink));
+    page.text.push_str(&next_commands::text(run, run_state.as_ref(), ink));
     page.text
 }
 
-struct Page {
+struct DetailText {
     text: String,
     ink: Ink,
     now: Timestamp,
 }
 
-impl Page {
+impl DetailText {
     /// What is written in it, if anything, stands apart.
     fn paragraph(&mut self, write: impl FnOnce(&mut Self)) {
         let before = self.text.len();
@@ -95,22 +97,22 @@ impl Page {
     }
 
     /// Who or what it waits for.
-    fn awaited(&mut self, run: &Run, story: Option<&RunState>) {
+    fn awaited(&mut self, run: &Run, run_state: Option<&RunState>) {
         if is_winding_up(run) {
             return self.entry("waits for", "what undoes its steps");
         }
-        let step = story.and_then(|story| Some((story, story.plan(story.position)?)));
-        match (run.status, step.map(|(story, plan)| (story, &plan.kind))) {
-            (RunStatus::AwaitingApproval, Some((story, Kind::Approval(gate)))) => self.gate(gate, story),
-            (RunStatus::WaitingExternal, Some((story, Kind::Wait(wait)))) => {
-                let which = story.correlation.as_deref().map(|which| format!(" of {}", line(which)));
+        let step = run_state.and_then(|run_state| Some((run_state, run_state.plan(run_state.position)?)));
+        match (run.status, step.map(|(run_state, plan)| (run_state, &plan.kind))) {
+            (RunStatus::AwaitingApproval, Some((run_state, Kind::Approval(gate)))) => self.gate(gate, run_state),
+            (RunStatus::WaitingExternal, Some((run_state, Kind::Wait(wait)))) => {
+                let which = run_state.correlation.as_deref().map(|which| format!(" of {}", line(which)));
                 self.entry("waits for", &format!("the event {}{}", line(&wait.event), which.unwrap_or_default()));
-                if let Some(until) = story.expires_at {
+                if let Some(until) = run_state.expires_at {
                     self.entry("until", &format!("{}; then it fails", self.by(until)));
                 }
             }
-            (RunStatus::Running, Some((story, _))) => {
-                let retry_at = story.steps.get(story.position).and_then(|step| step.retry_at);
+            (RunStatus::Running, Some((run_state, _))) => {
+                let retry_at = run_state.steps.get(run_state.position).and_then(|step| step.retry_at);
                 if let Some(at) = retry_at {
                     self.entry("waits for", &format!("the next attempt, {}", self.by(at)));
                 }
@@ -120,9 +122,9 @@ impl Page {
         }
     }
 
-    fn gate(&mut self, gate: &Gate, story: &RunState) {
+    fn gate(&mut self, gate: &Gate, run_state: &RunState) {
         self.entry("waits for", &format!("{} to approve; one who rejects it ends the run", entitled(gate)));
-        if let Some(until) = story.expires_at {
+        if let Some(until) = run_state.expires_at {
             let then = match gate.on_expiry {
                 OnExpiry::Fail => "it fails",
                 OnExpiry::Cancel => "it is cancelled",
@@ -130,7 +132,7 @@ impl Page {
             };
             self.entry("until", &format!("{}; then {then}", self.by(until)));
         }
-        for said in &story.decisions {
+        for said in &run_state.decisions {
             let decision = match said.decision {
                 Decision::Approved => "approved",
                 Decision::Rejected => "rejected",
@@ -157,10 +159,11 @@ impl Page {
         }
     }
 
-    fn steps(&mut self, Whole { run, steps, story }: &Whole) {
+    fn steps(&mut self, RunDetail { run, steps, run_state }: &RunDetail) {
         // What has not begun is in the plan only.
-        let planned =
-            story.iter().flat_map(|story| (0..story.steps.len()).filter_map(|step| story.step_document(step)));
+        let planned = run_state
+            .iter()
+            .flat_map(|run_state| (0..run_state.steps.len()).filter_map(|step| run_state.step_document(step)));
         let is_new = |step: &Step| !steps.iter().any(|known| known.step_id == step.step_id);
         let mut all: Vec<Step> = steps.iter().cloned().chain(planned.filter(is_new)).collect();
         all.sort_by_key(|step| step.position);

@@ -9,8 +9,8 @@ use merge_train_core::ids::{RepoId, TenantId};
 use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 
-use super::{Form, print_json, read, say, table};
-use crate::cli::remote::{Beginning, Daemon, Rest};
+use super::{OutputFormat, print_json, read, say, table};
+use crate::cli::remote::{DaemonClient, ListRemainder, PartialList};
 use crate::clock;
 use crate::terminal::Ink;
 
@@ -42,10 +42,10 @@ fn statuses() -> impl TypedValueParser<Value = RunStatus> {
         .map(move |name| called(name).expect("it is one of the possible values"))
 }
 
-pub async fn run(daemon: &Daemon, args: &Args, form: Form) -> anyhow::Result<ExitCode> {
-    let Beginning { items, rest } = args.ask(daemon).await?;
-    if form == Form::Json {
-        print_json(&json!({ "runs": items, "has_more": rest == Rest::More }))?;
+pub async fn run(daemon: &DaemonClient, args: &Args, format: OutputFormat) -> anyhow::Result<ExitCode> {
+    let PartialList { items, rest } = args.ask(daemon).await?;
+    if format == OutputFormat::Json {
+        print_json(&json!({ "runs": items, "has_more": rest == ListRemainder::More }))?;
         return Ok(ExitCode::SUCCESS);
     }
     if items.is_empty() {
@@ -54,7 +54,7 @@ pub async fn run(daemon: &Daemon, args: &Args, form: Form) -> anyhow::Result<Exi
     }
     let runs: Vec<Run> = items.iter().map(read).collect::<Result<_, _>>()?;
     say(&table::overview(&runs, Ink::of(&io::stdout()), clock::now()))?;
-    if rest == Rest::More {
+    if rest == ListRemainder::More {
         say("There are more: --limit N shows as many of them, --all shows all.\n")?;
     }
     Ok(ExitCode::SUCCESS)
@@ -72,7 +72,7 @@ impl Args {
     }
 
     /// The daemon is asked for one state at a time.
-    async fn ask(&self, daemon: &Daemon) -> anyhow::Result<Beginning<Value>> {
+    async fn ask(&self, daemon: &DaemonClient) -> anyhow::Result<PartialList<Value>> {
         let most = (!self.all).then_some(usize::try_from(self.limit)?);
         let asked: Vec<Option<RunStatus>> = match self.status.as_slice() {
             [] => vec![None],
@@ -80,7 +80,7 @@ impl Args {
         };
         let mut parts = Vec::new();
         for status in asked {
-            parts.push(daemon.beginning(("/api/v1/runs", "runs"), &self.query(status), most).await?);
+            parts.push(daemon.partial_list(("/api/v1/runs", "runs"), &self.query(status), most).await?);
         }
         Ok(together(parts, most))
     }
@@ -95,8 +95,8 @@ impl Args {
 }
 
 /// One list of several, the newest first. A run that changed its state meanwhile may be in two: the later word counts.
-fn together(parts: Vec<Beginning<Value>>, most: Option<usize>) -> Beginning<Value> {
-    let has_more = parts.iter().any(|part| part.rest == Rest::More);
+fn together(parts: Vec<PartialList<Value>>, most: Option<usize>) -> PartialList<Value> {
+    let has_more = parts.iter().any(|part| part.rest == ListRemainder::More);
     let text = |run: &Value, field: &str| run[field].as_str().unwrap_or_default().to_owned();
     let mut all: BTreeMap<String, Value> = BTreeMap::new();
     for run in parts.into_iter().flat_map(|part| part.items) {
@@ -109,8 +109,8 @@ fn together(parts: Vec<Beginning<Value>>, most: Option<usize>) -> Beginning<Valu
     items.sort_by_cached_key(|run| std::cmp::Reverse((at(run, "createdAt"), text(run, "id"))));
     let found = items.len();
     items.truncate(most.unwrap_or(found));
-    let rest = if has_more || items.len() < found { Rest::More } else { Rest::Nothing };
-    Beginning { items, rest }
+    let rest = if has_more || items.len() < found { ListRemainder::More } else { ListRemainder::Nothing };
+    PartialList { items, rest }
 }
 
 fn at(run: &Value, field: &str) -> Option<jiff::Timestamp> {
@@ -126,31 +126,36 @@ mod tests {
         json!({ "id": id, "createdAt": at(created), "updatedAt": at(updated), "status": status })
     }
 
-    fn part(items: Vec<Value>, rest: Rest) -> Beginning<Value> {
-        Beginning { items, rest }
+    fn part(items: Vec<Value>, rest: ListRemainder) -> PartialList<Value> {
+        PartialList { items, rest }
     }
 
-    fn ids(list: &Beginning<Value>) -> Vec<&str> {
+    fn ids(list: &PartialList<Value>) -> Vec<&str> {
         list.items.iter().filter_map(|run| run["id"].as_str()).collect()
     }
 
     #[test]
     fn lists_by_state_become_one_the_newest_first() {
-        let failed = || part(vec![run("d", 9, 9, "failed"), run("a", 1, 1, "failed")], Rest::Nothing);
-        let running = || part(vec![run("c", 5, 5, "running"), run("b", 3, 3, "running")], Rest::Nothing);
+        let failed = || part(vec![run("d", 9, 9, "failed"), run("a", 1, 1, "failed")], ListRemainder::Nothing);
+        let running = || part(vec![run("c", 5, 5, "running"), run("b", 3, 3, "running")], ListRemainder::Nothing);
         let all = together(vec![failed(), running()], None);
-        assert_eq!((ids(&all), all.rest), (vec!["d", "c", "b", "a"], Rest::Nothing));
+        assert_eq!((ids(&all), all.rest), (vec!["d", "c", "b", "a"], ListRemainder::Nothing));
         let some = together(vec![failed(), running()], Some(3));
-        assert_eq!((ids(&some), some.rest), (vec!["d", "c", "b"], Rest::More), "what is cut off is not forgotten");
+        assert_eq!(
+            (ids(&some), some.rest),
+            (vec!["d", "c", "b"], ListRemainder::More),
+            "what is cut off is not forgotten"
+        );
     }
 
     #[test]
     fn a_run_that_changed_its_state_meanwhile_is_told_once_as_it_is_now() {
         for (first, second) in [("running", "completed"), ("completed", "running")] {
             let seen = |status: &str| run("a", 1, if status == "running" { 2 } else { 3 }, status);
-            let parts = vec![part(vec![seen(first)], Rest::Nothing), part(vec![seen(second)], Rest::More)];
+            let parts =
+                vec![part(vec![seen(first)], ListRemainder::Nothing), part(vec![seen(second)], ListRemainder::More)];
             let all = together(parts, Some(20));
-            assert_eq!((all.items, all.rest), (vec![seen("completed")], Rest::More));
+            assert_eq!((all.items, all.rest), (vec![seen("completed")], ListRemainder::More));
         }
     }
 }

@@ -11,8 +11,8 @@ use merge_train_core::workflow::RunStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Form, Named, print_json, read, say, which};
-use crate::cli::remote::Daemon;
+use super::{OutputFormat, RunArgument, lookup, print_json, read, say};
+use crate::cli::remote::DaemonClient;
 use crate::terminal::{harmless, line};
 
 /// How often is looked for what was added.
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    named: Named,
+    named: RunArgument,
     /// Only what this step printed.
     #[arg(long, value_name = "STEP")]
     step: Option<String>,
@@ -44,51 +44,51 @@ struct Log {
     bytes: u64,
 }
 
-pub async fn run(daemon: &Daemon, args: &Args, form: Form) -> anyhow::Result<ExitCode> {
-    let run = read(&which::find(daemon, &args.named.run).await?)?.id;
-    let mut reader = Reader { daemon, run, shown: Shown::new(form, args.follow), read: BTreeMap::new() };
+pub async fn run(daemon: &DaemonClient, args: &Args, format: OutputFormat) -> anyhow::Result<ExitCode> {
+    let run = read(&lookup::find(daemon, &args.named.run).await?)?.id;
+    let mut reader = LogReader { daemon, run, printer: LogPrinter::new(format, args.follow), read: BTreeMap::new() };
     loop {
         let Logs { status, logs } = reader.list().await?;
         let is_over = !args.follow || status.is_terminal();
         let is_meant = |log: &&Log| args.step.as_ref().is_none_or(|step| log.step == *step);
         let meant: Vec<&Log> = logs.iter().filter(is_meant).collect();
         if is_over && meant.is_empty() && reader.read.is_empty() {
-            return nothing(&reader.run, &logs, args.step.as_deref(), form);
+            return nothing(&reader.run, &logs, args.step.as_deref(), format);
         }
         let several = meant.len() > 1;
         for log in meant {
             reader.go_on(log, several).await?;
         }
         if is_over {
-            reader.shown.end(&reader.run, &logs)?;
+            reader.printer.end(&reader.run, &logs)?;
             return Ok(ExitCode::SUCCESS);
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-fn nothing(run: &RunId, logs: &[Log], step: Option<&str>, form: Form) -> anyhow::Result<ExitCode> {
+fn nothing(run: &RunId, logs: &[Log], step: Option<&str>, format: OutputFormat) -> anyhow::Result<ExitCode> {
     if let (Some(step), false) = (step, logs.is_empty()) {
         let mut steps: Vec<&str> = logs.iter().map(|log| log.step.as_str()).collect();
         steps.dedup();
         anyhow::bail!("{run} has no log of a step {step:?}; there are logs of: {}", steps.join(", "));
     }
-    match form {
-        Form::Json => print_json(&json!({ "run": run, "logs": [] }))?,
-        Form::Text => eprintln!("{run} has printed nothing, or not on the instance that was asked."),
+    match format {
+        OutputFormat::Json => print_json(&json!({ "run": run, "logs": [] }))?,
+        OutputFormat::Text => eprintln!("{run} has printed nothing, or not on the instance that was asked."),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-struct Reader<'a> {
-    daemon: &'a Daemon,
+struct LogReader<'a> {
+    daemon: &'a DaemonClient,
     run: RunId,
-    shown: Shown,
+    printer: LogPrinter,
     /// How much of each log was read.
     read: BTreeMap<String, u64>,
 }
 
-impl Reader<'_> {
+impl LogReader<'_> {
     async fn list(&self) -> anyhow::Result<Logs> {
         Ok(self.daemon.get(&format!("/api/v1/runs/{}/logs", self.run)).await?)
     }
@@ -97,12 +97,12 @@ impl Reader<'_> {
     async fn go_on(&mut self, log: &Log, several: bool) -> anyhow::Result<()> {
         let from = self.read.entry(log.name.clone()).or_default();
         if *from > 0 && log.bytes <= *from {
-            return self.shown.pause(&log.name);
+            return self.printer.pause(&log.name);
         }
         let path = format!("/api/v1/runs/{}/logs/{}?from={from}", self.run, escaped(&log.name));
         let added = self.daemon.bytes(&path).await?;
         *from += added.len() as u64;
-        self.shown.add(log, &added, several)
+        self.printer.add(log, &added, several)
     }
 }
 
@@ -112,8 +112,8 @@ fn escaped(name: &str) -> String {
 }
 
 /// What was told so far, and how.
-struct Shown {
-    manner: Manner,
+struct LogPrinter {
+    output: LogOutput,
     /// The log that is being told.
     current: Option<String>,
     /// What of it is not told yet: a line that has not ended.
@@ -123,7 +123,7 @@ struct Shown {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum LogOutput {
     /// As the command wrote it.
     Raw,
     /// Without what a terminal would obey.
@@ -134,19 +134,19 @@ enum Manner {
     Document,
 }
 
-impl Shown {
-    fn new(form: Form, follows: bool) -> Self {
-        let manner = match form {
-            Form::Json if follows => Manner::Pieces,
-            Form::Json => Manner::Document,
-            Form::Text if io::stdout().is_terminal() => Manner::Terminal,
-            Form::Text => Manner::Raw,
+impl LogPrinter {
+    fn new(format: OutputFormat, follows: bool) -> Self {
+        let output = match format {
+            OutputFormat::Json if follows => LogOutput::Pieces,
+            OutputFormat::Json => LogOutput::Document,
+            OutputFormat::Text if io::stdout().is_terminal() => LogOutput::Terminal,
+            OutputFormat::Text => LogOutput::Raw,
         };
-        Self { manner, current: None, held: Vec::new(), whole: BTreeMap::new() }
+        Self { output, current: None, held: Vec::new(), whole: BTreeMap::new() }
     }
 
     fn add(&mut self, log: &Log, added: &[u8], several: bool) -> anyhow::Result<()> {
-        if self.manner == Manner::Document {
+        if self.output == LogOutput::Document {
             self.whole.entry(log.name.clone()).or_default().extend_from_slice(added);
             return Ok(());
         }
@@ -156,21 +156,21 @@ impl Shown {
         if self.current.as_ref() != Some(&log.name) {
             self.flush()?;
             let is_first = self.current.replace(log.name.clone()).is_none();
-            if self.manner != Manner::Pieces && (several || !is_first) {
+            if self.output != LogOutput::Pieces && (several || !is_first) {
                 let gap = if is_first { "" } else { "\n" };
                 say(&format!("{gap}==> {}, attempt {} <==\n", line(&log.step), log.attempt))?;
             }
         }
-        match self.manner {
-            Manner::Raw => put(added),
-            Manner::Terminal | Manner::Pieces => {
+        match self.output {
+            LogOutput::Raw => put(added),
+            LogOutput::Terminal | LogOutput::Pieces => {
                 self.held.extend_from_slice(added);
                 // What a terminal would obey, and what is no letter before its last byte came, ends with its line.
                 let end = self.held.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
                 let lines: Vec<u8> = self.held.drain(..end).collect();
                 self.tell(&lines)
             }
-            Manner::Document => Ok(()),
+            LogOutput::Document => Ok(()),
         }
     }
 
@@ -189,15 +189,15 @@ impl Shown {
             return Ok(());
         }
         let text = String::from_utf8_lossy(bytes);
-        match self.manner {
-            Manner::Pieces => say(&format!("{}\n", json!({ "log": self.current, "text": text }))),
+        match self.output {
+            LogOutput::Pieces => say(&format!("{}\n", json!({ "log": self.current, "text": text }))),
             _ => say(&harmless(&text)),
         }
     }
 
     fn end(&mut self, run: &RunId, logs: &[Log]) -> anyhow::Result<()> {
         self.flush()?;
-        if self.manner != Manner::Document {
+        if self.output != LogOutput::Document {
             return Ok(());
         }
         let text = |log: &Log| Some(String::from_utf8_lossy(self.whole.get(&log.name)?).into_owned());

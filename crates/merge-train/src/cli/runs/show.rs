@@ -10,11 +10,11 @@ use merge_train_core::workflow::{Kind, Run, RunState, Step};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::detail::{self, Whole};
-use super::{Form, print_json, read, say, which};
-use crate::cli::remote::Daemon;
+use super::detail::{self, RunDetail};
+use super::{OutputFormat, lookup, print_json, read, say};
+use crate::cli::remote::DaemonClient;
 use crate::clock;
-use crate::narration::Happened;
+use crate::narration::TimedRunEvent;
 use crate::terminal::Ink;
 
 #[derive(Deserialize)]
@@ -22,13 +22,13 @@ struct Steps {
     steps: Vec<Value>,
 }
 
-pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<ExitCode> {
-    let mut shown = which::find(daemon, meant).await?;
+pub async fn run(daemon: &DaemonClient, meant: &RunId, format: OutputFormat) -> anyhow::Result<ExitCode> {
+    let mut shown = lookup::find(daemon, meant).await?;
     let run = read(&shown)?;
-    let story = story(daemon, &run).await?;
+    let run_state = run_state(daemon, &run).await?;
     let Steps { steps } = daemon.get(&format!("/api/v1/runs/{}/steps", run.id)).await?;
-    if form == Form::Json {
-        if let Some(gate) = story.as_ref().and_then(gate) {
+    if format == OutputFormat::Json {
+        if let Some(gate) = run_state.as_ref().and_then(gate) {
             shown["gate"] = gate;
         }
         shown["steps"] = json!(steps);
@@ -37,34 +37,35 @@ pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<E
     }
     let steps: Result<Vec<Step>, _> = steps.into_iter().map(serde_json::from_value).collect();
     let steps = steps.context("the daemon is of another version than this command")?;
-    say(&detail::text(&Whole { run, steps, story }, Ink::of(&io::stdout()), clock::now()))?;
+    say(&detail::text(&RunDetail { run, steps, run_state }, Ink::of(&io::stdout()), clock::now()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What the run's events add up to. They know more than the run shows: who may decide, until when, and what is to come.
-async fn story(daemon: &Daemon, run: &Run) -> anyhow::Result<Option<RunState>> {
+async fn run_state(daemon: &DaemonClient, run: &Run) -> anyhow::Result<Option<RunState>> {
     // The log of a train, or of a fixer, is that of its repository.
     if [TRAIN, FIXER].contains(&run.kind.as_str()) {
         return Ok(None);
     }
     let events: Vec<Value> = daemon.list(&format!("/api/v1/runs/{}/events", run.id), "events").await?;
-    let read: Option<Vec<Happened>> = events.into_iter().map(|event| serde_json::from_value(event).ok()).collect();
-    let story = RunState::replay(read.iter().flatten().map(|happened| (&happened.event, happened.ts)));
+    let read: Option<Vec<TimedRunEvent>> = events.into_iter().map(|event| serde_json::from_value(event).ok()).collect();
+    let run_state = RunState::replay(read.iter().flatten().map(|happened| (&happened.event, happened.ts)));
     // It may have gone on meanwhile; then this is about something else.
-    Ok(story.filter(|story| story.status == run.status))
+    Ok(run_state.filter(|run_state| run_state.status == run.status))
 }
 
 /// The gate that a run stands at, for programs.
-fn gate(story: &RunState) -> Option<Value> {
-    let Kind::Approval(gate) = &story.plan(story.position).filter(|_| story.status.can_resume())?.kind else {
+fn gate(run_state: &RunState) -> Option<Value> {
+    let Kind::Approval(gate) = &run_state.plan(run_state.position).filter(|_| run_state.status.can_resume())?.kind
+    else {
         return None;
     };
-    let said = story.decisions.iter();
+    let said = run_state.decisions.iter();
     let said = said.map(|it| json!({ "by": it.by, "decision": it.decision, "reason": it.reason, "at": it.at }));
     Some(json!({
         "by": gate.by,
         "need": gate.need,
-        "expiresAt": story.expires_at,
+        "expiresAt": run_state.expires_at,
         "onExpiry": gate.on_expiry,
         "decisions": said.collect::<Vec<_>>(),
     }))

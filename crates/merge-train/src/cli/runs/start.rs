@@ -12,8 +12,8 @@ use merge_train_core::ids::{RepoId, TenantId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Form, new_id, print_json, read, say, watch};
-use crate::cli::remote::{Arrival, Daemon, Error, Progress};
+use super::{OutputFormat, new_id, print_json, read, say, watch};
+use crate::cli::remote::{DaemonClient, Error, RequestNovelty, ResponseProgress};
 use crate::daemon::workflow;
 use crate::terminal::line;
 
@@ -64,14 +64,14 @@ enum Inputs {
 
 /// What stands there is no input, or no inputs.
 #[derive(Debug, thiserror::Error)]
-enum Wrong {
+enum InvalidInput {
     #[error("write KEY=VALUE, such as pr=12 or 'note=some words'")]
     NoInput,
     #[error("the inputs are not a JSON object, such as '{{\"pr\": 12}}': {0}")]
     NoInputs(serde_json::Error),
 }
 
-pub async fn run(daemon: &Daemon, args: Args, form: Form) -> anyhow::Result<ExitCode> {
+pub async fn run(daemon: &DaemonClient, args: Args, format: OutputFormat) -> anyhow::Result<ExitCode> {
     let mut inputs = args.inputs.map(Inputs::read).transpose()?.unwrap_or_default();
     inputs.extend(args.input.into_iter().map(|Input { key, value }| (key, value)));
     let wanted = json!({
@@ -81,17 +81,17 @@ pub async fn run(daemon: &Daemon, args: Args, form: Form) -> anyhow::Result<Exit
         "pr": args.pr,
         "tenant": args.tenant,
     });
-    let taken = daemon.post::<Value>("/api/v1/runs", &args.id.unwrap_or_else(new_id), &wanted).await?;
-    let id = taken.body["id"].as_str().context("the daemon is of another version than this command")?;
-    match (form, args.watch) {
-        (Form::Json, false) => print_json(&taken.body)?,
-        (Form::Json, true) => watch::tell(&watch::as_line("run", None, &taken.body))?,
-        (Form::Text, is_watched) => {
+    let response = daemon.post::<Value>("/api/v1/runs", &args.id.unwrap_or_else(new_id), &wanted).await?;
+    let id = response.body["id"].as_str().context("the daemon is of another version than this command")?;
+    match (format, args.watch) {
+        (OutputFormat::Json, false) => print_json(&response.body)?,
+        (OutputFormat::Json, true) => watch::tell(&watch::as_line("run", None, &response.body))?,
+        (OutputFormat::Text, is_watched) => {
             let (id, workflow) = (line(id), line(&args.workflow));
-            let how = match (taken.arrival, taken.progress) {
-                (Arrival::Again, _) => "was begun before, with the same id",
-                (Arrival::First, Progress::Done) => "has begun",
-                (Arrival::First, Progress::UnderWay) => "was taken in, and begins in a while",
+            let how = match (response.novelty, response.progress) {
+                (RequestNovelty::Again, _) => "was begun before, with the same id",
+                (RequestNovelty::First, ResponseProgress::Done) => "has begun",
+                (RequestNovelty::First, ResponseProgress::UnderWay) => "was taken in, and begins in a while",
             };
             say(&format!("{id}\n{workflow} {how}.\n"))?;
             if !is_watched {
@@ -102,11 +102,11 @@ pub async fn run(daemon: &Daemon, args: Args, form: Form) -> anyhow::Result<Exit
     if !args.watch {
         return Ok(ExitCode::SUCCESS);
     }
-    watch::follow(daemon, read(&begun(daemon, id).await?)?, form).await
+    watch::follow(daemon, read(&begun(daemon, id).await?)?, format).await
 }
 
 /// The run, once it is there: what was only taken in is not yet.
-async fn begun(daemon: &Daemon, id: &str) -> Result<Value, Error> {
+async fn begun(daemon: &DaemonClient, id: &str) -> Result<Value, Error> {
     let since = Instant::now();
     loop {
         match daemon.get(&format!("/api/v1/runs/{id}")).await {
@@ -117,22 +117,22 @@ async fn begun(daemon: &Daemon, id: &str) -> Result<Value, Error> {
 }
 
 impl FromStr for Input {
-    type Err = Wrong;
+    type Err = InvalidInput;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
-        let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or(Wrong::NoInput)?;
+    fn from_str(text: &str) -> Result<Self, InvalidInput> {
+        let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or(InvalidInput::NoInput)?;
         Ok(Self { key: key.to_owned(), value: workflow::value(value.to_owned()) })
     }
 }
 
 impl FromStr for Inputs {
-    type Err = Wrong;
+    type Err = InvalidInput;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidInput> {
         match (text, text.strip_prefix('@')) {
             ("-", _) => Ok(Self::StandardInput),
             (_, Some(path)) => Ok(Self::File(path.into())),
-            (json, None) => serde_json::from_str(json).map(Self::Given).map_err(Wrong::NoInputs),
+            (json, None) => serde_json::from_str(json).map(Self::Given).map_err(InvalidInput::NoInputs),
         }
     }
 }
@@ -150,7 +150,7 @@ impl Inputs {
                 text
             }
         };
-        Ok(serde_json::from_str(&text).map_err(Wrong::NoInputs)?)
+        Ok(serde_json::from_str(&text).map_err(InvalidInput::NoInputs)?)
     }
 }
 

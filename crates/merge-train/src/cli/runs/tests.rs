@@ -10,7 +10,7 @@ use merge_train_core::workflow::{
 };
 use serde_json::{Value, json};
 
-use super::detail::Whole;
+use super::detail::RunDetail;
 
 pub fn at(text: &str) -> Timestamp {
     text.parse().expect("a time")
@@ -55,7 +55,7 @@ pub fn wait(id: &str) -> StepPlan {
 
 /// A run whose commands are in the hands of the test, begun at eleven.
 pub struct Trial {
-    pub story: RunState,
+    pub run_state: RunState,
     log: Vec<(Event, Timestamp)>,
     under_way: Option<Effect>,
 }
@@ -85,16 +85,16 @@ impl Trial {
             idempotency_key: None,
         });
         let begun = at("2026-11-15T11:00:00Z");
-        let story = RunState::new(created.clone(), begun);
-        let mut trial = Self { story, log: vec![(Event::RunCreated(created), begun)], under_way: None };
-        let plan = workflow::begin(&trial.story, begun);
+        let run_state = RunState::new(created.clone(), begun);
+        let mut trial = Self { run_state, log: vec![(Event::RunCreated(created), begun)], under_way: None };
+        let plan = workflow::begin(&trial.run_state, begun);
         trial.take(plan, begun);
         trial
     }
 
     fn take(&mut self, plan: Plan, at: Timestamp) {
         for event in plan.events {
-            self.story.apply(&event, at);
+            self.run_state.apply(&event, at);
             self.log.push((event, at));
         }
         self.under_way = plan.effects.into_iter().last().or(self.under_way.take());
@@ -102,7 +102,7 @@ impl Trial {
 
     pub fn feed(mut self, time: &str, input: &Input) -> Self {
         let at = at(&format!("2026-11-15T{time}Z"));
-        let plan = workflow::decide(&self.story, input, at).expect("it is allowed");
+        let plan = workflow::decide(&self.run_state, input, at).expect("it is allowed");
         self.take(plan, at);
         self
     }
@@ -118,7 +118,7 @@ impl Trial {
                 Input::CompensationEnded { step, result: result.map(drop).map_err(str::to_owned) }
             }
             Effect::Stop => {
-                let (step, attempt) = (self.story.position, self.story.steps[self.story.position].attempts);
+                let (step, attempt) = (self.run_state.position, self.run_state.steps[self.run_state.position].attempts);
                 Input::StepEnded { step, attempt, result: Err("it was stopped".to_owned()) }
             }
         };
@@ -146,14 +146,14 @@ impl Trial {
     }
 
     pub fn document(&self) -> Run {
-        self.story.document()
+        self.run_state.document()
     }
 
     /// As `runs show` gets it: only steps that have begun have a document.
-    pub fn whole(&self) -> Whole {
-        let begun = (0..self.story.steps.len()).filter(|step| self.story.steps[*step].attempts > 0);
-        let steps = begun.filter_map(|step| self.story.step_document(step)).collect();
-        Whole { run: self.document(), steps, story: Some(self.story.clone()) }
+    pub fn detail(&self) -> RunDetail {
+        let begun = (0..self.run_state.steps.len()).filter(|step| self.run_state.steps[*step].attempts > 0);
+        let steps = begun.filter_map(|step| self.run_state.step_document(step)).collect();
+        RunDetail { run: self.document(), steps, run_state: Some(self.run_state.clone()) }
     }
 
     /// As the API tells them.

@@ -11,10 +11,10 @@ use merge_train_core::workflow::{Run, RunStatus};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Form, read, say, which};
-use crate::cli::remote::{Daemon, Error, Event};
+use super::{OutputFormat, lookup, read, say};
+use crate::cli::remote::{DaemonClient, Error, ServerSentEvent};
 use crate::clock;
-use crate::narration::Narrator;
+use crate::narration::RunNarrator;
 use crate::terminal::{DIM, Ink, Live, line, took};
 
 /// How the end of a run shows in the exit code.
@@ -30,14 +30,14 @@ const TICK: Duration = Duration::from_secs(1);
 /// A daemon that was away for so long does not just start again.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-pub async fn run(daemon: &Daemon, meant: &RunId, form: Form) -> anyhow::Result<ExitCode> {
-    let run = read(&which::find(daemon, meant).await?)?;
-    follow(daemon, run, form).await
+pub async fn run(daemon: &DaemonClient, meant: &RunId, format: OutputFormat) -> anyhow::Result<ExitCode> {
+    let run = read(&lookup::find(daemon, meant).await?)?;
+    follow(daemon, run, format).await
 }
 
 /// Tells what happens until the run ends, or somebody has heard enough.
-pub async fn follow(daemon: &Daemon, run: Run, form: Form) -> anyhow::Result<ExitCode> {
-    let mut watch = Watch::of(daemon, run, form);
+pub async fn follow(daemon: &DaemonClient, run: Run, format: OutputFormat) -> anyhow::Result<ExitCode> {
+    let mut watch = RunWatcher::of(daemon, run, format);
     tokio::select! {
         ended = watch.until_the_end() => Ok(exit_code(ended?)),
         _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
@@ -52,11 +52,11 @@ fn exit_code(status: RunStatus) -> ExitCode {
     }
 }
 
-struct Watch<'a> {
-    daemon: &'a Daemon,
+struct RunWatcher<'a> {
+    daemon: &'a DaemonClient,
     run: Run,
-    form: Form,
-    narrator: Narrator,
+    format: OutputFormat,
+    narrator: RunNarrator,
     /// The last event that was told, as the daemon names it.
     heard: Option<String>,
     failures: u32,
@@ -65,10 +65,10 @@ struct Watch<'a> {
     live: Option<Live>,
 }
 
-impl<'a> Watch<'a> {
-    fn of(daemon: &'a Daemon, run: Run, form: Form) -> Self {
-        let live = Live::on_stdout().filter(|_| form == Form::Text);
-        Self { daemon, run, form, narrator: Narrator::default(), heard: None, failures: 0, lost_at: None, live }
+impl<'a> RunWatcher<'a> {
+    fn of(daemon: &'a DaemonClient, run: Run, format: OutputFormat) -> Self {
+        let live = Live::on_stdout().filter(|_| format == OutputFormat::Text);
+        Self { daemon, run, format, narrator: RunNarrator::default(), heard: None, failures: 0, lost_at: None, live }
     }
 
     async fn until_the_end(&mut self) -> anyhow::Result<RunStatus> {
@@ -78,21 +78,21 @@ impl<'a> Watch<'a> {
                 Ok(Some(end)) => return Ok(end),
                 // A daemon that stops says so by saying no more.
                 Ok(None) => {}
-                Err(Ended::Daemon(error)) if error.may_pass() => {
+                Err(ConnectionEnd::Daemon(error)) if error.may_pass() => {
                     let lost_at = *self.lost_at.get_or_insert_with(Instant::now);
                     if lost_at.elapsed() >= PATIENCE {
                         return Err(error.into());
                     }
                 }
-                Err(Ended::Daemon(error)) => return Err(error.into()),
-                Err(Ended::Here(error)) => return Err(error),
+                Err(ConnectionEnd::Daemon(error)) => return Err(error.into()),
+                Err(ConnectionEnd::Here(error)) => return Err(error),
             }
             self.wait().await;
         }
     }
 
     /// Tells what one connection brings; none where it ends before the run does.
-    async fn listen(&mut self, path: &str) -> Result<Option<RunStatus>, Ended> {
+    async fn listen(&mut self, path: &str) -> Result<Option<RunStatus>, ConnectionEnd> {
         let mut events = self.daemon.watch(path, self.heard.as_deref()).await?;
         self.lost_at = None;
         let mut tick = tokio::time::interval(TICK);
@@ -128,17 +128,17 @@ impl<'a> Watch<'a> {
     }
 
     /// Tells an event; gives the end of the run, if it is the last.
-    fn take(&mut self, event: Event) -> anyhow::Result<Option<RunStatus>> {
+    fn take(&mut self, event: ServerSentEvent) -> anyhow::Result<Option<RunStatus>> {
         let data: Value =
             serde_json::from_str(&event.data).context("the daemon is of another version than this command")?;
-        if self.form == Form::Json {
+        if self.format == OutputFormat::Json {
             tell(&as_line(&event.name, event.id.as_deref(), &data))?;
         }
         self.heard = event.id.or(self.heard.take());
         if event.name == "run" {
             return self.see(read(&data)?);
         }
-        if self.form == Form::Text
+        if self.format == OutputFormat::Text
             && let Some(told) = self.narrator.tell(&self.run.kind, &data)
         {
             self.tell(&told)?;
@@ -150,7 +150,7 @@ impl<'a> Watch<'a> {
     /// The run as a whole, which comes after what happened to it.
     fn see(&mut self, run: Run) -> anyhow::Result<Option<RunStatus>> {
         let end = Some(run.status).filter(|status| status.is_terminal());
-        if self.form == Form::Text {
+        if self.format == OutputFormat::Text {
             let last = end.map(|_| last_words(&run));
             let told: Vec<String> = self.narrator.see(&run).into_iter().chain(last).collect();
             told.iter().try_for_each(|told| self.tell(told))?;
@@ -174,18 +174,18 @@ impl<'a> Watch<'a> {
 }
 
 /// Why a connection ended that should not have.
-enum Ended {
+enum ConnectionEnd {
     Daemon(Error),
     Here(anyhow::Error),
 }
 
-impl From<Error> for Ended {
+impl From<Error> for ConnectionEnd {
     fn from(error: Error) -> Self {
         Self::Daemon(error)
     }
 }
 
-impl From<anyhow::Error> for Ended {
+impl From<anyhow::Error> for ConnectionEnd {
     fn from(error: anyhow::Error) -> Self {
         Self::Here(error)
     }

@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 /// A stream, wherever it came from.
-struct Seen {
+struct InspectedStream {
     stream: StreamId,
     generation: u64,
     next_seq: u64,
@@ -41,7 +41,7 @@ pub async fn run(
     as_json: bool,
     open: impl AsyncFnOnce() -> anyhow::Result<Arc<dyn Store>>,
 ) -> anyhow::Result<()> {
-    let mut seen = match &args.dir {
+    let mut inspected = match &args.dir {
         Some(dir) => {
             let parsed = layout::read(dir)?;
             parsed.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
@@ -50,27 +50,27 @@ pub async fn run(
         None => of_store(open().await?.as_ref()).await?,
     };
     if let Some(repo) = &args.repo {
-        seen.retain(|seen| seen.stream == StreamId::Repo(repo.clone()));
-        anyhow::ensure!(!seen.is_empty(), "nothing is known of {repo}");
+        inspected.retain(|inspected| inspected.stream == StreamId::Repo(repo.clone()));
+        anyhow::ensure!(!inspected.is_empty(), "nothing is known of {repo}");
     }
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&seen.iter().map(to_json).collect::<Vec<_>>())?);
-    } else if seen.is_empty() {
+        println!("{}", serde_json::to_string_pretty(&inspected.iter().map(to_json).collect::<Vec<_>>())?);
+    } else if inspected.is_empty() {
         println!("Nothing is known of any repository yet.");
     } else {
         let tell = if args.repo.is_some() { detail } else { line };
-        seen.iter().for_each(|seen| print!("{}", tell(seen)));
+        inspected.iter().for_each(|inspected| print!("{}", tell(inspected)));
     }
     Ok(())
 }
 
-async fn of_store(store: &dyn Store) -> anyhow::Result<Vec<Seen>> {
+async fn of_store(store: &dyn Store) -> anyhow::Result<Vec<InspectedStream>> {
     let mut all = Vec::new();
     for info in store.streams(None).await? {
         let loaded = store.load(&info.stream, Since::Newest).await?;
         let recent = store.history(&info.stream, None, EVENTS).await?;
         let snapshot_at = loaded.snapshot.as_ref().map(|snapshot| snapshot.taken_at);
-        all.push(Seen {
+        all.push(InspectedStream {
             generation: info.generation,
             next_seq: loaded.next_seq,
             snapshot_at,
@@ -84,7 +84,7 @@ async fn of_store(store: &dyn Store) -> anyhow::Result<Vec<Seen>> {
     Ok(all)
 }
 
-fn of_export(exported: store::ImportedStream) -> anyhow::Result<Seen> {
+fn of_export(exported: store::ImportedStream) -> anyhow::Result<InspectedStream> {
     let first = exported.snapshot.as_ref().map_or(1, |snapshot| snapshot.next_seq);
     let numbered = exported.events.into_iter().zip(first..);
     let events: Vec<_> = numbered.map(|(event, seq)| StoredEvent { seq, ts: event.ts, data: event.data }).collect();
@@ -92,7 +92,7 @@ fn of_export(exported: store::ImportedStream) -> anyhow::Result<Seen> {
     let recent = events[events.len().saturating_sub(EVENTS)..].to_vec();
     let snapshot_at = exported.snapshot.as_ref().map(|snapshot| snapshot.taken_at);
     let loaded = Loaded { generation: exported.generation, snapshot: exported.snapshot, events, next_seq };
-    Ok(Seen {
+    Ok(InspectedStream {
         generation: exported.generation,
         next_seq,
         snapshot_at,
@@ -111,9 +111,9 @@ fn state(stream: &StreamId, loaded: Loaded) -> anyhow::Result<Option<RepoState>>
     }
 }
 
-fn line(seen: &Seen) -> String {
-    let mut text = format!("{}\n", seen.stream);
-    if let Some(state) = &seen.state {
+fn line(inspected: &InspectedStream) -> String {
+    let mut text = format!("{}\n", inspected.stream);
+    if let Some(state) = &inspected.state {
         let count = |wanted: fn(&PrState) -> bool| state.prs().values().filter(|pr| wanted(&pr.state)).count();
         let open = count(|state| *state == PrState::Open);
         let merged = count(|state| matches!(state, PrState::Merged { .. }));
@@ -132,20 +132,20 @@ fn line(seen: &Seen) -> String {
             }
         }
     }
-    let snapshot = seen.snapshot_at.map_or("no snapshot yet".to_owned(), |at| format!("snapshot of {at}"));
-    let _ = writeln!(text, "  {} events, generation {}, {snapshot}", seen.next_seq - 1, seen.generation);
-    if seen.waiting > 0 {
-        let _ = writeln!(text, "  {} in the inbox, not worked on yet", seen.waiting);
+    let snapshot = inspected.snapshot_at.map_or("no snapshot yet".to_owned(), |at| format!("snapshot of {at}"));
+    let _ = writeln!(text, "  {} events, generation {}, {snapshot}", inspected.next_seq - 1, inspected.generation);
+    if inspected.waiting > 0 {
+        let _ = writeln!(text, "  {} in the inbox, not worked on yet", inspected.waiting);
     }
-    if let Some(owner) = &seen.owner {
+    if let Some(owner) = &inspected.owner {
         let _ = writeln!(text, "  worked on by {owner}");
     }
     text
 }
 
-fn detail(seen: &Seen) -> String {
-    let mut text = line(seen);
-    for (number, pr) in seen.state.iter().flat_map(RepoState::prs) {
+fn detail(inspected: &InspectedStream) -> String {
+    let mut text = line(inspected);
+    for (number, pr) in inspected.state.iter().flat_map(RepoState::prs) {
         let state = match &pr.state {
             PrState::Open => format!("open, {:?}", pr.merge_state).to_lowercase(),
             PrState::Merged { merge_commit_sha: Some(sha), .. } => format!("merged as {sha}"),
@@ -158,7 +158,7 @@ fn detail(seen: &Seen) -> String {
         text.push('\n');
     }
     text.push_str("  last events:\n");
-    for event in &seen.recent {
+    for event in &inspected.recent {
         let _ = writeln!(text, "  {:>7} {} {}", event.seq, event.ts, event.data);
     }
     text
@@ -170,9 +170,9 @@ fn why(state: &RepoState) -> serde_json::Map<String, serde_json::Value> {
     roots.filter_map(|root| state.why(*root).map(|why| (root.to_string(), json!(why)))).collect()
 }
 
-fn to_json(seen: &Seen) -> serde_json::Value {
-    let recent: Vec<Recorded> = seen.recent.iter().filter_map(|event| driver::recorded(event).ok()).collect();
-    let prs: serde_json::Map<_, _> = seen
+fn to_json(inspected: &InspectedStream) -> serde_json::Value {
+    let recent: Vec<Recorded> = inspected.recent.iter().filter_map(|event| driver::recorded(event).ok()).collect();
+    let prs: serde_json::Map<_, _> = inspected
         .state
         .iter()
         .flat_map(RepoState::prs)
@@ -187,17 +187,17 @@ fn to_json(seen: &Seen) -> serde_json::Value {
         })
         .collect();
     json!({
-        "stream": seen.stream,
-        "generation": seen.generation,
-        "next_seq": seen.next_seq,
-        "snapshot_at": seen.snapshot_at,
-        "waiting": seen.waiting,
-        "owner": seen.owner,
-        "default_branch": seen.state.as_ref().and_then(RepoState::default_branch),
-        "lifecycle": seen.state.as_ref().map(RepoState::lifecycle),
-        "sync": seen.state.as_ref().map(RepoState::progress),
-        "active_trains": seen.state.as_ref().map(RepoState::active_trains),
-        "why": seen.state.as_ref().map(why),
+        "stream": inspected.stream,
+        "generation": inspected.generation,
+        "next_seq": inspected.next_seq,
+        "snapshot_at": inspected.snapshot_at,
+        "waiting": inspected.waiting,
+        "owner": inspected.owner,
+        "default_branch": inspected.state.as_ref().and_then(RepoState::default_branch),
+        "lifecycle": inspected.state.as_ref().map(RepoState::lifecycle),
+        "sync": inspected.state.as_ref().map(RepoState::progress),
+        "active_trains": inspected.state.as_ref().map(RepoState::active_trains),
+        "why": inspected.state.as_ref().map(why),
         "prs": prs,
         "recent_events": recent,
     })

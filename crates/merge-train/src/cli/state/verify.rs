@@ -16,7 +16,7 @@ use crate::terminal::patiently;
 /// What is held in memory at a time of what came in.
 const PAGE: TakeLimit = TakeLimit { entries: 500, bytes: 32 << 20 };
 
-struct Verified {
+struct VerifiedStream {
     stream: StreamId,
     replayed: usize,
     generation: u64,
@@ -31,7 +31,7 @@ pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
     let told = || format!("replaying events: {} of {count} streams", done.load(Ordering::Relaxed));
     let all = patiently(told, Box::pin(replayed(store, streams, &done))).await?;
     if as_json {
-        let shown = |verified: &Verified| {
+        let shown = |verified: &VerifiedStream| {
             json!({ "stream": verified.stream, "events_replayed": verified.replayed, "generation": verified.generation,
                     "ok": verified.differences.is_empty(), "differences": verified.differences })
         };
@@ -47,14 +47,18 @@ pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
 }
 
 /// One after the other; `done` counts them.
-async fn replayed(store: &dyn Store, streams: Vec<StreamInfo>, done: &AtomicUsize) -> anyhow::Result<Vec<Verified>> {
+async fn replayed(
+    store: &dyn Store,
+    streams: Vec<StreamInfo>,
+    done: &AtomicUsize,
+) -> anyhow::Result<Vec<VerifiedStream>> {
     let mut all = Vec::with_capacity(streams.len());
     for info in streams {
         all.push(match one(store, &info.stream).await {
             Ok(verified) => verified,
             Err(error) if is_outage(&error) => return Err(error),
             // One that cannot be read says nothing of the others.
-            Err(error) => Verified {
+            Err(error) => VerifiedStream {
                 stream: info.stream,
                 replayed: 0,
                 generation: info.generation,
@@ -66,8 +70,8 @@ async fn replayed(store: &dyn Store, streams: Vec<StreamInfo>, done: &AtomicUsiz
     Ok(all)
 }
 
-fn print(verified: &Verified) {
-    let Verified { stream, replayed, generation, differences } = verified;
+fn print(verified: &VerifiedStream) {
+    let VerifiedStream { stream, replayed, generation, differences } = verified;
     let verdict = if differences.is_empty() { "ok" } else { "WRONG" };
     println!("{verdict:5} {stream}: {replayed} events replayed, generation {generation}");
     differences.iter().for_each(|difference| println!("      {difference}"));
@@ -77,7 +81,7 @@ fn is_outage(error: &anyhow::Error) -> bool {
     error.downcast_ref::<store::Error>().is_some_and(store::Error::is_outage)
 }
 
-async fn one(store: &dyn Store, stream: &StreamId) -> anyhow::Result<Verified> {
+async fn one(store: &dyn Store, stream: &StreamId) -> anyhow::Result<VerifiedStream> {
     // A daemon may be at work meanwhile.
     let mut view = store.view().await?;
     let long = view.load(stream, Since::Oldest).await?;
@@ -95,7 +99,7 @@ async fn one(store: &dyn Store, stream: &StreamId) -> anyhow::Result<Verified> {
             driver::replay_run(stream, &long)?.zip(shown).map_or_else(Vec::new, |(state, shown)| seen(&state, &shown))
         }
     };
-    Ok(Verified { stream: stream.clone(), replayed, generation, differences })
+    Ok(VerifiedStream { stream: stream.clone(), replayed, generation, differences })
 }
 
 /// What is shown of a run, beside what its events say. That it gave a sign of life is no event.

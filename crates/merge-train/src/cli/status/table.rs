@@ -12,12 +12,12 @@ use merge_train_core::repo::{Lifecycle, Progress};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::daemon::server::settings::{Settings, Status};
+use crate::daemon::server::settings::{RepoSettingsDocument, SettingsFileStatus};
 use crate::terminal::{BOLD, DIM, GREEN, Ink, RED, YELLOW, ago, line, paragraph};
 
 /// What of a train's JSON is shown.
 #[derive(Deserialize)]
-pub struct Train {
+pub struct TrainRow {
     pub repo: RepoId,
     pub root: PrNumber,
     pub state: TrainState,
@@ -27,12 +27,12 @@ pub struct Train {
     pub stopped_at: Option<Timestamp>,
     pub why: Option<Why>,
     pub error: Option<TrainError>,
-    pub stack: Vec<Member>,
+    pub stack: Vec<TrainMemberRow>,
     pub status_comment_url: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub struct Member {
+pub struct TrainMemberRow {
     pub pr: PrNumber,
     pub branch: BranchName,
     pub predecessor: Option<PrNumber>,
@@ -62,13 +62,13 @@ pub fn progress(repo: &RepoId, progress: &Progress, now: Timestamp) -> String {
 }
 
 /// What a repository says about itself, if it says anything.
-pub fn settings(settings: &Settings) -> String {
-    let Settings { repo, settings, file } = settings;
+pub fn settings(settings: &RepoSettingsDocument) -> String {
+    let RepoSettingsDocument { repo, settings, file } = settings;
     let at = file.head_sha.as_deref().map(|sha| format!(" (at {})", &sha[..sha.floor_char_boundary(9)]));
     let at = at.unwrap_or_default();
     match file.status {
-        Status::Unknown | Status::Absent => String::new(),
-        Status::Valid => {
+        SettingsFileStatus::Unknown | SettingsFileStatus::Absent => String::new(),
+        SettingsFileStatus::Valid => {
             let own = |shown: &&Shown| matches!(shown.origin, Origin::Repository | Origin::Bounded);
             let mut told = Vec::new();
             for Shown { key, value, wanted, .. } in settings.iter().filter(own) {
@@ -78,7 +78,7 @@ pub fn settings(settings: &Settings) -> String {
             let told = if told.is_empty() { "nothing".to_owned() } else { told.join("; ") };
             line(&format!("{repo}: {} sets {told}{at}.", file.path)) + "\n"
         }
-        Status::Invalid => {
+        SettingsFileStatus::Invalid => {
             let mut text =
                 format!("{repo}: {} is not valid{at}; the settings before it stay in force. To mend:\n", file.path);
             for Problem { line: number, text: what, .. } in &file.problems {
@@ -89,7 +89,7 @@ pub fn settings(settings: &Settings) -> String {
     }
 }
 
-impl Train {
+impl TrainRow {
     /// Reads what the API says of a train.
     pub fn read(train: &Value) -> anyhow::Result<Self> {
         Self::deserialize(train).context("the daemon is of another version than this command")
@@ -135,7 +135,7 @@ impl Train {
 }
 
 /// The trains of a repository, a row for each.
-pub fn overview(repo: &RepoId, trains: &[Train], ink: Ink, now: Timestamp) -> String {
+pub fn overview(repo: &RepoId, trains: &[TrainRow], ink: Ink, now: Timestamp) -> String {
     const HEADINGS: [&str; 5] = ["ROOT", "STATE", "CURRENT", "PHASE", "LANDED"];
     let rows: Vec<[String; 5]> = trains
         .iter()
@@ -163,7 +163,7 @@ pub fn overview(repo: &RepoId, trains: &[Train], ink: Ink, now: Timestamp) -> St
 }
 
 /// One train with its stack.
-pub fn detail(train: &Train, ink: Ink, now: Timestamp) -> String {
+pub fn detail(train: &TrainRow, ink: Ink, now: Timestamp) -> String {
     let mut text = overview(&train.repo, std::slice::from_ref(train), ink, now);
     let _ = writeln!(text, "\n  started {}", ago(train.started_at, now));
     for member in &train.stack {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::target::Scope;
-use super::{NO_SUCH_TRAIN, Sight, is_no_such_train};
-use crate::cli::remote::{Daemon, Error};
+use super::target::ScopeArgument;
+use super::{NO_SUCH_TRAIN, StatusReport, is_no_such_train};
+use crate::cli::remote::{DaemonClient, Error};
 use crate::cli::runs::say;
 use crate::terminal::{self, Live};
 
@@ -15,31 +15,31 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// What a shell says of a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
-pub async fn run(daemon: &Daemon, scope: Option<&Scope>, as_json: bool) -> anyhow::Result<ExitCode> {
+pub async fn run(daemon: &DaemonClient, scope: Option<&ScopeArgument>, as_json: bool) -> anyhow::Result<ExitCode> {
     tokio::select! {
         ended = look_on(daemon, scope, as_json) => ended,
         _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
     }
 }
 
-async fn look_on(daemon: &Daemon, scope: Option<&Scope>, as_json: bool) -> anyhow::Result<ExitCode> {
+async fn look_on(daemon: &DaemonClient, scope: Option<&ScopeArgument>, as_json: bool) -> anyhow::Result<ExitCode> {
     let mut live = Live::on_stdout().filter(|_| !as_json);
     let mut last: Option<Value> = None;
     loop {
-        match Sight::of(daemon, scope).await {
-            Ok(sight) => {
-                let is_news = last.as_ref() != Some(&sight.json);
+        match StatusReport::of(daemon, scope).await {
+            Ok(report) => {
+                let is_news = last.as_ref() != Some(&report.json);
                 if let Some(live) = &mut live {
                     // The window may be another than it was.
                     terminal::fit();
-                    say(&live.draw(&sight.text))?;
+                    say(&live.draw(&report.text))?;
                 } else if is_news && as_json {
-                    say(&format!("{}\n", sight.json))?;
+                    say(&format!("{}\n", report.json))?;
                 } else if is_news {
                     let gap = if last.is_some() { "\n" } else { "" };
-                    say(&format!("{gap}{}", sight.text))?;
+                    say(&format!("{gap}{}", report.text))?;
                 }
-                last = Some(sight.json);
+                last = Some(report.json);
             }
             Err(error) if is_no_such_train(&error) && last.is_some() => {
                 eprintln!("The train is over.");

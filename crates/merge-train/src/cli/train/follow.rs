@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cli::plan::target::Target;
-use crate::cli::remote::{Daemon, Error};
+use crate::cli::plan::target::PullRequestArgument;
+use crate::cli::remote::{DaemonClient, Error};
 
 /// How long a command waits to see what comes of it. It is taken in all the same.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_secs(1);
 /// What came of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Result {
+pub enum TrainCommandResult {
     /// The train is under way.
     Started,
     /// It is over already, and everything has landed.
@@ -40,9 +40,9 @@ pub enum Result {
 }
 
 /// Somebody who gives an order and looks what comes of it.
-pub struct Follower<'a> {
-    daemon: &'a Daemon,
-    target: &'a Target,
+pub struct TrainCommandFollower<'a> {
+    daemon: &'a DaemonClient,
+    target: &'a PullRequestArgument,
     /// When the train began that is there already.
     began_before: Option<Timestamp>,
     given_at: Instant,
@@ -52,7 +52,7 @@ pub struct Follower<'a> {
 
 /// What the daemon answers to an order.
 #[derive(Deserialize)]
-struct Taken {
+struct CommandResponse {
     /// `accepted` or `processing` as long as it waits, then `processed`.
     status: String,
     outcome: Option<RequestOutcome>,
@@ -60,88 +60,91 @@ struct Taken {
 
 /// What of a train is looked at.
 #[derive(Deserialize)]
-struct Train {
+struct FollowedTrain {
     state: TrainState,
     started_at: Timestamp,
 }
 
 /// What of a repository's state is looked at.
 #[derive(Deserialize)]
-struct Repository {
+struct FollowedRepository {
     /// Starts that are not decided on yet.
     #[serde(default)]
     starts: BTreeMap<PrNumber, Value>,
-    prs: BTreeMap<PrNumber, Pull>,
+    prs: BTreeMap<PrNumber, FollowedPullRequest>,
 }
 
 #[derive(Deserialize)]
-struct Pull {
+struct FollowedPullRequest {
     state: String,
 }
 
-impl<'a> Follower<'a> {
-    pub async fn new(daemon: &'a Daemon, target: &'a Target) -> anyhow::Result<Self> {
+impl<'a> TrainCommandFollower<'a> {
+    pub async fn new(daemon: &'a DaemonClient, target: &'a PullRequestArgument) -> anyhow::Result<Self> {
         let mut follower = Self { daemon, target, began_before: None, given_at: Instant::now(), has_told: false };
         let before = follower.train().await?;
         follower.began_before =
-            before.map(|train| Train::deserialize(&train)).transpose()?.map(|train| train.started_at);
+            before.map(|train| FollowedTrain::deserialize(&train)).transpose()?.map(|train| train.started_at);
         Ok(follower)
     }
 
     /// Has the train started.
-    pub async fn start(mut self) -> anyhow::Result<(Result, Option<Value>)> {
-        match self.order("start").await? {
-            None => return Ok((Result::Pending, None)),
-            Some(RequestOutcome::Nothing) => return Ok((Result::Refused, None)),
+    pub async fn start(mut self) -> anyhow::Result<(TrainCommandResult, Option<Value>)> {
+        match self.post_without_body("start").await? {
+            None => return Ok((TrainCommandResult::Pending, None)),
+            Some(RequestOutcome::Nothing) => return Ok((TrainCommandResult::Refused, None)),
             Some(_) => {}
         }
         loop {
             // First what is still to come, then what is there: a train that starts in between is seen.
             let repository = self.repository().await?;
             let train = self.train().await?;
-            let read = train.as_ref().map(Train::deserialize).transpose()?;
+            let read = train.as_ref().map(FollowedTrain::deserialize).transpose()?;
             let is_new = read.as_ref().is_some_and(|read| Some(read.started_at) != self.began_before);
             let has_landed = repository.prs.get(&self.target.pull).is_some_and(|pull| pull.state == "merged");
             match read {
-                Some(read) if is_under_way(read.state) => return Ok((Result::Started, train)),
-                Some(_) if is_new => return Ok((Result::Ended, train)),
-                None if has_landed => return Ok((Result::Landed, None)),
-                _ if repository.starts.is_empty() => return Ok((Result::Refused, None)),
-                _ if self.is_enough() => return Ok((Result::Pending, train)),
+                Some(read) if is_under_way(read.state) => return Ok((TrainCommandResult::Started, train)),
+                Some(_) if is_new => return Ok((TrainCommandResult::Ended, train)),
+                None if has_landed => return Ok((TrainCommandResult::Landed, None)),
+                _ if repository.starts.is_empty() => return Ok((TrainCommandResult::Refused, None)),
+                _ if self.is_enough() => return Ok((TrainCommandResult::Pending, train)),
                 _ => self.pause().await,
             }
         }
     }
 
     /// Has the train stopped.
-    pub async fn stop(mut self) -> anyhow::Result<(Result, Option<Value>)> {
-        match self.order("stop").await? {
-            None => return Ok((Result::Pending, None)),
-            Some(RequestOutcome::Nothing) => return Ok((Result::NoTrain, None)),
+    pub async fn stop(mut self) -> anyhow::Result<(TrainCommandResult, Option<Value>)> {
+        match self.post_without_body("stop").await? {
+            None => return Ok((TrainCommandResult::Pending, None)),
+            Some(RequestOutcome::Nothing) => return Ok((TrainCommandResult::NoTrain, None)),
             Some(_) => {}
         }
         loop {
             let train = self.train().await?;
-            match train.as_ref().map(Train::deserialize).transpose()? {
+            match train.as_ref().map(FollowedTrain::deserialize).transpose()? {
                 Some(read) if is_under_way(read.state) => {}
-                Some(_) | None => return Ok((Result::Ended, train)),
+                Some(_) | None => return Ok((TrainCommandResult::Ended, train)),
             }
             if self.is_enough() {
-                return Ok((Result::Pending, train));
+                return Ok((TrainCommandResult::Pending, train));
             }
             self.pause().await;
         }
     }
 
     /// Gives the order, and waits until it was worked on; none if that takes too long.
-    async fn order(&mut self, order: &str) -> std::result::Result<Option<RequestOutcome>, Error> {
-        let path = format!("{}/{order}", self.address());
+    async fn post_without_body(
+        &mut self,
+        post_without_body: &str,
+    ) -> std::result::Result<Option<RequestOutcome>, Error> {
+        let path = format!("{}/{post_without_body}", self.address());
         // One id for all attempts: the order is given once, and each repetition says how far it is.
         let id = format!("cli-{:032x}", fastrand::u128(..));
         loop {
-            let taken: Taken = self.daemon.order(&path, &id).await?;
-            if taken.status == "processed" || self.is_enough() {
-                return Ok(taken.outcome);
+            let response: CommandResponse = self.daemon.post_without_body(&path, &id).await?;
+            if response.status == "processed" || self.is_enough() {
+                return Ok(response.outcome);
             }
             self.pause().await;
         }
@@ -155,12 +158,12 @@ impl<'a> Follower<'a> {
         }
     }
 
-    async fn repository(&self) -> std::result::Result<Repository, Error> {
+    async fn repository(&self) -> std::result::Result<FollowedRepository, Error> {
         self.daemon.get(&format!("/api/v1/repos/{}/state?events=0", self.target.repo)).await
     }
 
     fn address(&self) -> String {
-        let Target { repo, pull } = self.target;
+        let PullRequestArgument { repo, pull } = self.target;
         format!("/api/v1/repos/{repo}/trains/{pull}")
     }
 

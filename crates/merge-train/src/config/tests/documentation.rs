@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::settings::{Need, Rows, SECTIONS, Section, Setting};
+use super::super::settings::{SECTIONS, Section, SectionCount, Setting, SettingRequirement};
 use super::*;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
@@ -21,8 +21,8 @@ fn reference() -> String {
     let mut text = String::new();
     for section in SECTIONS {
         write!(text, "\n### `{}`\n\n{}\n\n", section.header(), section.doc).unwrap();
-        let environment = if section.rows == Rows::One { " environment |" } else { "" };
-        let rule = if section.rows == Rows::One { "---|" } else { "" };
+        let environment = if section.rows == SectionCount::One { " environment |" } else { "" };
+        let rule = if section.rows == SectionCount::One { "---|" } else { "" };
         write!(text, "| key | default | it is |{environment} meaning |\n|---|---|---|{rule}---|\n").unwrap();
         section.settings.iter().for_each(|setting| text += &row(section, setting));
     }
@@ -30,13 +30,14 @@ fn reference() -> String {
 }
 
 fn row(section: &Section, setting: &Setting) -> String {
-    let default = match (setting.default, setting.need) {
+    let default = match (setting.default, setting.requirement) {
         (Some(default), _) => format!("`{default}`"),
-        (None, Need::Required) => "required".to_owned(),
-        (None, Need::Optional) => "unset".to_owned(),
+        (None, SettingRequirement::Required) => "required".to_owned(),
+        (None, SettingRequirement::Optional) => "unset".to_owned(),
     };
     let names: Vec<String> = section.env_names(setting).iter().map(|name| format!("`{name}`")).collect();
-    let environment = if section.rows == Rows::One { format!(" {} |", names.join(", ")) } else { String::new() };
+    let environment =
+        if section.rows == SectionCount::One { format!(" {} |", names.join(", ")) } else { String::new() };
     let (key, kind, doc) = (setting.key, setting.kind.allowed(), setting.doc.replace('|', "\\|"));
     format!("| `{key}` | {default} | {kind} |{environment} {doc} |\n")
 }
@@ -104,7 +105,7 @@ fn the_example_shows_the_defaults_where_there_are_any() {
     let text = uncommented(&read(EXAMPLE));
     // What an example must show to be of use, and what is a choice between keys.
     let shown_otherwise = ["approve_pushes", "signing"];
-    for section in SECTIONS.iter().filter(|section| section.rows == Rows::One) {
+    for section in SECTIONS.iter().filter(|section| section.rows == SectionCount::One) {
         let settings = section.settings.iter().filter(|setting| !shown_otherwise.contains(&setting.key));
         for (key, default) in settings.filter_map(|setting| Some((setting.key, setting.default?))) {
             let plain = format!("\n{key} = {default}");

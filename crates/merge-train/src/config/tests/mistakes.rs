@@ -201,7 +201,7 @@ fn each_mistake_in_a_schedule_is_told_with_its_place() {
         format!("{workflow}[[schedules]]\n{keys}")
     };
     let config = accepted(&with(&[]));
-    assert_eq!((config.schedules[0].missed, config.schedules[0].repo.as_ref()), (Missed::Latest, None));
+    assert_eq!((config.schedules[0].missed, config.schedules[0].repo.as_ref()), (MissedSlotPolicy::Latest, None));
     let table: [(&str, &str, &str); 14] = [
         ("cron", "''", "8:8: schedules.cron is empty; it must be five fields (minute, hour,"),
         ("cron", "5", "8:8: schedules.cron is 5; it must be five fields"),

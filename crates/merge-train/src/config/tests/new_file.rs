@@ -1,12 +1,12 @@
 //! What `merge-train init` and `merge-train app create` write can be read.
 
-use super::super::Values;
+use super::super::NewFileValues;
 use super::documentation::uncommented;
 use super::*;
 
 #[test]
 fn a_new_file_can_be_read_as_it_is_and_with_everything_in_it() {
-    let text = Values::default().as_new_file();
+    let text = NewFileValues::default().as_new_file();
     let config = parse(&text, &Environment::default()).expect("as it is");
     assert!(config.signing().is_ok() && config.credentials().is_err(), "only who it is on GitHub is left open");
     let variables = Environment::from(["WEBHOOK_SECRET", "DATABASE_PASSWORD"].map(|name| (name, "x")));
@@ -19,7 +19,7 @@ fn a_new_file_can_be_read_as_it_is_and_with_everything_in_it() {
 
 #[test]
 fn what_is_given_is_set_and_what_is_there_stays() {
-    let mut values = Values::default();
+    let mut values = NewFileValues::default();
     values.number("github", "app_id", 7);
     values.text("github", "private_key_path", "a \"key\".pem");
     values.text("server", "webhook_secret", "s");

@@ -1,29 +1,34 @@
 //! The environment's say.
 
-use super::super::kind::Kind;
-use super::super::settings::{Rows, SECTIONS};
+use super::super::kind::ValueKind;
+use super::super::settings::{SECTIONS, SectionCount};
 use super::*;
 
 /// A value of the kind that is not its default.
-fn sample(kind: Kind) -> String {
+fn sample(kind: ValueKind) -> String {
     match kind {
-        Kind::Text | Kind::Template | Kind::Secret | Kind::Secrets | Kind::Texts | Kind::Path => "sample".into(),
-        Kind::HttpUrl => "http://127.0.0.1:1".into(),
-        Kind::SecretUrl => "https://hooks.slack.com/services/1".into(),
-        Kind::Choices(choices) => choices[0].into(),
-        Kind::DatabaseUrl => "postgres://db/x".into(),
-        Kind::Address => "127.0.0.1:1".into(),
-        Kind::Choice(choices) => choices[1].into(),
-        Kind::Integer { min, .. } => min.to_string(),
-        Kind::Minutes { .. } => "0.5".into(),
-        Kind::Flag => "true".into(),
-        Kind::LogFilter => "trace".into(),
-        Kind::Sha256 => "ab".repeat(32),
-        Kind::Tenant | Kind::Tenants => "octo".into(),
-        Kind::Repo => "octo/widgets".into(),
-        Kind::Cron => "@weekly".into(),
-        Kind::TimeZone => "Europe/Berlin".into(),
-        Kind::Table => unreachable!("a table is never in the environment"),
+        ValueKind::Text
+        | ValueKind::Template
+        | ValueKind::Secret
+        | ValueKind::Secrets
+        | ValueKind::Texts
+        | ValueKind::Path => "sample".into(),
+        ValueKind::HttpUrl => "http://127.0.0.1:1".into(),
+        ValueKind::SecretUrl => "https://hooks.slack.com/services/1".into(),
+        ValueKind::Choices(choices) => choices[0].into(),
+        ValueKind::DatabaseUrl => "postgres://db/x".into(),
+        ValueKind::Address => "127.0.0.1:1".into(),
+        ValueKind::Choice(choices) => choices[1].into(),
+        ValueKind::Integer { min, .. } => min.to_string(),
+        ValueKind::Minutes { .. } => "0.5".into(),
+        ValueKind::Flag => "true".into(),
+        ValueKind::LogFilter => "trace".into(),
+        ValueKind::Sha256 => "ab".repeat(32),
+        ValueKind::Tenant | ValueKind::Tenants => "octo".into(),
+        ValueKind::Repo => "octo/widgets".into(),
+        ValueKind::Cron => "@weekly".into(),
+        ValueKind::TimeZone => "Europe/Berlin".into(),
+        ValueKind::Table => unreachable!("a table is never in the environment"),
     }
 }
 
@@ -48,7 +53,7 @@ fn values(config: &Config) -> String {
 
 #[test]
 fn every_setting_has_a_variable_that_overrides_it() {
-    for section in SECTIONS.iter().filter(|section| section.rows == Rows::One) {
+    for section in SECTIONS.iter().filter(|section| section.rows == SectionCount::One) {
         for setting in section.settings {
             let plain = parse(company(setting.key), &Environment::default()).map(|config| values(&config));
             for name in section.env_names(setting) {
@@ -56,7 +61,7 @@ fn every_setting_has_a_variable_that_overrides_it() {
                 let config = parse(company(setting.key), &environment)
                     .unwrap_or_else(|told| panic!("{name} is not taken: {told}"));
                 assert_ne!(Ok(values(&config)), plain, "{name} changes nothing");
-                assert_eq!(config.place(section.name, setting.key), Place::Variable(name));
+                assert_eq!(config.place(section.name, setting.key), ValueSource::Variable(name));
             }
         }
     }

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use merge_train_core::repo;
 use store::Owner;
 
-use super::super::settings::{Rows, SECTIONS, section};
+use super::super::settings::{SECTIONS, SectionCount, section};
 use super::*;
 use crate::daemon::driver;
 use crate::daemon::{driver_options, worktree_max_age};
@@ -161,7 +161,7 @@ fn no_setting_of_how_trains_and_runs_behave_is_left_out() {
     for section in
         SECTIONS.iter().filter(|section| ["behavior", "housekeeping", "merge", "runs"].contains(&section.name))
     {
-        assert!(section.rows == Rows::One);
+        assert!(section.rows == SectionCount::One);
         for setting in section.settings {
             assert!(is_tried(section.name, setting.key), "{}.{} is tried nowhere", section.name, setting.key);
         }

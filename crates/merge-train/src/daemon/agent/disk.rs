@@ -23,7 +23,7 @@ const MOST_UNSEEN: u32 = 3;
 
 /// What is wrong with a folder.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Trouble {
+pub enum DiskProblem {
     /// It holds too much.
     Full,
     /// Part of it cannot be measured, and stays so.
@@ -34,29 +34,29 @@ pub enum Trouble {
 
 /// What a folder may hold, and what it has to leave.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct DiskLimits {
     pub most_bytes: u64,
     pub least_free_bytes: u64,
 }
 
 /// Waits until something is wrong with a folder.
-pub async fn beyond(folder: &Path, room: Room) -> Trouble {
+pub async fn beyond(folder: &Path, disk_limits: DiskLimits) -> DiskProblem {
     let called_off = CancellationToken::new();
     let _guard = called_off.clone().drop_guard();
     let (mut pause, mut unseen) = (PAUSE, 0);
     loop {
         tokio::time::sleep(pause).await;
         let began = Instant::now();
-        if is_scarce(folder, room.least_free_bytes) {
-            return Trouble::Scarce;
+        if is_scarce(folder, disk_limits.least_free_bytes) {
+            return DiskProblem::Scarce;
         }
-        let measure = measure(folder, room.most_bytes, &called_off).await;
-        if measure.bytes > room.most_bytes {
-            return Trouble::Full;
+        let measure = measure(folder, disk_limits.most_bytes, &called_off).await;
+        if measure.bytes > disk_limits.most_bytes {
+            return DiskProblem::Full;
         }
         unseen = if measure.is_whole { 0 } else { unseen + 1 };
         if unseen >= MOST_UNSEEN {
-            return Trouble::Unseen;
+            return DiskProblem::Unseen;
         }
         pause = (began.elapsed() * SHARE).clamp(PAUSE, LONGEST_PAUSE);
     }
@@ -72,25 +72,25 @@ fn is_scarce(folder: &Path, least_free_bytes: u64) -> bool {
     rustix::fs::statvfs(folder).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < least_free_bytes)
 }
 
-async fn measure(folder: &Path, limit: u64, called_off: &CancellationToken) -> Measure {
+async fn measure(folder: &Path, limit: u64, called_off: &CancellationToken) -> FolderMeasurement {
     let (folder, called_off) = (folder.to_owned(), called_off.clone());
     let measured = tokio::task::spawn_blocking(move || used(folder, limit, &called_off)).await;
-    measured.unwrap_or_else(|_| Measure::default())
+    measured.unwrap_or_else(|_| FolderMeasurement::default())
 }
 
-struct Measure {
+struct FolderMeasurement {
     bytes: u64,
     /// Whether all of it could be seen.
     is_whole: bool,
 }
 
-impl Default for Measure {
+impl Default for FolderMeasurement {
     fn default() -> Self {
         Self { bytes: 0, is_whole: true }
     }
 }
 
-impl Measure {
+impl FolderMeasurement {
     /// What vanishes meanwhile counts for nothing.
     fn miss(&mut self, error: &io::Error) {
         self.is_whole &= error.kind() == io::ErrorKind::NotFound;
@@ -98,8 +98,8 @@ impl Measure {
 }
 
 /// What is used on the disk, counted no further than it takes to know that it is more than `limit`. Links are not followed.
-fn used(folder: PathBuf, limit: u64, called_off: &CancellationToken) -> Measure {
-    let mut measure = Measure::default();
+fn used(folder: PathBuf, limit: u64, called_off: &CancellationToken) -> FolderMeasurement {
+    let mut measure = FolderMeasurement::default();
     // A file with many names is one file.
     let mut known = HashSet::new();
     let mut folders = vec![folder];

@@ -3,16 +3,16 @@
 //! It starts the command, says how it ended, and ends whatever is left of it. It does not trust the daemon to live: the end of
 //! the socket on its standard input is the end of the daemon, and of the command.
 
-mod bounds;
-mod calls;
 #[cfg(target_os = "linux")]
 mod cover;
 #[cfg(target_os = "linux")]
-mod places;
-#[cfg(target_os = "linux")]
 mod privileges;
+mod process_tree;
 mod seal;
-mod tree;
+#[cfg(target_os = "linux")]
+mod sealed_paths;
+mod system_calls;
+mod usage_limits;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -30,10 +30,10 @@ use tokio::process::ChildStdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use super::order::{Excess, Order, Refusal, Report};
-use bounds::Looks;
-use seal::{Sealing, Started};
-use tree::Tree;
+use super::guard_protocol::{ExceededLimit, GuardOrder, GuardReport, StartRefusal};
+use process_tree::ProcessTree;
+use seal::{Sealing, StartedCommand};
+use usage_limits::UsageChecks;
 
 /// How this program is told that it is to be a guard.
 pub const SUBCOMMAND: &str = "agent-guard";
@@ -66,36 +66,36 @@ async fn stand() -> io::Result<()> {
     socket.set_nonblocking(true)?;
     let (orders, mut reports) = UnixStream::from_std(socket)?.into_split();
     let mut orders = BufReader::new(orders);
-    let Some((order, input)) = Order::receive(&mut orders).await? else { return Ok(()) };
+    let Some((order, input)) = GuardOrder::receive(&mut orders).await? else { return Ok(()) };
     limit(Resource::Fsize, order.file_bytes)?;
     limit(Resource::Core, 0)?;
     // Before the start, so that no death is missed.
     let signals = Signals::new()?;
-    let reach = tree::Reach::claim();
-    let (looks, grace) = (Looks::of(&order), Duration::from_millis(order.grace_ms));
-    let Started { mut child, sealing, unfiltered } = match start(order) {
+    let reach = process_tree::TreeVisibility::claim();
+    let (looks, grace) = (UsageChecks::of(&order), Duration::from_millis(order.grace_ms));
+    let StartedCommand { mut child, sealing, unfiltered } = match start(order) {
         Ok(started) => started,
         Err(error) => {
-            Report::Refused(why(&error)).send(&mut reports).await;
+            GuardReport::Refused(why(&error)).send(&mut reports).await;
             return Ok(());
         }
     };
-    let executioner = match sealing {
+    let killer = match sealing {
         Sealing::NotAskedFor => None,
-        Sealing::Sealed(executioner) => executioner,
+        Sealing::Sealed(killer) => killer,
         Sealing::Unavailable(why) => {
-            Report::Unsealed(why).send(&mut reports).await;
+            GuardReport::Unsealed(why).send(&mut reports).await;
             None
         }
     };
     if let Some(why) = unfiltered {
-        Report::Unfiltered(why.to_owned()).send(&mut reports).await;
+        GuardReport::Unfiltered(why.to_owned()).send(&mut reports).await;
     }
     if let Some(stdin) = child.stdin.take() {
         feed(stdin, input)?;
     }
     let command = Pid::from_raw(child.id().cast_signed()).expect("a process has a number above 0");
-    let (tree, reports) = (Tree::new(reach, command, executioner), Some(reports));
+    let (tree, reports) = (ProcessTree::new(reach, command, killer), Some(reports));
     Watch { command, tree, grace, phase: Phase::Running, looks, orders, reports, signals }.keep().await;
     Ok(())
 }
@@ -106,9 +106,9 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
-fn start(order: Order) -> io::Result<Started> {
+fn start(order: GuardOrder) -> io::Result<StartedCommand> {
     let Some(seal) = order.seal else {
-        return Ok(Started { child: spawn(&order.command)?, sealing: Sealing::NotAskedFor, unfiltered: None });
+        return Ok(StartedCommand { child: spawn(&order.command)?, sealing: Sealing::NotAskedFor, unfiltered: None });
     };
     let open = |what: &str, why: &str| eprintln!("[merge-train: {what}: {why}]");
     seal::start_sealed(seal, move || spawn(&order.command), open)
@@ -120,11 +120,11 @@ fn spawn(command: &[String]) -> io::Result<Child> {
     Command::new(program).args(arguments).stdin(Stdio::piped()).process_group(0).spawn()
 }
 
-fn why(error: &io::Error) -> Refusal {
+fn why(error: &io::Error) -> StartRefusal {
     match error.kind() {
-        io::ErrorKind::NotFound => Refusal::NotFound,
-        io::ErrorKind::PermissionDenied => Refusal::NotExecutable,
-        _ => Refusal::Other(error.to_string()),
+        io::ErrorKind::NotFound => StartRefusal::NotFound,
+        io::ErrorKind::PermissionDenied => StartRefusal::NotExecutable,
+        _ => StartRefusal::Other(error.to_string()),
     }
 }
 
@@ -164,10 +164,10 @@ enum Phase {
 /// A command that runs, or what is left of it.
 struct Watch {
     command: Pid,
-    tree: Tree,
+    tree: ProcessTree,
     grace: Duration,
     phase: Phase,
-    looks: Looks,
+    looks: UsageChecks,
     orders: BufReader<OwnedReadHalf>,
     /// Until the one report of how it went is sent.
     reports: Option<OwnedWriteHalf>,
@@ -178,10 +178,10 @@ impl Watch {
     /// Until nothing is left.
     async fn keep(mut self) {
         loop {
-            if let Some(excess) = self.wait().await {
+            if let Some(exceeded) = self.wait().await {
                 self.phase = Phase::Killing { times: 0 };
                 self.tree.kill();
-                self.report(Report::Over(excess)).await;
+                self.report(GuardReport::Over(exceeded)).await;
             }
             let (ended, left) = self.reap();
             if let Some(status) = ended {
@@ -201,14 +201,14 @@ impl Watch {
         }
     }
 
-    async fn report(&mut self, report: Report) {
+    async fn report(&mut self, report: GuardReport) {
         if let Some(mut reports) = self.reports.take() {
             report.send(&mut reports).await;
         }
     }
 
     /// Until something may have changed. What is there too much of, if that is it.
-    async fn wait(&mut self) -> Option<Excess> {
+    async fn wait(&mut self) -> Option<ExceededLimit> {
         let mut word = [0; 1];
         let phase = self.phase;
         let listens = !matches!(phase, Phase::Killing { .. });
@@ -223,7 +223,7 @@ impl Watch {
             _ = interrupt.recv() => self.ask(),
             _ = hangup.recv() => self.ask(),
             next = over(phase) => self.phase = next,
-            excess = self.looks.exceeded(), if listens => return Some(excess),
+            exceeded = self.looks.exceeded(), if listens => return Some(exceeded),
         }
         None
     }
@@ -265,9 +265,9 @@ async fn over(phase: Phase) -> Phase {
     }
 }
 
-fn report(status: WaitStatus) -> Report {
+fn report(status: WaitStatus) -> GuardReport {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Report::Exited(code),
-        (None, signal) => Report::Killed(signal.unwrap_or_default()),
+        (Some(code), _) => GuardReport::Exited(code),
+        (None, signal) => GuardReport::Killed(signal.unwrap_or_default()),
     }
 }

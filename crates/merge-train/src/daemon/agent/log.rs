@@ -9,7 +9,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use super::super::telemetry::redact::{Mask, Masked};
+use super::super::telemetry::redact::{Mask, MaskedStream};
 
 /// The most that an error quotes.
 const TAIL_BYTES: usize = 2048;
@@ -18,25 +18,25 @@ const MARGIN_BYTES: usize = 8192;
 
 /// The last of what a command wrote.
 #[derive(Debug, Default)]
-pub struct Tail {
+pub struct LogTail {
     bytes: Vec<u8>,
     mask: Mask,
 }
 
 /// What merge-train itself has to say in a log.
-pub type Notices = mpsc::Receiver<String>;
+pub type LogNotices = mpsc::Receiver<String>;
 
 /// For a log in which merge-train says nothing.
-pub fn no_notices() -> Notices {
+pub fn no_notices() -> LogNotices {
     mpsc::channel(1).1
 }
 
 /// Reads to the end, so that the command is never kept waiting, and keeps what comes first; notices are kept in any case.
 /// A log that cannot be written is no reason for a command to fail.
-pub async fn keep(pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, mask: Mask, notices: Notices) -> Tail {
+pub async fn keep(pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, mask: Mask, notices: LogNotices) -> LogTail {
     let (mut pipe, mut notices) = (pipe, notices);
-    let mut tail = Tail { bytes: Vec::new(), mask: mask.clone() };
-    let mut log = Log::open(&path, limit, mask).await;
+    let mut tail = LogTail { bytes: Vec::new(), mask: mask.clone() };
+    let mut log = BoundedLog::open(&path, limit, mask).await;
     let mut chunk = vec![0; 64 * 1024];
     let (mut prints, mut listens) = (true, true);
     while prints || listens {
@@ -78,22 +78,22 @@ pub async fn keep(pipe: impl AsyncRead + Unpin, path: PathBuf, limit: u64, mask:
     tail
 }
 
-struct Log {
+struct BoundedLog {
     file: File,
-    masked: Masked,
+    masked: MaskedStream,
     limit: u64,
     written: u64,
     /// Whether the last line has an end.
     is_at_line_start: bool,
 }
 
-impl Log {
+impl BoundedLog {
     async fn open(path: &Path, limit: u64, mask: Mask) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             tokio::fs::create_dir_all(folder).await?;
         }
         let file = tokio::fs::OpenOptions::new().create(true).append(true).open(path).await?;
-        Ok(Self { file, masked: Masked::new(mask), limit, written: 0, is_at_line_start: true })
+        Ok(Self { file, masked: MaskedStream::new(mask), limit, written: 0, is_at_line_start: true })
     }
 
     async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -137,7 +137,7 @@ impl Log {
     }
 }
 
-impl Tail {
+impl LogTail {
     fn push(&mut self, bytes: &[u8]) {
         const KEPT: usize = TAIL_BYTES + MARGIN_BYTES;
         self.bytes.extend_from_slice(&bytes[bytes.len().saturating_sub(KEPT)..]);

@@ -11,7 +11,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
 use url::Url;
 
-use super::notice::{Kind, Notice};
+use super::notice::{Notice, NoticeKind};
 use crate::config::Config;
 use github::is_this_machine;
 
@@ -20,17 +20,17 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Slack wants no longer waits than this; who says so is not believed.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_mins(5);
 
-pub struct Channels {
+pub struct SlackChannels {
     http: reqwest::Client,
     /// For those that have none of their own.
     common: Option<Secret>,
     own: BTreeMap<TenantId, Secret>,
-    wanted: BTreeSet<Kind>,
+    wanted: BTreeSet<NoticeKind>,
     dashboard: Option<String>,
 }
 
 /// What became of a message.
-pub enum Posted {
+pub enum PostResult {
     Done,
     /// It may work later, not before this if Slack said so.
     Failed {
@@ -41,13 +41,14 @@ pub enum Posted {
     Refused(String),
 }
 
-impl Channels {
+impl SlackChannels {
     /// None where there is nobody to tell, or nothing.
     pub fn new(config: &Config) -> anyhow::Result<Option<Self>> {
         let own: BTreeMap<TenantId, Secret> =
             config.slack_channels.iter().map(|row| (row.tenant.clone(), row.notify_url.clone())).collect();
         let common = config.slack.notify_url.clone();
-        let wanted: BTreeSet<Kind> = config.slack.notify.iter().filter_map(|name| Kind::named(name)).collect();
+        let wanted: BTreeSet<NoticeKind> =
+            config.slack.notify.iter().filter_map(|name| NoticeKind::named(name)).collect();
         if (common.is_none() && own.is_empty()) || wanted.is_empty() {
             return Ok(None);
         }
@@ -67,7 +68,7 @@ impl Channels {
     }
 
     /// Whether anybody is told such news of this run. An owner with a channel of its own is told there and nowhere else.
-    pub fn want(&self, run: &Run, kind: Kind) -> bool {
+    pub fn want(&self, run: &Run, kind: NoticeKind) -> bool {
         self.wanted.contains(&kind) && self.address(run).is_some()
     }
 
@@ -75,28 +76,30 @@ impl Channels {
         self.own.get(&run.tenant_id).or(self.common.as_ref())
     }
 
-    pub async fn post(&self, run: &Run, notice: &Notice) -> Posted {
-        let Some(address) = self.address(run) else { return Posted::Refused("there is no channel for it".to_owned()) };
+    pub async fn post(&self, run: &Run, notice: &Notice) -> PostResult {
+        let Some(address) = self.address(run) else {
+            return PostResult::Refused("there is no channel for it".to_owned());
+        };
         let message = notice.message(run, self.dashboard.as_deref());
         match self.http.post(address.expose()).json(&message).send().await {
             Err(error) => {
                 // Whoever knows the address can post: it is not for the log.
                 let error = anyhow::Error::new(error.without_url());
-                Posted::Failed { why: format!("{error:#}"), after: None }
+                PostResult::Failed { why: format!("{error:#}"), after: None }
             }
             Ok(response) => judged(&response),
         }
     }
 }
 
-fn judged(response: &Response) -> Posted {
+fn judged(response: &Response) -> PostResult {
     let status = response.status();
     let why = format!("Slack answered {status}");
     let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let after = after.map(|seconds| Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER));
     match status {
-        _ if status.is_success() => Posted::Done,
-        _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => Posted::Failed { why, after },
-        _ => Posted::Refused(format!("{why}: check slack.notify_url")),
+        _ if status.is_success() => PostResult::Done,
+        _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => PostResult::Failed { why, after },
+        _ => PostResult::Refused(format!("{why}: check slack.notify_url")),
     }
 }

@@ -21,13 +21,13 @@ pub const KINDS: &[&str] = &["blocked", "needs_approval", "landed"];
 
 /// The kinds of news, by the names that the configuration has for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum NoticeKind {
     Blocked,
     NeedsApproval,
     Landed,
 }
 
-impl Kind {
+impl NoticeKind {
     pub const ALL: [Self; 3] = [Self::Blocked, Self::NeedsApproval, Self::Landed];
 
     pub fn name(self) -> &'static str {
@@ -46,7 +46,7 @@ impl Kind {
 /// Something to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    pub kind: Kind,
+    pub kind: NoticeKind,
     /// What tells it from others of its kind about the same run.
     pub about: String,
     /// A sentence or two, as Slack reads it.
@@ -72,16 +72,16 @@ impl Notice {
                     trains => format!(" It goes on as the {} of {}.", plural("train", trains), list(trains)),
                 };
                 let text = format!(":tada: A train has landed: {}.{parted}", list(&landed));
-                new(Kind::Landed, "", text)
+                new(NoticeKind::Landed, "", text)
             }
             (TRAIN, RunStatus::Failed) => {
                 let why = run.error.as_deref().unwrap_or("nobody said why");
-                new(Kind::Blocked, why, format!(":octagonal_sign: A train was aborted: {}", reason(why)))
+                new(NoticeKind::Blocked, why, format!(":octagonal_sign: A train was aborted: {}", reason(why)))
             }
             (TRAIN, RunStatus::AwaitingApproval) => {
                 let why = run.error.as_deref().unwrap_or("a person has to look at it");
                 new(
-                    Kind::Blocked,
+                    NoticeKind::Blocked,
                     why,
                     format!(":rotating_light: A train is frozen and waits for a person: {}", reason(why)),
                 )
@@ -89,19 +89,28 @@ impl Notice {
             (TRAIN, RunStatus::WaitingExternal) => {
                 let WaitingFor { blocker, who, party } = WaitingFor::of(run)?;
                 let text = format!(":hourglass: A train waits. {} It is up to: {}", reason(&blocker), reason(&who));
-                party.is_to_be_told().then_some(Self { kind: Kind::Blocked, about: blocker, text, is_hasty: true })
+                party.is_to_be_told().then_some(Self {
+                    kind: NoticeKind::Blocked,
+                    about: blocker,
+                    text,
+                    is_hasty: true,
+                })
             }
             (FIXER, RunStatus::AwaitingApproval) => {
                 let why = told.approval.as_ref()?.reason.as_deref().unwrap_or("its push waits for approval");
                 let about = run.result.as_ref().and_then(|result| result["push"]["to"].as_str()).unwrap_or_default();
-                new(Kind::NeedsApproval, about, format!(":raised_hand: A fixer's push needs approval: {}", reason(why)))
+                new(
+                    NoticeKind::NeedsApproval,
+                    about,
+                    format!(":raised_hand: A fixer's push needs approval: {}", reason(why)),
+                )
             }
             (kind, RunStatus::AwaitingApproval) => {
                 let step = run.current_step.as_deref().unwrap_or_default();
                 let about = format!("{step} {}", run.resume_count);
                 let (kind, shown) = (escape(kind, LONGEST_NAME), escape(step, LONGEST_NAME));
                 new(
-                    Kind::NeedsApproval,
+                    NoticeKind::NeedsApproval,
                     &about,
                     format!(":raised_hand: A run of `{kind}` needs approval of `{shown}`."),
                 )
@@ -233,8 +242,8 @@ mod tests {
 
     #[test]
     fn every_kind_has_the_name_that_the_configuration_knows() {
-        assert_eq!(Kind::ALL.map(Kind::name), KINDS);
-        assert_eq!(KINDS.iter().filter_map(|name| Kind::named(name)).collect::<Vec<_>>(), Kind::ALL);
+        assert_eq!(NoticeKind::ALL.map(NoticeKind::name), KINDS);
+        assert_eq!(KINDS.iter().filter_map(|name| NoticeKind::named(name)).collect::<Vec<_>>(), NoticeKind::ALL);
     }
 
     #[test]

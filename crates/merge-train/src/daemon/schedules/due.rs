@@ -22,7 +22,7 @@ const FIRST_LOOK_BACK: SignedDuration = SignedDuration::from_hours(1);
 /// What is done about slots that nobody was there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Missed {
+pub enum MissedSlotPolicy {
     Skip,
     /// The latest, once.
     Latest,
@@ -32,7 +32,7 @@ pub enum Missed {
 
 /// How far a schedule has come, and what time it is.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct SchedulePosition {
     /// The last slot that was dealt with.
     pub done: Timestamp,
     /// Since when somebody is there. What came in the same minute is not missed.
@@ -42,13 +42,13 @@ pub struct Moment {
 
 /// The slots whose time has come and that are not dealt with, oldest first. What came since somebody is there is never left
 /// out, however late it is by now.
-pub fn due(timetable: &Timetable, missed: Missed, moment: Moment) -> Vec<Timestamp> {
-    let Moment { done, since, now } = moment;
+pub fn due(timetable: &Timetable, missed: MissedSlotPolicy, moment: SchedulePosition) -> Vec<Timestamp> {
+    let SchedulePosition { done, since, now } = moment;
     let absent_until = slot(since, GRANULARITY) - A_MOMENT;
     let mut slots = match missed {
-        Missed::Skip => Vec::new(),
-        Missed::Latest => latest(timetable, done, absent_until.min(now)).into_iter().collect(),
-        Missed::All => {
+        MissedSlotPolicy::Skip => Vec::new(),
+        MissedSlotPolicy::Latest => latest(timetable, done, absent_until.min(now)).into_iter().collect(),
+        MissedSlotPolicy::All => {
             // A slot that is just so old still counts.
             let too_old = now.checked_sub(OLDEST_CAUGHT_UP + A_MOMENT).unwrap_or(Timestamp::MIN);
             let all: Vec<_> = timetable.between(done.max(too_old), absent_until.min(now)).collect();
@@ -86,8 +86,8 @@ mod tests {
     }
 
     /// What is due of a schedule, as texts.
-    fn told(cron: &str, missed: Missed, done: &str, since: &str, now: &str) -> Vec<String> {
-        let moment = Moment { done: at(done), since: at(since), now: at(now) };
+    fn told(cron: &str, missed: MissedSlotPolicy, done: &str, since: &str, now: &str) -> Vec<String> {
+        let moment = SchedulePosition { done: at(done), since: at(since), now: at(now) };
         due(&timetable(cron), missed, moment).iter().map(Timestamp::to_string).collect()
     }
 
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_due_from_its_first_moment_on_and_once() {
-        let due = |done: &str, now: &str| told(HOURLY, Missed::Skip, done, "2026-01-01T09:30:00Z", now);
+        let due = |done: &str, now: &str| told(HOURLY, MissedSlotPolicy::Skip, done, "2026-01-01T09:30:00Z", now);
         assert_eq!(due("2026-01-01T09:00:00Z", "2026-01-01T09:59:59.999Z"), [""; 0]);
         assert_eq!(due("2026-01-01T09:00:00Z", "2026-01-01T10:00:00Z"), ["2026-01-01T10:00:00Z"]);
         assert_eq!(due("2026-01-01T10:00:00Z", "2026-01-01T10:00:00Z"), [""; 0]);
@@ -105,37 +105,42 @@ mod tests {
     #[test]
     fn after_a_downtime_each_policy_catches_up_its_own() {
         let due = |missed| told(HOURLY, missed, "2026-01-01T05:00:00Z", "2026-01-01T09:30:00Z", "2026-01-01T09:30:00Z");
-        assert_eq!(due(Missed::Skip), [""; 0]);
-        assert_eq!(due(Missed::Latest), ["2026-01-01T09:00:00Z"]);
+        assert_eq!(due(MissedSlotPolicy::Skip), [""; 0]);
+        assert_eq!(due(MissedSlotPolicy::Latest), ["2026-01-01T09:00:00Z"]);
         let all = ["2026-01-01T06:00:00Z", "2026-01-01T07:00:00Z", "2026-01-01T08:00:00Z", "2026-01-01T09:00:00Z"];
-        assert_eq!(due(Missed::All), all);
+        assert_eq!(due(MissedSlotPolicy::All), all);
     }
 
     #[test]
     fn what_came_while_somebody_was_there_is_never_left_out() {
         // The database was away from before ten until after twelve.
-        for missed in [Missed::Skip, Missed::Latest, Missed::All] {
+        for missed in [MissedSlotPolicy::Skip, MissedSlotPolicy::Latest, MissedSlotPolicy::All] {
             let due = told(HOURLY, missed, "2026-01-01T09:00:00Z", "2026-01-01T09:30:00Z", "2026-01-01T12:10:00Z");
             assert_eq!(due, ["2026-01-01T10:00:00Z", "2026-01-01T11:00:00Z", "2026-01-01T12:00:00Z"], "{missed:?}");
         }
         // And with it, what was missed before.
         let due = |missed| told(HOURLY, missed, "2026-01-01T05:00:00Z", "2026-01-01T07:30:00Z", "2026-01-01T08:10:00Z");
-        assert_eq!(due(Missed::Skip), ["2026-01-01T08:00:00Z"]);
-        assert_eq!(due(Missed::Latest), ["2026-01-01T07:00:00Z", "2026-01-01T08:00:00Z"]);
-        assert_eq!(due(Missed::All), ["2026-01-01T06:00:00Z", "2026-01-01T07:00:00Z", "2026-01-01T08:00:00Z"]);
+        assert_eq!(due(MissedSlotPolicy::Skip), ["2026-01-01T08:00:00Z"]);
+        assert_eq!(due(MissedSlotPolicy::Latest), ["2026-01-01T07:00:00Z", "2026-01-01T08:00:00Z"]);
+        assert_eq!(
+            due(MissedSlotPolicy::All),
+            ["2026-01-01T06:00:00Z", "2026-01-01T07:00:00Z", "2026-01-01T08:00:00Z"]
+        );
     }
 
     #[test]
     fn whoever_starts_within_the_minute_of_a_slot_is_in_time() {
-        let due = |since: &str| told(HOURLY, Missed::Skip, "2026-01-01T09:00:00Z", since, "2026-01-01T10:01:30Z");
+        let due =
+            |since: &str| told(HOURLY, MissedSlotPolicy::Skip, "2026-01-01T09:00:00Z", since, "2026-01-01T10:01:30Z");
         assert_eq!(due("2026-01-01T10:00:59Z"), ["2026-01-01T10:00:00Z"]);
         assert_eq!(due("2026-01-01T10:01:00Z"), [""; 0]);
     }
 
     #[test]
     fn of_a_long_downtime_all_has_its_limits() {
-        let due =
-            |cron: &str, done: &str| told(cron, Missed::All, done, "2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z");
+        let due = |cron: &str, done: &str| {
+            told(cron, MissedSlotPolicy::All, done, "2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z")
+        };
         let minutes = due("* * * * *", "2026-01-31T00:00:00Z");
         // The last hundred; the hundred and first is the minute in which somebody came.
         assert_eq!(minutes.len(), MOST_CAUGHT_UP + 1);
@@ -148,8 +153,9 @@ mod tests {
 
     #[test]
     fn the_latest_is_found_however_long_ago_it_was() {
-        let latest =
-            |cron: &str, done: &str| told(cron, Missed::Latest, done, "2026-01-31T12:30:30Z", "2026-01-31T12:30:30Z");
+        let latest = |cron: &str, done: &str| {
+            told(cron, MissedSlotPolicy::Latest, done, "2026-01-31T12:30:30Z", "2026-01-31T12:30:30Z")
+        };
         assert_eq!(latest("* * * * *", "2020-01-01T00:00:00Z"), ["2026-01-31T12:29:00Z", "2026-01-31T12:30:00Z"]);
         assert_eq!(latest("@weekly", "2020-01-01T00:00:00Z"), ["2026-01-25T00:00:00Z"]);
         assert_eq!(latest("@yearly", "2020-01-01T00:00:00Z"), ["2026-01-01T00:00:00Z"]);
@@ -159,7 +165,9 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_one_look_comes_with_the_next() {
-        let look = |done: &str| told("* * * * *", Missed::Skip, done, "2026-01-01T00:00:30Z", "2026-01-01T03:20:00Z");
+        let look = |done: &str| {
+            told("* * * * *", MissedSlotPolicy::Skip, done, "2026-01-01T00:00:30Z", "2026-01-01T03:20:00Z")
+        };
         let first = look("2026-01-01T00:00:30Z");
         assert_eq!((first.len(), first[99].as_str()), (100, "2026-01-01T01:40:00Z"));
         let second = look(&first[99]);
@@ -169,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_put_back_makes_nothing_due() {
-        for missed in [Missed::Skip, Missed::Latest, Missed::All] {
+        for missed in [MissedSlotPolicy::Skip, MissedSlotPolicy::Latest, MissedSlotPolicy::All] {
             let due = told(HOURLY, missed, "2026-01-01T12:00:00Z", "2026-01-01T11:30:00Z", "2026-01-01T09:30:00Z");
             assert_eq!(due, [""; 0], "{missed:?}");
         }

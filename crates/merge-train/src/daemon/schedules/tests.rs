@@ -29,7 +29,7 @@ fn acme() -> TenantId {
     "acme".parse().unwrap()
 }
 
-fn schedule(name: &str, cron: &str, missed: &str) -> Schedule {
+fn schedule(name: &str, cron: &str, missed: &str) -> ScheduleSettings {
     let written = serde_json::json!({
         "name": name, "workflow": "tidy", "tenant": "acme", "cron": cron, "time_zone": "UTC", "missed": missed,
         "inputs": { "age_days": 7 }, "repo": "acme/widgets",
@@ -53,11 +53,11 @@ impl World {
     }
 
     /// A daemon's schedules. Its clock is asked by `run` only.
-    fn daemon(&self, schedules: &[Schedule]) -> Schedules {
+    fn daemon(&self, schedules: &[ScheduleSettings]) -> Schedules {
         self.daemon_at(schedules, Clock::default())
     }
 
-    fn daemon_at(&self, schedules: &[Schedule], clock: Clock) -> Schedules {
+    fn daemon_at(&self, schedules: &[ScheduleSettings], clock: Clock) -> Schedules {
         let inputs = serde_json::json!({ "age_days": { "type": "integer" } });
         let workflow = Workflow {
             name: "tidy".to_owned(),

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, StatusCode, header};
 use merge_train_core::ids::TenantId;
 
-use super::dashboard::session::{self, Session};
+use super::dashboard::session::{self, DashboardSession};
 use super::problem::Problem;
 use crate::config::{ApiKey, Role};
 
@@ -12,7 +12,7 @@ pub fn presented<'a>(keys: &'a [ApiKey], headers: &HeaderMap) -> Result<&'a ApiK
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let presented = bearer.or_else(|| headers.get("x-api-key").and_then(|value| value.to_str().ok()));
     if presented.is_none()
-        && let Some(session) = Session::of(keys, headers)
+        && let Some(session) = DashboardSession::of(keys, headers)
         && headers.get(session::TOKEN).is_some_and(|token| token.to_str().is_ok_and(|token| session.has_token(token)))
     {
         return Ok(session.key);

@@ -20,19 +20,19 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// So much is set aside for a body on the word of its header; the rest as it comes.
 const TRUSTED: usize = 64 << 10;
 
-pub struct Budget {
+pub struct BodyMemoryBudget {
     pieces: Arc<Semaphore>,
     total: usize,
     longest: usize,
 }
 
 /// A body, and its share of the budget until it is dropped.
-pub struct Held {
+pub struct BufferedBody {
     pub bytes: Bytes,
     _share: Vec<OwnedSemaphorePermit>,
 }
 
-impl Budget {
+impl BodyMemoryBudget {
     pub fn new(total: usize, longest: usize) -> Self {
         // A budget that no body fits into would refuse everything.
         let total = total.max(longest) / PIECE + 1;
@@ -45,7 +45,7 @@ impl Budget {
     }
 
     /// Reads a body to its end.
-    pub async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Held, Problem> {
+    pub async fn read(&self, headers: &HeaderMap, body: Body) -> Result<BufferedBody, Problem> {
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
         let mut chunks = body.into_data_stream();
@@ -66,7 +66,7 @@ impl Budget {
         }
     }
 
-    async fn collect(&self, announced: usize, chunks: &mut BodyDataStream) -> Result<Held, Problem> {
+    async fn collect(&self, announced: usize, chunks: &mut BodyDataStream) -> Result<BufferedBody, Problem> {
         let mut share = Vec::new();
         let mut room = announced.min(TRUSTED);
         share.push(self.take(room)?);
@@ -94,7 +94,7 @@ impl Budget {
                 }
             }
         }
-        Ok(Held { bytes: first.unwrap_or_else(|| all.into()), _share: share })
+        Ok(BufferedBody { bytes: first.unwrap_or_else(|| all.into()), _share: share })
     }
 
     fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Problem> {
@@ -134,7 +134,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_read_whole_and_gives_its_share_back() {
-        let budget = Budget::new(1 << 20, 1 << 20);
+        let budget = BodyMemoryBudget::new(1 << 20, 1 << 20);
         let chunks = [vec![1_u8; 70_000], vec![2; 70_000], vec![3; 10]].map(Ok::<_, std::io::Error>);
         let body = Body::from_stream(futures_util::stream::iter(chunks));
         let held = budget.read(&HeaderMap::new(), body).await.unwrap();
@@ -147,7 +147,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_too_long_is_refused_announced_or_not() {
-        let budget = Budget::new(1 << 20, 1000);
+        let budget = BodyMemoryBudget::new(1 << 20, 1000);
         let announced = budget.read(&headers(1001), Body::empty()).await;
         assert_eq!(announced.err().unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
         let unannounced = budget.read(&HeaderMap::new(), Body::from(vec![0; 1001])).await;
@@ -157,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn beyond_the_budget_callers_are_told_to_come_back() {
-        let budget = Budget::new(100_000, 60_000);
+        let budget = BodyMemoryBudget::new(100_000, 60_000);
         let first = budget.read(&headers(60_000), Body::from(vec![0; 60_000])).await.unwrap();
         let second = budget.read(&headers(60_000), Body::from(vec![0; 60_000])).await;
         assert_eq!(second.err().unwrap().status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -167,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_never_ends_is_given_up() {
-        let budget = Budget::new(1 << 20, 1 << 20);
+        let budget = BodyMemoryBudget::new(1 << 20, 1 << 20);
         let body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
         assert_eq!(budget.read(&headers(10), body).await.err().unwrap().status(), StatusCode::REQUEST_TIMEOUT);
         assert_eq!(budget.in_flight(), 0);

@@ -3,6 +3,7 @@
 //! A page is a function of the state (`render`). The same function answers a request and feeds a browser that stays
 //! (`live`), so that nothing is shown in two ways. What somebody presses goes to the API, as what any other client sends.
 
+mod actions;
 mod address;
 mod assets;
 mod board;
@@ -10,7 +11,6 @@ mod graph;
 mod insights;
 mod layout;
 mod live;
-mod orders;
 mod plot;
 mod run;
 mod runs;
@@ -30,8 +30,8 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use self::address::Address;
-use self::session::Session;
+use self::address::PageAddress;
+use self::session::DashboardSession;
 use super::App;
 use super::problem::Problem;
 use crate::clock;
@@ -45,12 +45,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 pub fn router() -> Router<Arc<App>> {
     let mut router = Router::new();
-    for path in Address::PATHS {
+    for path in PageAddress::PATHS {
         router = router.route(path, get(show));
     }
     router
         .route("/live", get(live::watch))
-        .route("/orders", post(orders::give))
+        .route("/orders", post(actions::submit))
         .route("/sign-in", get(sign_in::show).post(sign_in::enter))
         .route("/sign-out", post(sign_in::leave))
         .route("/assets/{name}", get(assets::show))
@@ -80,20 +80,20 @@ pub fn guard(mut response: Response) -> Response {
 }
 
 /// Somebody who looks at a page.
-pub struct Visitor<'a> {
-    pub session: Session<'a>,
+pub struct DashboardVisitor<'a> {
+    pub session: DashboardSession<'a>,
     pub now: Timestamp,
 }
 
-impl<'a> Visitor<'a> {
+impl<'a> DashboardVisitor<'a> {
     /// Whoever has signed in; else, where visitors are welcome, one of them, to whom a cookie is to be given.
     fn of(app: &'a App, headers: &HeaderMap) -> Option<(Self, bool)> {
         let now = clock::now();
-        if let Some(session) = Session::of(&app.api_keys, headers) {
+        if let Some(session) = DashboardSession::of(&app.api_keys, headers) {
             return Some((Self { session, now }, false));
         }
         let nobody = app.api_keys.iter().find(|key| Some(&key.name) == app.anonymous.as_ref())?;
-        Some((Self { session: Session::open(nobody), now }, true))
+        Some((Self { session: DashboardSession::open(nobody), now }, true))
     }
 
     /// Whose data they may see; none for everybody's.
@@ -111,19 +111,19 @@ impl<'a> Visitor<'a> {
 }
 
 /// What stands on a page.
-pub struct Page {
+pub struct DashboardPage {
     title: String,
     body: Markup,
 }
 
-impl Page {
+impl DashboardPage {
     fn new(title: impl Into<String>, body: Markup) -> Self {
         Self { title: title.into(), body }
     }
 }
 
 async fn show(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
-    let Some((visitor, is_new)) = Visitor::of(&app, &headers) else {
+    let Some((visitor, is_new)) = DashboardVisitor::of(&app, &headers) else {
         let to = uri.path_and_query().map_or("/", |to| to.as_str());
         return Redirect::to(&sign_in::address(to)).into_response();
     };
@@ -137,42 +137,42 @@ async fn show(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Resp
     guard(response)
 }
 
-async fn page(app: &App, visitor: &Visitor<'_>, uri: &Uri) -> Result<(Address, Page), Problem> {
-    let address = Address::read(uri.path(), uri.query().unwrap_or_default())
+async fn page(app: &App, visitor: &DashboardVisitor<'_>, uri: &Uri) -> Result<(PageAddress, DashboardPage), Problem> {
+    let address = PageAddress::read(uri.path(), uri.query().unwrap_or_default())
         .ok_or_else(|| Problem::not_found("There is no such page."))?;
     let page = render(app, visitor, &address).await?;
     Ok((address, page))
 }
 
 /// What is to be seen there now.
-async fn render(app: &App, visitor: &Visitor<'_>, address: &Address) -> Result<Page, Problem> {
+async fn render(app: &App, visitor: &DashboardVisitor<'_>, address: &PageAddress) -> Result<DashboardPage, Problem> {
     match address {
-        Address::Board { repo } => board::render(app, visitor, repo.as_ref()).await,
-        Address::Train { repo, root } => train::render(app, visitor, repo, *root).await,
-        Address::Runs(which) => runs::render(app, visitor, which).await,
-        Address::Run { id } => Box::pin(run::render(app, visitor, id)).await,
-        Address::Workspace { repo, pr } => workspace::render(app, visitor, repo, *pr).await,
-        Address::Insights => insights::render(app, visitor).await,
-        Address::System => system::render(app, visitor).await,
+        PageAddress::Board { repo } => board::render(app, visitor, repo.as_ref()).await,
+        PageAddress::Train { repo, root } => train::render(app, visitor, repo, *root).await,
+        PageAddress::Runs(which) => runs::render(app, visitor, which).await,
+        PageAddress::Run { id } => Box::pin(run::render(app, visitor, id)).await,
+        PageAddress::Workspace { repo, pr } => workspace::render(app, visitor, repo, *pr).await,
+        PageAddress::Insights => insights::render(app, visitor).await,
+        PageAddress::System => system::render(app, visitor).await,
     }
 }
 
 /// A page that says why there is none.
-fn refusal(app: &App, visitor: &Visitor<'_>, problem: &Problem) -> Response {
+fn refusal(app: &App, visitor: &DashboardVisitor<'_>, problem: &Problem) -> Response {
     let title = problem.status().canonical_reason().unwrap_or("Error");
     let body = html! {
         h1 { (title) }
         p { (problem.detail()) }
         p { a href="/" { "To the board" } }
     };
-    (problem.status(), layout::page(app, visitor, None, &Page::new(title, body))).into_response()
+    (problem.status(), layout::page(app, visitor, None, &DashboardPage::new(title, body))).into_response()
 }
 
 /// What is told of an address where there is nothing: people get a page.
 pub async fn nothing_there(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_for_people = accepts.contains("text/html") && !uri.path().starts_with("/api/");
-    match Visitor::of(&app, &headers).filter(|_| is_for_people) {
+    match DashboardVisitor::of(&app, &headers).filter(|_| is_for_people) {
         Some((visitor, _)) => guard(refusal(&app, &visitor, &Problem::not_found("There is no such page."))),
         None => Problem::not_found("there is nothing at this address").into_response(),
     }

@@ -52,7 +52,7 @@ pub async fn watch(
         Tenants::All => None,
         Tenants::One(tenant) => Some(tenant.clone()),
     };
-    let looking = Looking { app, tenant, since: None, seen: HashMap::new() };
+    let looking = RunFeed { app, tenant, since: None, seen: HashMap::new() };
     let batches = stream::unfold(looking, |mut looking| async move {
         let batch = looking.next().await?;
         Some((stream::iter(batch.into_iter().map(Ok)), looking))
@@ -60,7 +60,7 @@ pub async fn watch(
     Ok(Sse::new(batches.flatten()).keep_alive(KeepAlive::default()))
 }
 
-struct Looking {
+struct RunFeed {
     app: Arc<App>,
     tenant: Option<TenantId>,
     /// When the last change happened that was told of; none before the first look.
@@ -69,7 +69,7 @@ struct Looking {
     seen: HashMap<RunId, Timestamp>,
 }
 
-impl Looking {
+impl RunFeed {
     async fn next(&mut self) -> Option<Vec<Event>> {
         loop {
             let stirred = self.app.orders.link.stirred();

@@ -19,7 +19,7 @@ use utoipa::openapi::{
 };
 use utoipa::{IntoResponses, ToSchema};
 
-use super::problem::Told;
+use super::problem::ProblemDocument;
 
 /// All below needs an API key, and nothing else does.
 const WITH_KEY: &str = "/api/v1/";
@@ -89,7 +89,7 @@ pub fn beginning() -> OpenApi {
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(env!("CARGO_PKG_DESCRIPTION")));
     let mut components = ComponentsBuilder::new()
-        .schema(Told::name(), <Told as utoipa::PartialSchema>::schema())
+        .schema(ProblemDocument::name(), <ProblemDocument as utoipa::PartialSchema>::schema())
         .security_scheme("bearer", SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build()))
         .security_scheme("api_key", SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("X-API-Key"))));
     for (status, name, when) in REFUSALS {
@@ -99,7 +99,7 @@ pub fn beginning() -> OpenApi {
 }
 
 fn problem(status: &str, when: &str) -> Described {
-    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Told::name()))).build();
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ProblemDocument::name()))).build();
     let response = ResponseBuilder::new().description(when).content("application/problem+json", content);
     let header = |kind: Type, what: &str| {
         let schema = ObjectBuilder::new().schema_type(kind).build();

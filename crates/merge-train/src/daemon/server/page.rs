@@ -16,7 +16,7 @@ const MOST_DIGITS: usize = 19;
 /// Which page is asked for.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wish {
+pub struct PageRequest {
     /// The `next_cursor` of the page before; the first page has none.
     cursor: Option<String>,
     limit: Option<usize>,
@@ -25,8 +25,8 @@ pub struct Wish {
 /// Which page of a list whose cursors are numbers.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it is described here and read as a `Wish`")]
-pub struct Numbered {
+#[expect(dead_code, reason = "it is described here and read as a `PageRequest`")]
+pub struct NumberedPageParameters {
     /// The `next_cursor` of the page before.
     #[param(nullable = false, pattern = "^[0-9]{1,19}$")]
     cursor: Option<String>,
@@ -43,21 +43,21 @@ pub struct Page<T> {
 }
 
 /// Reads what was asked for.
-pub fn wish(query: Result<Query<Wish>, QueryRejection>) -> Result<Wish, Problem> {
-    let Query(wish) = query.map_err(|error| {
+pub fn page_request(query: Result<Query<PageRequest>, QueryRejection>) -> Result<PageRequest, Problem> {
+    let Query(request) = query.map_err(|error| {
         let detail = format!("{}; a list takes `cursor`, and `limit` up to {MOST}", error.body_text());
         Problem::bad_request(detail)
     })?;
-    checked(wish.cursor, wish.limit)
+    checked_page_request(request.cursor, request.limit)
 }
 
 /// The page that is asked for, where a list takes more than that.
-pub fn checked(cursor: Option<String>, limit: Option<usize>) -> Result<Wish, Problem> {
+pub fn checked_page_request(cursor: Option<String>, limit: Option<usize>) -> Result<PageRequest, Problem> {
     match limit {
         Some(limit) if limit == 0 || limit > MOST => {
             Err(Problem::bad_request(format!("limit is {limit}; it must be a whole number, 1–{MOST}")))
         }
-        _ => Ok(Wish { cursor, limit }),
+        _ => Ok(PageRequest { cursor, limit }),
     }
 }
 
@@ -66,7 +66,7 @@ pub fn number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| text.len() <= MOST_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-impl Wish {
+impl PageRequest {
     /// The page of a list that is in the order of its cursors. `read` understands a cursor, `of` gives the one of an item:
     /// a page begins after it, so that it holds whatever became of that item.
     pub fn page<T, C: Ord + ToString>(
@@ -94,8 +94,8 @@ mod tests {
     use super::*;
 
     fn page(cursor: Option<&str>, limit: usize) -> Result<(Vec<u64>, Option<String>), Problem> {
-        let wish = Wish { cursor: cursor.map(str::to_owned), limit: Some(limit) };
-        let page = wish.page([1_u64, 4, 9, 16, 25], |text| text.parse().ok(), |number| *number)?;
+        let request = PageRequest { cursor: cursor.map(str::to_owned), limit: Some(limit) };
+        let page = request.page([1_u64, 4, 9, 16, 25], |text| text.parse().ok(), |number| *number)?;
         Ok((page.items, page.next_cursor))
     }
 

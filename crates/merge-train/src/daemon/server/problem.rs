@@ -22,7 +22,7 @@ pub struct Problem {
 /// A problem as it is told (RFC 9457), with members of its own where there is more to say.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
-pub struct Told {
+pub struct ProblemDocument {
     #[serde(rename = "type")]
     #[schema(pattern = "^urn:merge-train:problem:[a-z-]+$", example = "urn:merge-train:problem:not-found")]
     kind: String,
@@ -101,7 +101,7 @@ impl From<store::Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let told = Told {
+        let told = ProblemDocument {
             kind: format!("urn:merge-train:problem:{}", self.code.to_ascii_lowercase().replace('_', "-")),
             title: self.status.canonical_reason().unwrap_or("Error"),
             status: self.status.as_u16(),

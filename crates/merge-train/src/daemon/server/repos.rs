@@ -36,7 +36,7 @@ const MOST_EVENTS: usize = 1000;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct Wish {
+pub struct RepoStateQuery {
     /// How many events to show: 50 unless asked for otherwise.
     #[param(nullable = false, minimum = 0, maximum = 1000)]
     events: Option<usize>,
@@ -44,7 +44,8 @@ pub struct Wish {
 
 /// A page of repositories.
 #[derive(Serialize, ToSchema)]
-pub struct Repos {
+#[schema(as = Repos)]
+pub struct RepoPage {
     repos: Vec<Repo>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
@@ -71,15 +72,15 @@ struct Repo {
             description = "How many at most: 50 unless asked for otherwise."
         ),
     ),
-    responses((status = 200, description = "A page of them.", body = Repos), Reading)
+    responses((status = 200, description = "A page of them.", body = RepoPage), Reading)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
-    query: Result<Query<page::Wish>, QueryRejection>,
+    query: Result<Query<page::PageRequest>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Repos>, Problem> {
+) -> Result<Json<RepoPage>, Problem> {
     let key = presented(&app.api_keys, &headers)?;
-    let wish = page::wish(query)?;
+    let request = page::page_request(query)?;
     let tenant = match &key.tenant {
         Tenants::All => None,
         Tenants::One(tenant) => Some(tenant),
@@ -94,17 +95,17 @@ pub async fn list(
         .collect();
     repos.sort_by(|left, right| left.0.cmp(&right.0));
     let read = |text: &str| Some(text.parse::<RepoId>().ok()?.to_string().to_ascii_lowercase());
-    let page = wish.page(repos, read, |(name, _)| name.clone())?;
+    let page = request.page(repos, read, |(name, _)| name.clone())?;
     let shown = |(_, repo): (String, RepoId)| Repo { url: format!("{}/{repo}", app.web_url), repo };
     let repos = page.items.into_iter().map(shown).collect();
-    Ok(Json(Repos { repos, next_cursor: page.next_cursor }))
+    Ok(Json(RepoPage { repos, next_cursor: page.next_cursor }))
 }
 
 /// A repository as its snapshots have it, and what happened last. There is more in it than is described here.
 #[derive(ToSchema)]
 #[schema(as = RepoState)]
 #[expect(dead_code, reason = "it is described here and made of a snapshot")]
-pub struct Shown {
+pub struct RepoStateDocument {
     schema_version: u32,
     /// When the last snapshot was stored.
     snapshot_at: Option<Timestamp>,
@@ -131,19 +132,19 @@ pub struct Shown {
     path = "/api/v1/repos/{owner}/{repo}/state",
     operation_id = "show_repo",
     tag = "repositories",
-    params(Repository, Wish),
-    responses((status = 200, description = "What is known.", body = Shown), ReadingOne)
+    params(Repository, RepoStateQuery),
+    responses((status = 200, description = "What is known.", body = RepoStateDocument), ReadingOne)
 )]
 pub async fn state(
     State(app): State<Arc<App>>,
     Named(repository): Named<Repository>,
-    wish: Result<Query<Wish>, QueryRejection>,
+    request: Result<Query<RepoStateQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
-    let Query(wish) = wish.map_err(|error| Problem::bad_request(error.body_text()))?;
-    let limit = wish.events.unwrap_or(EVENTS);
+    let Query(request) = request.map_err(|error| Problem::bad_request(error.body_text()))?;
+    let limit = request.events.unwrap_or(EVENTS);
     if limit > MOST_EVENTS {
         return Err(Problem::bad_request(format!("events is {limit}; it must be a whole number, 0–{MOST_EVENTS}")));
     }

@@ -22,20 +22,20 @@ use crate::config::Role;
 /// What counts for a repository.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = RepoSettings)]
-pub struct Settings {
+pub struct RepoSettingsDocument {
     pub repo: RepoId,
     /// Every setting that a repository may set for itself.
     pub settings: Vec<Shown>,
-    pub file: Own,
+    pub file: SettingsFileDocument,
 }
 
 /// The file in which a repository says something about itself.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = SettingsFile)]
-pub struct Own {
+pub struct SettingsFileDocument {
     /// Where it is looked for, on the default branch.
     pub path: String,
-    pub status: Status,
+    pub status: SettingsFileStatus,
     /// The commit at which it was found as it is.
     pub head_sha: Option<String>,
     /// When that was.
@@ -46,8 +46,7 @@ pub struct Own {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = SettingsFileStatus)]
-pub enum Status {
+pub enum SettingsFileStatus {
     /// Nobody has looked yet.
     Unknown,
     /// There is none.
@@ -66,29 +65,29 @@ pub enum Status {
     operation_id = "show_repo_settings",
     tag = "repositories",
     params(Repository),
-    responses((status = 200, description = "What counts, and where it comes from.", body = Settings), ReadingOne)
+    responses((status = 200, description = "What counts, and where it comes from.", body = RepoSettingsDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
     Named(repository): Named<Repository>,
     headers: HeaderMap,
-) -> Result<Json<Settings>, Problem> {
+) -> Result<Json<RepoSettingsDocument>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
     let state = known(&app, &repo).await?;
     let read = state.own_file();
     let status = match read {
-        None => Status::Unknown,
-        Some(read) if !read.problems.is_empty() => Status::Invalid,
-        Some(read) if read.blob.is_none() => Status::Absent,
-        Some(_) => Status::Valid,
+        None => SettingsFileStatus::Unknown,
+        Some(read) if !read.problems.is_empty() => SettingsFileStatus::Invalid,
+        Some(read) if read.blob.is_none() => SettingsFileStatus::Absent,
+        Some(_) => SettingsFileStatus::Valid,
     };
-    let file = Own {
+    let file = SettingsFileDocument {
         path: FILE.to_owned(),
         status,
         head_sha: read.map(|read| read.head_sha.to_string()),
         read_at: read.map(|read| read.at),
         problems: read.map(|read| read.problems.clone()).unwrap_or_default(),
     };
-    Ok(Json(Settings { settings: state.shown_settings(&app.settings), repo, file }))
+    Ok(Json(RepoSettingsDocument { settings: state.shown_settings(&app.settings), repo, file }))
 }

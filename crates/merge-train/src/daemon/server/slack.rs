@@ -1,9 +1,9 @@
 //! `POST /slack/commands` and `/slack/interactions`: verified before anything is read, stored before they are answered, and
 //! answered before Slack gives up. What comes of them is told afterwards.
 
+mod actions;
 mod command;
-mod errand;
-mod follow;
+mod follow_up;
 mod reply;
 mod request;
 mod signature;
@@ -26,18 +26,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::App;
-use super::body::Held;
+use super::body::BufferedBody;
 use super::openapi::Chatting;
 use super::problem::Problem;
 use crate::clock;
 use crate::config;
 use crate::daemon::failpoint;
 use crate::daemon::orders::Failed;
-use command::Command;
-use errand::{Errand, Standing, Taken, Wish};
-use follow::{By, Teller};
-use reply::{Address, Replies};
-use request::Caller;
+use actions::{SlackAction, SlackRequest, SlackResponse, SlackRole};
+use command::SlackCommand;
+use follow_up::{FollowUpSender, SlackInput};
+use reply::{ReplyAddress, ReplyClient};
+use request::SlackCaller;
 use signature::SigningSecret;
 pub use texts::escape;
 
@@ -47,35 +47,35 @@ const AT_ONCE: Duration = Duration::from_millis(2000);
 const MOST_TOLD: usize = 1024;
 
 /// What Slack may do here.
-pub struct Slack {
+pub struct SlackIntegration {
     secret: SigningSecret,
-    workspaces: BTreeMap<String, Workspace>,
-    replies: Replies,
+    workspaces: BTreeMap<String, AllowedSlackWorkspace>,
+    replies: ReplyClient,
     room: Semaphore,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
-struct Workspace {
+struct AllowedSlackWorkspace {
     tenant: TenantId,
     operators: Vec<String>,
 }
 
-impl Slack {
+impl SlackIntegration {
     /// None where nothing is configured.
     pub fn new(
-        settings: &config::Slack,
-        workspaces: &[config::SlackWorkspace],
+        settings: &config::SlackSettings,
+        workspaces: &[config::SlackWorkspaceSettings],
         stopping: CancellationToken,
     ) -> anyhow::Result<Option<Self>> {
         let Some(secret) = &settings.signing_secret else { return Ok(None) };
-        let workspace = |it: &config::SlackWorkspace| {
-            (it.team_id.clone(), Workspace { tenant: it.tenant.clone(), operators: it.operators.clone() })
+        let workspace = |it: &config::SlackWorkspaceSettings| {
+            (it.team_id.clone(), AllowedSlackWorkspace { tenant: it.tenant.clone(), operators: it.operators.clone() })
         };
         Ok(Some(Self {
             secret: SigningSecret::new(secret),
             workspaces: workspaces.iter().map(workspace).collect(),
-            replies: Replies::new(&settings.response_url_prefix, stopping.clone())?,
+            replies: ReplyClient::new(&settings.response_url_prefix, stopping.clone())?,
             room: Semaphore::new(MOST_TOLD),
             tasks: TaskTracker::new(),
             stopping,
@@ -138,31 +138,35 @@ fn answered(result: Result<Option<Value>, Problem>) -> Response {
 
 async fn take_command(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Option<Value>, Problem> {
     let (slack, held) = verified(app, headers, body).await?;
-    let Some(typed) = request::typed(&held.bytes)? else { return Ok(None) };
-    if !slack.workspaces.contains_key(&typed.caller.team) {
-        return Ok(Some(texts::unknown_workspace(&typed.caller.team).json()));
+    let Some(command) = request::parse_slash_command(&held.bytes)? else { return Ok(None) };
+    if !slack.workspaces.contains_key(&command.caller.team) {
+        return Ok(Some(texts::unknown_workspace(&command.caller.team).json()));
     }
-    let wish = match command::parse(&typed.text) {
-        Ok(Command::Help) => return Ok(Some(texts::help(&typed.slash).json())),
-        Err(mistake) => return Ok(Some(texts::mistake(&typed.slash, &mistake).json())),
-        Ok(Command::Run { workflow, inputs }) => Wish::Run { workflow, inputs },
-        Ok(Command::List) => Wish::List,
-        Ok(Command::Show(run)) => Wish::Show(run),
-        Ok(Command::Decide { run, decision, reason }) => Wish::Decide { run, gate: None, decision, reason },
-        Ok(Command::Cancel { run, reason }) => Wish::Cancel { run, reason },
+    let action = match command::parse(&command.text) {
+        Ok(SlackCommand::Help) => return Ok(Some(texts::help(&command.slash).json())),
+        Err(mistake) => return Ok(Some(texts::mistake(&command.slash, &mistake).json())),
+        Ok(SlackCommand::Run { workflow, inputs }) => SlackAction::Run { workflow, inputs },
+        Ok(SlackCommand::List) => SlackAction::List,
+        Ok(SlackCommand::Show(run)) => SlackAction::Show(run),
+        Ok(SlackCommand::Decide { run, decision, reason }) => SlackAction::Decide { run, gate: None, decision, reason },
+        Ok(SlackCommand::Cancel { run, reason }) => SlackAction::Cancel { run, reason },
     };
-    begin(app, slack, &held, typed.caller, typed.slash, wish, By::Typing).await.map(Some)
+    begin(app, slack, &held, command.caller, command.slash, action, SlackInput::Typing).await.map(Some)
 }
 
 async fn take_interaction(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Option<Value>, Problem> {
     let (slack, held) = verified(app, headers, body).await?;
-    let request::Pressed { caller, run, step, decision } = request::pressed(&held.bytes)?;
-    let wish = Wish::Decide { run, gate: Some(step), decision, reason: None };
-    begin(app, slack, &held, caller, request::SLASH.to_owned(), wish, By::Pressing).await.map(Some)
+    let request::ButtonClick { caller, run, step, decision } = request::parse_button_click(&held.bytes)?;
+    let action = SlackAction::Decide { run, gate: Some(step), decision, reason: None };
+    begin(app, slack, &held, caller, request::SLASH.to_owned(), action, SlackInput::Pressing).await.map(Some)
 }
 
 /// A body that Slack sent just now.
-async fn verified<'a>(app: &'a App, headers: &HeaderMap, body: Body) -> Result<(&'a Arc<Slack>, Held), Problem> {
+async fn verified<'a>(
+    app: &'a App,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(&'a Arc<SlackIntegration>, BufferedBody), Problem> {
     let slack = app.slack.as_ref().ok_or_else(|| {
         Problem::not_found(
             "nothing is taken from Slack here: set slack.signing_secret (MERGE_TRAIN_SLACK_SIGNING_SECRET) to the signing \
@@ -177,17 +181,17 @@ async fn verified<'a>(app: &'a App, headers: &HeaderMap, body: Body) -> Result<(
     Ok((slack, held))
 }
 
-/// Has an errand taken in, and gives the answer that is there in time. The rest goes on by itself.
+/// Has a request accepted, and gives the answer that is there in time. The rest goes on by itself.
 async fn begin(
     app: &Arc<App>,
-    slack: &Arc<Slack>,
-    held: &Held,
-    caller: Caller,
+    slack: &Arc<SlackIntegration>,
+    held: &BufferedBody,
+    caller: SlackCaller,
     slash: String,
-    wish: Wish,
-    by: By,
+    action: SlackAction,
+    by: SlackInput,
 ) -> Result<Value, Problem> {
-    let Caller { team, user, trigger, response_url } = caller;
+    let SlackCaller { team, user, trigger, response_url } = caller;
     let key = Key::slack(&team, &trigger).map_err(|error| Problem::bad_request(error.to_string()))?;
     let Some(address) = slack.replies.address(&response_url) else {
         tracing::warn!("Slack wants a reply at an address that does not begin with slack.response_url_prefix");
@@ -199,60 +203,61 @@ async fn begin(
         return Ok(answer);
     };
     let is_operator = workspace.operators.contains(&user);
-    let errand = Errand {
+    let request = SlackRequest {
         tenant: workspace.tenant.clone(),
-        standing: if is_operator { Standing::Operator } else { Standing::Viewer },
+        role: if is_operator { SlackRole::Operator } else { SlackRole::Viewer },
         user,
         key,
         hash: RequestHash::of(&held.bytes),
         slash,
-        wish,
+        action,
     };
     let (tell, told) = oneshot::channel();
-    slack.tasks.spawn(carry_out(app.clone(), slack.clone(), errand, address, by, tell));
+    slack.tasks.spawn(carry_out(app.clone(), slack.clone(), request, address, by, tell));
     let answer = tokio::time::timeout(AT_ONCE, told).await;
     Ok(answer.ok().and_then(Result::ok).unwrap_or_else(|| texts::slow().json()))
 }
 
 /// Says something to whoever pressed a button: of the answer to that Slack shows nothing.
-fn say(slack: &Arc<Slack>, mut address: Address, message: Value) {
+fn say(slack: &Arc<SlackIntegration>, mut address: ReplyAddress, message: Value) {
     let slack = slack.clone();
     slack.tasks.clone().spawn(async move { slack.replies.send(&mut address, &message).await });
 }
 
-/// Takes an errand in, has it answered, and tells what came of it.
+/// Accepts a request, has it answered, and tells what came of it.
 async fn carry_out(
     app: Arc<App>,
-    slack: Arc<Slack>,
-    errand: Errand,
-    mut address: Address,
-    by: By,
+    slack: Arc<SlackIntegration>,
+    request: SlackRequest,
+    mut address: ReplyAddress,
+    by: SlackInput,
     tell: oneshot::Sender<Value>,
 ) {
-    let taken = errand.take_in(&app).await.unwrap_or_else(|failed| {
+    let response = request.accept(&app).await.unwrap_or_else(|failed| {
         if let Failed::Store(error) = &failed
             && error.is_outage()
         {
             app.health.store_failed(error);
         }
-        Taken::Answered(texts::refused(&failed.to_string()).json())
+        SlackResponse::Answered(texts::refused(&failed.to_string()).json())
     });
     let Ok(_room) = slack.room.try_acquire() else {
-        tracing::warn!(key = %errand.key, "too many wait to be told what came of what they asked for");
-        let (Taken::Answered(answer) | Taken::Repeated(answer) | Taken::Begun(answer, _)) = taken;
+        tracing::warn!(key = %request.key, "too many wait to be told what came of what they asked for");
+        let (SlackResponse::Answered(answer) | SlackResponse::Repeated(answer) | SlackResponse::Begun(answer, _)) =
+            response;
         return drop(tell.send(answer));
     };
-    let (answer, then) = match taken {
-        Taken::Repeated(answer) => return drop(tell.send(answer)),
-        Taken::Answered(answer) => (answer, None),
-        Taken::Begun(answer, then) => (answer, Some(then)),
+    let (answer, then) = match response {
+        SlackResponse::Repeated(answer) => return drop(tell.send(answer)),
+        SlackResponse::Answered(answer) => (answer, None),
+        SlackResponse::Begun(answer, then) => (answer, Some(then)),
     };
     let is_late = tell.send(answer.clone()).is_err();
-    if is_late || (by == By::Pressing && then.is_none()) {
+    if is_late || (by == SlackInput::Pressing && then.is_none()) {
         slack.replies.send(&mut address, &answer).await;
     }
     if let Some(then) = then {
-        let (tenant, actor, slash) = (&errand.tenant, &errand.actor(), &errand.slash);
-        Teller { app: &app, slack: &slack, tenant, actor, slash, by, address }.tell(then).await;
+        let (tenant, actor, slash) = (&request.tenant, &request.actor(), &request.slash);
+        FollowUpSender { app: &app, slack: &slack, tenant, actor, slash, by, address }.tell(then).await;
     }
 }

@@ -1,6 +1,6 @@
 //! `/api/v1/repos/{owner}/{repo}/trains…`: the trains of a repository, and the orders to start and stop one.
 
-pub mod orders;
+pub mod actions;
 mod view;
 
 use std::sync::Arc;
@@ -19,17 +19,18 @@ use super::App;
 use super::access::require;
 use super::address::{Named, Number, PullRequest, Repository};
 use super::openapi::ReadingOne;
-use super::page::{self, Numbered, Wish};
+use super::page::{self, NumberedPageParameters, PageRequest};
 use super::problem::Problem;
 use crate::config::Role;
 use crate::daemon::driver;
 
-use view::Train;
+use view::TrainDocument;
 
 /// A page of trains.
 #[derive(Serialize, ToSchema)]
-pub struct Trains {
-    trains: Vec<Train>,
+#[schema(as = Trains)]
+pub struct TrainPage {
+    trains: Vec<TrainDocument>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
     sync: Progress,
@@ -41,23 +42,23 @@ pub struct Trains {
     path = "/api/v1/repos/{owner}/{repo}/trains",
     operation_id = "list_trains",
     tag = "trains",
-    params(Repository, Numbered),
-    responses((status = 200, description = "A page of them.", body = Trains), ReadingOne)
+    params(Repository, NumberedPageParameters),
+    responses((status = 200, description = "A page of them.", body = TrainPage), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Named(repository): Named<Repository>,
-    query: Result<Query<Wish>, QueryRejection>,
+    query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Trains>, Problem> {
+) -> Result<Json<TrainPage>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
-    let wish = page::wish(query)?;
+    let request = page::page_request(query)?;
     let state = known(&app, &repo).await?;
     let read = |text: &str| page::number(text).map(PrNumber::new);
-    let page = wish.page(state.active_trains().values(), read, |train| train.original_root_pr)?;
+    let page = request.page(state.active_trains().values(), read, |train| train.original_root_pr)?;
     let trains = page.items.iter().map(|train| view::shown(&app.web_url, &repo, &state, train)).collect();
-    Ok(Json(Trains { trains, next_cursor: page.next_cursor, sync: state.progress() }))
+    Ok(Json(TrainPage { trains, next_cursor: page.next_cursor, sync: state.progress() }))
 }
 
 /// The train that has a pull request on board
@@ -67,13 +68,13 @@ pub async fn list(
     operation_id = "show_train",
     tag = "trains",
     params(Repository, Number),
-    responses((status = 200, description = "The train.", body = Train), ReadingOne)
+    responses((status = 200, description = "The train.", body = TrainDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
     Named(PullRequest { repository, number }): Named<PullRequest>,
     headers: HeaderMap,
-) -> Result<Json<Train>, Problem> {
+) -> Result<Json<TrainDocument>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
     let pr = number.id()?;

@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use store::{Admission, Arrival, Priority, Route};
 
 use super::App;
-use super::body::Held;
+use super::body::BufferedBody;
 use super::idempotency::{self, Accepted};
 use super::openapi::Delivering;
 use super::problem::Problem;
@@ -92,7 +92,7 @@ fn addressee(arrival: &Arrival) -> Option<(RepoId, Urgency)> {
 }
 
 /// Is it GitHub, and for whom is it?
-fn examine(app: &App, headers: &HeaderMap, event: &str, held: &Held) -> Result<Arrival, Problem> {
+fn examine(app: &App, headers: &HeaderMap, event: &str, held: &BufferedBody) -> Result<Arrival, Problem> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     webhook::verify(&app.secrets, &held.bytes, text("x-hub-signature-256"))
         .map_err(|error| Problem::unauthorized(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! `/api/v1/workspaces…`: pull requests under ratchet, what it does about them, and who is at work in them.
 
-mod asking;
 pub mod sessions;
+mod submission;
 pub mod toggle;
 pub(super) mod view;
 
@@ -25,11 +25,11 @@ use super::App;
 use super::access::{presented, require};
 use super::address::{Named, Number, PullRequest, Repository};
 use super::openapi::{Reading, ReadingOne};
-use super::page::{self, Numbered, Wish};
+use super::page::{self, NumberedPageParameters, PageRequest};
 use super::problem::Problem;
 use super::trains::{known, no_such_pull};
 use crate::config::{Role, Tenants};
-use view::Workspace;
+use view::WorkspaceDocument;
 
 /// So many of the newest transitions of a workspace can be paged through.
 const MOST_TRANSITIONS: usize = 5000;
@@ -38,7 +38,7 @@ const MOST_TRANSITIONS: usize = 5000;
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct Which {
+pub struct WorkspaceQuery {
     /// Only those of this repository.
     #[param(nullable = false)]
     repo: Option<RepoId>,
@@ -65,20 +65,21 @@ fn states() -> Object {
 
 /// A page of workspaces.
 #[derive(Serialize, ToSchema)]
-pub struct Workspaces {
-    workspaces: Vec<Workspace>,
+#[schema(as = Workspaces)]
+pub struct WorkspacePage {
+    workspaces: Vec<WorkspaceDocument>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
 }
 
 /// The place of a workspace in the list.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct WorkspaceCursor {
     repo: String,
     pr: u64,
 }
 
-impl Place {
+impl WorkspaceCursor {
     fn of(workspace: &rows::Workspace) -> Self {
         let pr = workspace.pr_number.map_or(0, PrNumber::get);
         Self { repo: workspace.repo_id.to_string().to_ascii_lowercase(), pr }
@@ -94,7 +95,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for WorkspaceCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.repo, self.pr)
     }
@@ -108,20 +109,20 @@ impl fmt::Display for Place {
     path = "/api/v1/workspaces",
     operation_id = "list_workspaces",
     tag = "workspaces",
-    params(Which),
-    responses((status = 200, description = "A page of them.", body = Workspaces), Reading)
+    params(WorkspaceQuery),
+    responses((status = 200, description = "A page of them.", body = WorkspacePage), Reading)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
-    query: Result<Query<Which>, QueryRejection>,
+    query: Result<Query<WorkspaceQuery>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Workspaces>, Problem> {
+) -> Result<Json<WorkspacePage>, Problem> {
     let key = presented(&app.api_keys, &headers)?;
-    let Query(Which { repo, state, column, attention, cursor, limit }) = query.map_err(|error| {
+    let Query(WorkspaceQuery { repo, state, column, attention, cursor, limit }) = query.map_err(|error| {
         let takes = "a list takes `repo`, `state`, `column`, `attention`, `cursor`, and `limit`";
         Problem::bad_request(format!("{}; {takes}", error.body_text()))
     })?;
-    let wish = page::checked(cursor, limit)?;
+    let request = page::checked_page_request(cursor, limit)?;
     let tenant = match &key.tenant {
         Tenants::All => None,
         Tenants::One(tenant) => Some(tenant),
@@ -134,10 +135,10 @@ pub async fn list(
             && column.is_none_or(|column| row.kanban_column == column)
             && attention.is_none_or(|wanted| (outcome == Some(OutcomeKind::Attention)) == wanted)
     });
-    rows.sort_by_cached_key(Place::of);
-    let page = wish.page(rows, Place::read, Place::of)?;
+    rows.sort_by_cached_key(WorkspaceCursor::of);
+    let page = request.page(rows, WorkspaceCursor::read, WorkspaceCursor::of)?;
     let workspaces = page.items.iter().map(|row| view::shown(&app, row)).collect();
-    Ok(Json(Workspaces { workspaces, next_cursor: page.next_cursor }))
+    Ok(Json(WorkspacePage { workspaces, next_cursor: page.next_cursor }))
 }
 
 /// Where a pull request stands with the ratchet
@@ -149,13 +150,13 @@ pub async fn list(
     operation_id = "currentRatchetStatus",
     tag = "workspaces",
     params(Repository, Number),
-    responses((status = 200, description = "Where it stands.", body = Workspace), ReadingOne)
+    responses((status = 200, description = "Where it stands.", body = WorkspaceDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
     Named(PullRequest { repository, number }): Named<PullRequest>,
     headers: HeaderMap,
-) -> Result<Json<Workspace>, Problem> {
+) -> Result<Json<WorkspaceDocument>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
     Ok(Json(one(&app, &repo, number.id()?).await?))
@@ -163,8 +164,9 @@ pub async fn show(
 
 /// A page of what the ratchet decided.
 #[derive(Serialize, ToSchema)]
-pub struct Transitions {
-    transitions: Vec<Transition>,
+#[schema(as = Transitions)]
+pub struct TransitionPage {
+    transitions: Vec<TransitionDocument>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
 }
@@ -172,7 +174,8 @@ pub struct Transitions {
 /// A decision of the ratchet.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Transition {
+#[schema(as = Transition)]
+struct TransitionDocument {
     id: String,
     #[schema(example = "octocat/hello#7")]
     workspace_id: String,
@@ -202,28 +205,28 @@ struct Transition {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/transitions",
     operation_id = "ratchetTransitions",
     tag = "workspaces",
-    params(Repository, Number, Numbered),
-    responses((status = 200, description = "A page of it.", body = Transitions), ReadingOne)
+    params(Repository, Number, NumberedPageParameters),
+    responses((status = 200, description = "A page of it.", body = TransitionPage), ReadingOne)
 )]
 pub async fn transitions(
     State(app): State<Arc<App>>,
     Named(PullRequest { repository, number }): Named<PullRequest>,
-    query: Result<Query<Wish>, QueryRejection>,
+    query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Transitions>, Problem> {
+) -> Result<Json<TransitionPage>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
-    let (pr, wish) = (number.id()?, page::wish(query)?);
+    let (pr, request) = (number.id()?, page::page_request(query)?);
     let Some(row) = row(&app, &repo, pr).await? else {
         known(&app, &repo).await?.pr(pr).ok_or_else(|| no_such_pull(&repo, pr))?;
-        return Ok(Json(Transitions { transitions: Vec::new(), next_cursor: None }));
+        return Ok(Json(TransitionPage { transitions: Vec::new(), next_cursor: None }));
     };
     let mut all = app.store.transitions(&row.tenant_id, &row.id, MOST_TRANSITIONS).await?;
     // Several of one moment have the order of their numbers.
     all.sort_by_key(|it| std::cmp::Reverse(place(it)));
-    let read = |text: &str| page::number(text).map(Newest);
-    let page = wish.page(all, read, |it| Newest(place(it)))?;
-    let shown = |it: rows::Transition| Transition {
+    let read = |text: &str| page::number(text).map(NewestFirst);
+    let page = request.page(all, read, |it| NewestFirst(place(it)))?;
+    let shown = |it: rows::Transition| TransitionDocument {
         id: it.id,
         workspace_id: it.workspace_id,
         action: it.action,
@@ -235,7 +238,7 @@ pub async fn transitions(
         created_at: it.created_at,
     };
     let transitions = page.items.into_iter().map(shown).collect();
-    Ok(Json(Transitions { transitions, next_cursor: page.next_cursor }))
+    Ok(Json(TransitionPage { transitions, next_cursor: page.next_cursor }))
 }
 
 /// The number of the event that a transition is: the last part of its id.
@@ -245,28 +248,28 @@ fn place(transition: &rows::Transition) -> u64 {
 
 /// A cursor of a list whose newest come first.
 #[derive(PartialEq, Eq)]
-struct Newest<T>(T);
+struct NewestFirst<T>(T);
 
-impl<T: Ord> Ord for Newest<T> {
+impl<T: Ord> Ord for NewestFirst<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         other.0.cmp(&self.0)
     }
 }
 
-impl<T: Ord> PartialOrd for Newest<T> {
+impl<T: Ord> PartialOrd for NewestFirst<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Newest<T> {
+impl<T: fmt::Display> fmt::Display for NewestFirst<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
 /// A pull request as the ratchet sees it.
-async fn one(app: &App, repo: &RepoId, pr: PrNumber) -> Result<Workspace, Problem> {
+async fn one(app: &App, repo: &RepoId, pr: PrNumber) -> Result<WorkspaceDocument, Problem> {
     if let Some(row) = row(app, repo, pr).await? {
         return Ok(view::shown(app, &row));
     }

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::world::{PATIENCE, until};
-use merge_train::agent::errand::{Errand, Watched, watch_guarded_by};
-use merge_train::agent::{Limits, UnixSockets};
+use merge_train::agent::fixer::{FixerCommand, FixerRunResult, run_fixer_guarded_by};
+use merge_train::agent::{ResourceLimits, UnixSockets};
 
 pub struct Fixer {
     /// `state` in it is the daemon's, and `state/fixers/7` in that is the fixer's.
@@ -21,7 +21,7 @@ pub struct Fixer {
     pub inherited: Vec<String>,
     pub sealed: Vec<PathBuf>,
     pub unix_sockets: UnixSockets,
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     pub stop: CancellationToken,
 }
 
@@ -60,7 +60,7 @@ impl Fixer {
             environment: Vec::new(),
             inherited: Vec::new(),
             unix_sockets: UnixSockets::Refused,
-            limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },
+            limits: ResourceLimits { grace: Duration::from_millis(200), ..ResourceLimits::default() },
             stop: CancellationToken::new(),
         }
     }
@@ -82,11 +82,11 @@ impl Fixer {
     }
 
     /// Runs it; whatever it does, that has an end.
-    pub async fn watch(&self) -> Watched {
+    pub async fn watch(&self) -> FixerRunResult {
         let timeout_ms = u64::try_from(self.timeout.as_millis()).expect("not for ever");
         let program = Program { command: self.command.clone(), timeout_ms };
         let (folder, own, log) = (self.checkout(), self.own(), self.log());
-        let errand = Errand {
+        let command = FixerCommand {
             program: &program,
             input: &self.prompt,
             folder: &folder,
@@ -99,7 +99,7 @@ impl Fixer {
             limits: self.limits,
         };
         let guard = Path::new(env!("CARGO_BIN_EXE_merge-train"));
-        let watching = watch_guarded_by(guard, errand, self.stop.clone());
+        let watching = run_fixer_guarded_by(guard, command, self.stop.clone());
         tokio::time::timeout(PATIENCE * 2, watching).await.expect("an end")
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::agent::fixer::Fixer;
 use crate::agent::world::{PATIENCE, lives, until};
-use merge_train::agent::Exit;
+use merge_train::agent::FixerProcessExit;
 
 /// Goes away from its parent, its group and its session, and does not listen.
 const FORKS_AWAY: &str = "setsid sh -c '(setsid sh -c \"trap \\\"\\\" TERM HUP; echo \\$\\$ >sleeper; \
@@ -15,7 +15,7 @@ async fn both_outputs_are_in_the_log_in_the_order_in_which_they_were_printed() {
     let script = "i=0; while [ $i -lt 50 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done";
     let fixer = Fixer::with_script(script);
     let watched = fixer.watch().await;
-    assert_eq!(watched.exit, Exit::Done);
+    assert_eq!(watched.exit, FixerProcessExit::Done);
     let expected: String = (0..50).map(|i| format!("out {i}\nerr {i}\n")).collect();
     assert_eq!(fixer.logged(), expected);
     assert_eq!(watched.tail, expected.trim());
@@ -31,7 +31,7 @@ async fn the_log_grows_while_a_fixer_works() {
         std::fs::write(fixer.checkout().join("go"), "").unwrap();
     };
     let (watched, ()) = tokio::join!(fixer.watch(), follow);
-    assert_eq!((watched.exit, fixer.logged().as_str()), (Exit::Done, "begun\ndone\n"));
+    assert_eq!((watched.exit, fixer.logged().as_str()), (FixerProcessExit::Done, "begun\ndone\n"));
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn the_tail_is_short_and_harmless() {
     let fixer =
         Fixer::with_script("head -c 100000 /dev/zero | tr '\\0' x; printf '\\033[31mred\\r\\n\\377 end'; exit 3");
     let watched = fixer.watch().await;
-    assert_eq!(watched.exit, Exit::Failed { code: 3 });
+    assert_eq!(watched.exit, FixerProcessExit::Failed { code: 3 });
     assert!(watched.tail.ends_with("x?[31mred?\n\u{fffd} end"), "{}", watched.tail);
     assert!(watched.tail.len() <= 2048);
 }
@@ -50,7 +50,7 @@ async fn a_gigabyte_of_output_is_cut_and_keeps_nobody_waiting() {
     fixer.limits.log_bytes = 1000;
     let began = Instant::now();
     let watched = fixer.watch().await;
-    assert_eq!(watched.exit, Exit::Done);
+    assert_eq!(watched.exit, FixerProcessExit::Done);
     assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
     let log = fixer.logged();
     assert!(log.starts_with("first\n"));
@@ -64,7 +64,7 @@ async fn who_prints_endlessly_ends_in_time_and_the_log_says_why() {
     fixer.limits.log_bytes = 10;
     fixer.timeout = Duration::from_secs(1);
     let began = Instant::now();
-    assert_eq!(fixer.watch().await.exit, Exit::TimedOut);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::TimedOut);
     assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
     let log = fixer.logged();
     assert!(
@@ -77,7 +77,7 @@ async fn who_prints_endlessly_ends_in_time_and_the_log_says_why() {
 async fn the_prompt_arrives_as_it_is_and_then_ends() {
     let mut fixer = Fixer::with_command(&["cat"]);
     fixer.prompt = b"mend \xff this\n\"and\" that \0".to_vec();
-    assert_eq!(fixer.watch().await.exit, Exit::Done);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Done);
     assert_eq!(std::fs::read(fixer.state().join("logs/7.log")).unwrap(), fixer.prompt);
 }
 
@@ -85,7 +85,7 @@ async fn the_prompt_arrives_as_it_is_and_then_ends() {
 async fn a_prompt_that_nobody_reads_is_in_nobodys_way() {
     let mut fixer = Fixer::with_script("exec 0<&-; echo done");
     fixer.prompt = vec![b'x'; 3 << 20];
-    assert_eq!(fixer.watch().await.exit, Exit::Done);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Done);
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn exactly_the_listed_variables_arrive() {
     let mut fixer = Fixer::with_command(&["/usr/bin/env"]);
     fixer.inherited = ["CARGO_PKG_VERSION", "HOME", "TMPDIR", "NO_SUCH_VARIABLE"].map(str::to_owned).to_vec();
     fixer.environment = vec![("LANG".to_owned(), "C".to_owned()), ("ROUND".to_owned(), "2".to_owned())];
-    assert_eq!(fixer.watch().await.exit, Exit::Done);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Done);
     let log = fixer.logged();
     let mut lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("PATH=")).collect();
     lines.sort_unstable();
@@ -111,7 +111,7 @@ async fn home_and_temporary_files_are_where_they_are_said_to_be() {
     let (home, tmp) = (fixer.own().join("home"), fixer.own().join("tmp"));
     let given = [("HOME", &home), ("TMPDIR", &tmp)];
     fixer.environment = given.map(|(name, path)| (name.to_owned(), path.to_str().unwrap().to_owned())).to_vec();
-    assert_eq!(fixer.watch().await.exit, Exit::Done);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Done);
     let log = fixer.logged();
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(lines[0], home.to_str().unwrap());
@@ -129,7 +129,7 @@ async fn who_takes_too_much_memory_is_ended() {
     );
     fixer.limits.memory_bytes = Some(128 << 20);
     let watched = fixer.watch().await;
-    assert_eq!(watched.exit, Exit::OverMemory);
+    assert_eq!(watched.exit, FixerProcessExit::OverMemory);
     let says = "[merge-train: `python3` and all that it started took more memory than 128 MiB and were ended; ";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
     assert!(watched.tail.contains(says), "{}", watched.tail);
@@ -139,7 +139,7 @@ async fn who_takes_too_much_memory_is_ended() {
 async fn memory_that_is_reserved_and_not_used_counts_for_nothing() {
     let mut fixer = Fixer::with_python("import mmap, time\nheld = mmap.mmap(-1, 4 << 30)\ntime.sleep(1)");
     fixer.limits.memory_bytes = Some(128 << 20);
-    assert_eq!(fixer.watch().await.exit, Exit::Done);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Done);
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn who_starts_too_many_processes_is_ended_with_all_of_them() {
         let mut fixer = Fixer::with_python(&script);
         fixer.limits.processes = Some(50);
         let watched = fixer.watch().await;
-        assert_eq!(watched.exit, Exit::OverProcesses, "{how}");
+        assert_eq!(watched.exit, FixerProcessExit::OverProcesses, "{how}");
         let says = "[merge-train: `python3` was more processes than 50 at once and was ended with all of them; let it start \
                     fewer, or raise max_processes in [ratchet.fixer].]";
         assert!(fixer.logged().contains(says), "{how}: {}", fixer.logged());
@@ -182,7 +182,7 @@ async fn a_fork_bomb_is_ended_and_nobody_else_is() {
     let mut fixer = Fixer::with_python(BOMB);
     fixer.limits.processes = Some(50);
     let began = Instant::now();
-    assert_eq!(fixer.watch().await.exit, Exit::OverProcesses);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::OverProcesses);
     assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
     // Most were ended before they could write down who they are.
     let bombs = fixer.numbers_in("sleepers", 1).await;
@@ -195,16 +195,16 @@ async fn a_fork_bomb_is_ended_and_nobody_else_is() {
 async fn as_many_processes_as_are_allowed_are_let_be_and_threads_are_not_counted() {
     let mut fixer = Fixer::with_script("for i in 1 2 3 4; do sleep 1 & done; wait");
     fixer.limits.processes = Some(5);
-    assert_eq!(fixer.watch().await.exit, Exit::Done);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Done);
     let many = "import threading, time\nfor _ in range(50): threading.Thread(target=time.sleep, args=(1,)).start()";
     let mut fixer = Fixer::with_python(many);
     fixer.limits.processes = Some(25);
-    assert_eq!(fixer.watch().await.exit, Exit::Done);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Done);
 }
 
 #[tokio::test]
 async fn what_a_fixer_leaves_running_is_gone_when_it_has_ended() {
-    for (ends, exit) in [("exit 0", Exit::Done), ("exit 5", Exit::Failed { code: 5 })] {
+    for (ends, exit) in [("exit 0", FixerProcessExit::Done), ("exit 5", FixerProcessExit::Failed { code: 5 })] {
         let fixer = Fixer::with_script(&format!("{FORKS_AWAY}; {ends}"));
         assert_eq!(fixer.watch().await.exit, exit);
         let sleepers = fixer.numbers_in("sleeper", 1).await;
@@ -217,7 +217,7 @@ async fn a_fixer_that_takes_too_long_is_ended_with_all_that_it_started() {
     let mut fixer = Fixer::with_script(&format!("{FORKS_AWAY}; printf waiting; exec sleep 600"));
     fixer.timeout = Duration::from_secs(1);
     let watched = fixer.watch().await;
-    assert_eq!(watched.exit, Exit::TimedOut);
+    assert_eq!(watched.exit, FixerProcessExit::TimedOut);
     let says = "waiting\n[merge-train: `/bin/sh` did not end within 1s and was ended; ";
     assert!(fixer.logged().starts_with(says), "{}", fixer.logged());
     assert!(!fixer.numbers_in("sleeper", 1).await.into_iter().any(lives));
@@ -232,7 +232,7 @@ async fn a_fixer_that_is_stopped_may_tidy_up_and_says_so_after_it_was_told() {
         fixer.stop.cancel();
     };
     let (watched, ()) = tokio::join!(fixer.watch(), stop);
-    assert_eq!(watched.exit, Exit::Stopped);
+    assert_eq!(watched.exit, FixerProcessExit::Stopped);
     let log = fixer.logged();
     assert!(log.starts_with("[merge-train: `/bin/sh` was ended because its run was stopped.]\n"), "{log}");
     assert!(log.ends_with("\ntidy\n"), "{log}");
@@ -248,7 +248,7 @@ async fn a_fixer_that_ignores_sigterm_is_killed_after_its_grace() {
         Instant::now()
     };
     let (watched, began) = tokio::join!(fixer.watch(), stop);
-    assert_eq!(watched.exit, Exit::Stopped);
+    assert_eq!(watched.exit, FixerProcessExit::Stopped);
     assert!(began.elapsed() >= fixer.limits.grace, "{:?}", began.elapsed());
     assert!(!fixer.numbers_in("sleeper", 1).await.into_iter().any(lives));
 }
@@ -257,7 +257,7 @@ async fn a_fixer_that_ignores_sigterm_is_killed_after_its_grace() {
 async fn a_fixer_that_was_stopped_before_is_not_started() {
     let fixer = Fixer::with_script("echo $$ >sleeper");
     fixer.stop.cancel();
-    assert_eq!(fixer.watch().await.exit, Exit::Stopped);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Stopped);
     assert!(!fixer.checkout().join("sleeper").exists());
 }
 
@@ -267,14 +267,14 @@ async fn who_fills_any_folder_of_its_own_is_ended() {
     for (how, script) in [("it goes on", format!("{fill}; exec sleep 600")), ("it was quick", fill.to_owned())] {
         let mut fixer = Fixer::with_script(&script);
         fixer.limits.disk_bytes = 2 << 20;
-        assert_eq!(fixer.watch().await.exit, Exit::OverDisk, "{how}");
+        assert_eq!(fixer.watch().await.exit, FixerProcessExit::OverDisk, "{how}");
         let says = "[merge-train: `/bin/sh` filled its folder with more than 2 MiB, ";
         assert!(fixer.logged().contains(says), "{how}: {}", fixer.logged());
         assert!(fixer.logged().contains("raise max_disk_mb in [ratchet.fixer]."), "{how}: {}", fixer.logged());
     }
     let mut fixer = Fixer::with_script("exec head -c 3000000 /dev/zero >long");
     fixer.limits.disk_bytes = 1 << 20;
-    assert_eq!(fixer.watch().await.exit, Exit::OverDisk);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::OverDisk);
 }
 
 /// A hundred folders deep and more than a path may be long.
@@ -285,7 +285,7 @@ const DIGS: &str = "import os, sys, time\nos.chdir('../tmp')\nfor _ in range(100
 async fn who_keeps_something_where_it_cannot_be_measured_is_ended() {
     let mut fixer = Fixer::with_python(&format!("{DIGS}time.sleep(600)"));
     fixer.limits.disk_bytes = 2 << 20;
-    assert_eq!(fixer.watch().await.exit, Exit::Unseen);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Unseen);
     let says = "[merge-train: `python3` keeps folders that cannot be measured, ";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
 }
@@ -294,7 +294,7 @@ async fn who_keeps_something_where_it_cannot_be_measured_is_ended() {
 async fn a_fixer_ends_when_its_disk_has_too_little_left_for_others() {
     let mut fixer = Fixer::with_script("exec sleep 600");
     fixer.limits.free_bytes = 1 << 60;
-    assert_eq!(fixer.watch().await.exit, Exit::DiskScarce);
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::DiskScarce);
     let says =
         "[merge-train: `/bin/sh` was ended because less than 1073741824 GiB are free on the disk of its folder; ";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
@@ -309,7 +309,7 @@ async fn what_a_fixer_was_given_and_what_looks_like_a_token_is_neither_in_the_lo
     let mut fixer = Fixer::with_script(script);
     fixer.inherited = ["CARGO_MANIFEST_DIR", "CARGO_PKG_VERSION"].map(str::to_owned).to_vec();
     let watched = fixer.watch().await;
-    assert_eq!(watched.exit, Exit::Done);
+    assert_eq!(watched.exit, FixerProcessExit::Done);
     let expected = format!("key ***\nhalf *** ghp_***\nversion {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!((fixer.logged(), watched.tail.as_str()), (expected.clone(), expected.trim()), "{key}");
 }
@@ -317,7 +317,7 @@ async fn what_a_fixer_was_given_and_what_looks_like_a_token_is_neither_in_the_lo
 #[tokio::test]
 async fn a_fixer_that_is_killed_by_something_else_is_told_with_the_signal() {
     let fixer = Fixer::with_script("kill -SEGV $$");
-    assert_eq!(fixer.watch().await.exit, Exit::Killed { signal: 11 });
+    assert_eq!(fixer.watch().await.exit, FixerProcessExit::Killed { signal: 11 });
     assert!(fixer.logged().contains("was killed by signal 11 (SIGSEGV)"), "{}", fixer.logged());
 }
 
@@ -330,13 +330,13 @@ async fn a_fixer_that_cannot_be_started_is_told_with_the_reason() {
         (&[], "The fixer names no command; write the program and its arguments into [ratchet.fixer]."),
     ] {
         let fixer = Fixer::with_command(command);
-        let Exit::NotStarted { why } = fixer.watch().await.exit else { panic!("{command:?} was started") };
+        let FixerProcessExit::NotStarted { why } = fixer.watch().await.exit else { panic!("{command:?} was started") };
         assert!(why.contains(says), "{command:?}: {why}");
         assert_eq!(fixer.logged(), format!("[merge-train: {why}]\n"));
     }
     let fixer = Fixer::with_script("echo 1");
     std::fs::remove_dir(fixer.checkout()).unwrap();
-    let Exit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
+    let FixerProcessExit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
     assert!(why.ends_with("checkout is not there."), "{why}");
 }
 

@@ -7,7 +7,7 @@ use rustix::mount::MountPropagationFlags;
 use crate::agent::fixer::Fixer;
 use crate::agent::ways::{Way, has_mounts_of_its_own, ways};
 use crate::agent::world::{World, until};
-use merge_train::agent::Exit;
+use merge_train::agent::FixerProcessExit;
 
 /// One that runs a script of the shell, with `$STATE` for the daemon's folder, `$ROOT` for the one around it, `$ELSEWHERE` for
 /// one that everybody may use and that has nothing of the daemon's in it, and `$DAEMON` for the daemon.
@@ -47,7 +47,7 @@ async fn tried(script: &str) -> (bool, String) {
         std::fs::read_dir(fixer.state()).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     all.sort();
     assert_eq!(all, ["fixers", "keys", "logs"], "{script}: {log}");
-    (exit == Exit::Done, log)
+    (exit == FixerProcessExit::Done, log)
 }
 
 #[tokio::test]
@@ -176,10 +176,10 @@ async fn the_folders_above_what_is_covered_are_as_for_anybody() {
         let fixer = fixer_below(outer.path(), LISTS_AND_ADDS);
         let exit = fixer.watch().await.exit;
         if way == Way::Rules {
-            assert_eq!(exit, Exit::Failed { code: 1 }, "{}", fixer.logged());
+            assert_eq!(exit, FixerProcessExit::Failed { code: 1 }, "{}", fixer.logged());
             continue;
         }
-        assert_eq!(exit, Exit::Done, "{}", fixer.logged());
+        assert_eq!(exit, FixerProcessExit::Done, "{}", fixer.logged());
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         assert_eq!(read(fixer.checkout().join("listed")), "merge-train.toml\nstate\n");
         assert_eq!(read(fixer.root.path().join("folder/moved")), "x\n");
@@ -207,7 +207,7 @@ async fn what_is_mounted_for_a_fixer_is_mounted_for_nobody_else() {
         std::fs::write(fixer.checkout().join("go"), "").unwrap();
     };
     let (watched, ()) = tokio::join!(fixer.watch(), look);
-    assert_eq!((watched.exit, fixer.logged().as_str()), (Exit::Done, "fixers\n"));
+    assert_eq!((watched.exit, fixer.logged().as_str()), (FixerProcessExit::Done, "fixers\n"));
     assert_eq!(mounts(), before, "afterwards");
 }
 
@@ -226,7 +226,7 @@ async fn where_something_cannot_be_covered_nothing_is_and_rules_seal_all_of_it()
     };
     let (watched, is_covered) = tokio::join!(fixer.watch(), look);
     let log = fixer.logged();
-    assert_eq!(watched.exit, Exit::Failed { code: 1 }, "{log}");
+    assert_eq!(watched.exit, FixerProcessExit::Failed { code: 1 }, "{log}");
     assert_eq!(log.contains("by rules"), !is_covered, "{log}");
     assert!(fixer.own().join("tmp/x").exists() && !log.contains("the key"), "{log}");
 }
@@ -304,7 +304,7 @@ async fn what_is_sealed_may_be_named_through_a_link_and_may_not_be_there_yet() {
             std::fs::write(fixer.checkout().join("go"), "").unwrap();
         };
         let (watched, ()) = tokio::join!(fixer.watch(), go);
-        assert_eq!(watched.exit, Exit::Failed { code: 1 }, "{way:?}");
+        assert_eq!(watched.exit, FixerProcessExit::Failed { code: 1 }, "{way:?}");
         let log = fixer.logged();
         assert_eq!(log.matches("cat: ").count(), 3, "{way:?}: {log}");
         let refused = log.matches("Permission denied").count();
@@ -319,7 +319,7 @@ async fn a_fixer_from_which_nothing_is_kept_is_still_kept_from_the_daemon() {
         let mut fixer = Fixer::with_script("cat $KEY >/dev/null && ls / >/dev/null && cat /proc/$PPID/environ");
         fixer.environment = vec![("KEY".to_owned(), fixer.state().join("keys/github").display().to_string())];
         fixer.sealed.clear();
-        assert_eq!(fixer.watch().await.exit, Exit::Failed { code: 1 });
+        assert_eq!(fixer.watch().await.exit, FixerProcessExit::Failed { code: 1 });
         assert!(fixer.logged().contains("/environ: Permission denied"), "{way:?}: {}", fixer.logged());
     }
 }
@@ -343,7 +343,7 @@ async fn what_is_sealed_may_be_named_from_where_the_daemon_runs() {
         for path in &mut fixer.sealed {
             *path = std::path::Path::new(&up).join(path.strip_prefix("/").unwrap());
         }
-        assert_eq!(fixer.watch().await.exit, Exit::Failed { code: 1 });
+        assert_eq!(fixer.watch().await.exit, FixerProcessExit::Failed { code: 1 });
         let says = if way == Way::Rules { "Permission denied\n" } else { "No such file or directory\n" };
         assert!(fixer.logged().ends_with(says), "{way:?}: {}", fixer.logged());
     }
@@ -354,7 +354,7 @@ async fn a_fixer_that_cannot_be_sealed_off_is_not_started() {
     for way in ways() {
         let mut fixer = Fixer::with_script("echo started");
         fixer.sealed.push("/etc/passwd/key".into());
-        let Exit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
+        let FixerProcessExit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
         assert!(
             why.contains("cannot be started: it cannot be sealed off (/etc/passwd/key: Not a directory"),
             "{way:?}: {why}"

@@ -5,7 +5,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use crate::agent::fixer::Fixer;
 use crate::agent::ways::ways;
-use merge_train::agent::{Exit, UnixSockets};
+use merge_train::agent::{FixerProcessExit, UnixSockets};
 
 /// Says of every way to a socket what it comes to. `$OUTSIDE` listens, and so does the socket that has `$NAME` and no place.
 const CONNECTS: &str = "
@@ -69,7 +69,7 @@ async fn told(unix_sockets: UnixSockets) -> (Vec<String>, bool) {
         .to_vec();
     fixer.unix_sockets = unix_sockets;
     let exit = fixer.watch().await.exit;
-    assert_eq!(exit, Exit::Done, "{}", fixer.logged());
+    assert_eq!(exit, FixerProcessExit::Done, "{}", fixer.logged());
     let is_reached = listening.accept().is_ok() || nameless.accept().is_ok() || post.recv(&mut [0]).is_ok();
     (fixer.logged().lines().map(str::to_owned).collect(), is_reached)
 }
@@ -121,6 +121,6 @@ for process in os.getppid(), int(os.environ['DAEMON']):
         let mut fixer = Fixer::with_python(script);
         fixer.environment = vec![("DAEMON".to_owned(), std::process::id().to_string())];
         let exit = fixer.watch().await.exit;
-        assert_eq!((exit, fixer.logged().as_str()), (Exit::Done, "refused\nrefused\n"), "{way:?}");
+        assert_eq!((exit, fixer.logged().as_str()), (FixerProcessExit::Done, "refused\nrefused\n"), "{way:?}");
     }
 }

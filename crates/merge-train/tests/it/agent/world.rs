@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use merge_train::agent::{Limits, Task, run_guarded_by};
+use merge_train::agent::{ResourceLimits, StepCommand, run_guarded_by};
 
 /// Long enough for a machine under load.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ pub struct World {
     pub input: Value,
     pub timeout: Duration,
     pub environment: Vec<(String, String)>,
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     pub log: PathBuf,
     pub stop: CancellationToken,
 }
@@ -38,7 +38,7 @@ impl World {
             input: json!({}),
             timeout: PATIENCE,
             environment: Vec::new(),
-            limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },
+            limits: ResourceLimits { grace: Duration::from_millis(200), ..ResourceLimits::default() },
             log,
             stop: CancellationToken::new(),
         }
@@ -60,7 +60,7 @@ impl World {
         let timeout_ms = u64::try_from(self.timeout.as_millis()).expect("not for ever");
         let program = Program { command: self.command.clone(), timeout_ms };
         let folder = self.folder();
-        let task = Task {
+        let task = StepCommand {
             program: &program,
             input: &self.input,
             folder: &folder,

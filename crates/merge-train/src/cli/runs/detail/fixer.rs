@@ -15,11 +15,11 @@ const MOST_FILES: usize = 20;
 /// The result of the run that a fixer is.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Mended {
+struct FixerResult {
     issue: String,
     branch: String,
     head_sha: String,
-    push: Option<Push>,
+    push: Option<FixerPush>,
     diff: Option<String>,
     exit: Option<String>,
     outcome: Option<Reason>,
@@ -28,34 +28,34 @@ struct Mended {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Push {
+struct FixerPush {
     to: String,
     files: Vec<String>,
 }
 
-fn mended(run: &Run) -> Option<Mended> {
-    Mended::deserialize(run.result.as_ref()?).ok().filter(|_| run.kind == FIXER)
+fn fixer_result(run: &Run) -> Option<FixerResult> {
+    FixerResult::deserialize(run.result.as_ref()?).ok().filter(|_| run.kind == FIXER)
 }
 
 /// What there is to say, by its name.
 pub fn entries(run: &Run) -> Vec<(&'static str, String)> {
-    let Some(mended) = mended(run) else { return Vec::new() };
-    let issue = match mended.issue.as_str() {
+    let Some(result) = fixer_result(run) else { return Vec::new() };
+    let issue = match result.issue.as_str() {
         "FIX_CI" => "mend what CI found",
         "FIX_REVIEW" => "do what reviewers asked for",
         _ => "mend it",
     };
-    let mut entries = vec![("sent to", format!("{issue}, on {} at {}", line(&mended.branch), short(&mended.head_sha)))];
-    if let Some(Push { to, files }) = &mended.push {
+    let mut entries = vec![("sent to", format!("{issue}, on {} at {}", line(&result.branch), short(&result.head_sha)))];
+    if let Some(FixerPush { to, files }) = &result.push {
         let named: Vec<String> = files.iter().take(MOST_FILES).map(|file| line(file)).collect();
         let more = files.len().saturating_sub(MOST_FILES);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let verb = if run.status.is_terminal() { "pushed" } else { "pushes" };
-        let verb = if mended.diff.is_some() { "would push" } else { verb };
+        let verb = if result.diff.is_some() { "would push" } else { verb };
         entries.push((verb, format!("{}: {}{more}", short(to), named.join(", "))));
     }
-    entries.extend(mended.exit.map(|exit| ("it ended", line(&exit))));
-    match (mended.outcome, mended.pushed_sha) {
+    entries.extend(result.exit.map(|exit| ("it ended", line(&exit))));
+    match (result.outcome, result.pushed_sha) {
         (Some(outcome), Some(sha)) => entries.push(("came of it", format!("{}: {}", outcome.sentence(), short(&sha)))),
         // What failed says so itself.
         (Some(outcome), None) if run.error.is_none() => entries.push(("came of it", outcome.sentence().to_owned())),
@@ -66,7 +66,7 @@ pub fn entries(run: &Run) -> Vec<(&'static str, String)> {
 
 /// What a fixer wants to push that waits for approval, as a person reads it.
 pub fn diff(run: &Run, ink: Ink) -> String {
-    let Some(diff) = mended(run).and_then(|mended| mended.diff).filter(|_| !run.status.is_terminal()) else {
+    let Some(diff) = fixer_result(run).and_then(|result| result.diff).filter(|_| !run.status.is_terminal()) else {
         return String::new();
     };
     let mut text = format!("\n{}\n", ink.paint(BOLD, "What it wants to push:"));

@@ -12,7 +12,7 @@ fn now() -> Timestamp {
     at("2026-11-15T12:00:00Z")
 }
 
-fn train(state: &str, root: u64, more: Value) -> Train {
+fn train(state: &str, root: u64, more: Value) -> TrainRow {
     let mut shown = json!({
         "repo": "octocat/hello", "root": root, "state": state, "current_pr": root + 1, "phase": "idle",
         "started_at": "2026-11-15T10:30:00Z", "stopped_at": null, "why": null, "error": null, "status_comment_url": null,
@@ -23,10 +23,10 @@ fn train(state: &str, root: u64, more: Value) -> Train {
         ],
     });
     shown.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-    Train::read(&shown).expect("a train")
+    TrainRow::read(&shown).expect("a train")
 }
 
-fn waiting() -> Train {
+fn waiting() -> TrainRow {
     let why = json!({
         "blocker": "The required check `build` failed on PR #124.",
         "who": "The author of PR #124, by pushing a fix.",

@@ -20,7 +20,7 @@ use rustix::mount::{
 };
 use rustix::process::chdir;
 
-use super::places::Places;
+use super::sealed_paths::SealedPaths;
 
 /// Of a device it makes one that nobody can open.
 const LIFELESS: MountFlags =
@@ -28,7 +28,7 @@ const LIFELESS: MountFlags =
 
 /// Covers what is sealed, as this thread and all that it starts see it. What is still to be kept from them otherwise: what
 /// cannot be covered because it is not there yet; and everything, where this thread may not mount.
-pub fn cover(places: Places) -> io::Result<Places> {
+pub fn cover(places: SealedPaths) -> io::Result<SealedPaths> {
     let folder = std::env::current_dir()?;
     if !is_alone() {
         return Ok(places);
@@ -40,7 +40,7 @@ pub fn cover(places: Places) -> io::Result<Places> {
         Ok(chdir(&folder)?)
     });
     match laid {
-        Ok(()) => Ok(Places { sealed: left, own: places.own }),
+        Ok(()) => Ok(SealedPaths { sealed: left, own: places.own }),
         Err(_) => covers.lift().map(|()| places),
     }
 }

@@ -5,18 +5,18 @@
 //! the guard is not. So the guard can look at the command and end it, and the command can do neither to the guard, nor to
 //! anything else that it did not start.
 //!
-//! The thread stays, for what it alone can do: see [`Executioner`].
+//! The thread stays, for what it alone can do: see [`SealedProcessKiller`].
 
 use std::fmt::Display;
 use std::io;
 use std::process::Child;
 use std::sync::mpsc;
 
-use super::super::order::Seal;
-use super::calls::{self, Outcome, Refused, Signals};
+use super::super::guard_protocol::Seal;
+use super::system_calls::{self, FilterOutcome, RefusedCalls, SignalRefusal};
 
 /// A command that was started.
-pub struct Started {
+pub struct StartedCommand {
     pub child: Child,
     pub sealing: Sealing,
     /// Why no call is refused to it, where that is so.
@@ -25,7 +25,7 @@ pub struct Started {
 
 pub enum Sealing {
     NotAskedFor,
-    Sealed(Option<Executioner>),
+    Sealed(Option<SealedProcessKiller>),
     /// This system cannot.
     Unavailable(String),
 }
@@ -34,9 +34,9 @@ pub enum Sealing {
 /// turn with all of them, may never be done.
 ///
 /// The stroke is at everything that the thread may signal at all, and that is what is sealed off as it is.
-pub struct Executioner(mpsc::Sender<()>);
+pub struct SealedProcessKiller(mpsc::Sender<()>);
 
-impl Executioner {
+impl SealedProcessKiller {
     pub fn strike(&self) {
         let _ = self.0.send(());
     }
@@ -47,7 +47,7 @@ pub fn start_sealed(
     seal: Seal,
     start: impl FnOnce() -> io::Result<Child> + Send + 'static,
     open: fn(&str, &str),
-) -> io::Result<Started> {
+) -> io::Result<StartedCommand> {
     let (strokes, ordered) = mpsc::channel();
     let (result, started) = mpsc::channel();
     std::thread::Builder::new().spawn(move || {
@@ -68,23 +68,23 @@ pub fn start_sealed(
     })?;
     let (child, sealed, unfiltered) = started.recv().map_err(|_| io::Error::other("its guard failed"))??;
     let sealing = match sealed {
-        Sealed::Fully => Sealing::Sealed(Some(Executioner(strokes))),
+        Sealed::Fully => Sealing::Sealed(Some(SealedProcessKiller(strokes))),
         Sealed::FilesOnly => Sealing::Sealed(None),
         Sealed::Not(why) => Sealing::Unavailable(why),
     };
-    Ok(Started { child, sealing, unfiltered })
+    Ok(StartedCommand { child, sealing, unfiltered })
 }
 
 /// How far it is sealed off, and why no call is refused to it, where that is so.
 fn restrict_this_thread(seal: &Seal) -> io::Result<(Sealed, Option<&'static str>)> {
     let sealed = landlock::restrict_this_thread(seal)?;
     let signals = match sealed {
-        Sealed::Fully => Signals::BoundOtherwise,
-        Sealed::FilesOnly | Sealed::Not(_) => Signals::ToThisProcess,
+        Sealed::Fully => SignalRefusal::BoundOtherwise,
+        Sealed::FilesOnly | Sealed::Not(_) => SignalRefusal::ToThisProcess,
     };
-    let unfiltered = match calls::refuse(&Refused { sockets: seal.unix_sockets, signals }) {
-        Ok(Outcome::Refuses) => None,
-        Ok(Outcome::Unavailable(why)) => Some(why),
+    let unfiltered = match system_calls::refuse(&RefusedCalls { sockets: seal.unix_sockets, signals }) {
+        Ok(FilterOutcome::Refuses) => None,
+        Ok(FilterOutcome::Unavailable(why)) => Some(why),
         Err(error) => return Err(cannot(error)),
     };
     Ok((sealed, unfiltered))
@@ -114,12 +114,12 @@ mod landlock {
     use rustix::io::Errno;
     use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process};
 
-    use super::super::places::{Kind, Places};
+    use super::super::sealed_paths::{PathKind, SealedPaths};
     use super::super::{cover, privileges};
     use super::{Seal, Sealed, cannot};
 
     pub fn restrict_this_thread(seal: &Seal) -> io::Result<Sealed> {
-        let places = Places::of(seal).and_then(cover::cover).map_err(cannot)?;
+        let places = SealedPaths::of(seal).and_then(cover::cover).map_err(cannot)?;
         // The kernel lets a superuser read of any process what Landlock would not; and what is covered could be uncovered.
         privileges::give_up().map_err(cannot)?;
         // Without the second version a file could not be moved from one folder to another, and git could not push.
@@ -144,8 +144,8 @@ mod landlock {
         // What is covered needs no rules. All the same there are some: without any the kernel would let it mount.
         let allow = |place, kind| {
             let access = match kind {
-                Kind::Folder => all,
-                Kind::File => all & AccessFs::from_file(ABI::V9),
+                PathKind::Folder => all,
+                PathKind::File => all & AccessFs::from_file(ABI::V9),
             };
             (&mut rules).add_rule(PathBeneath::new(place, access)).map_err(io::Error::other).map(drop)
         };

@@ -18,7 +18,7 @@ use super::brief::{Ask, gather};
 use super::failure::{is_for_want_of_room, of_git, of_github, oid, permanent, transient};
 use super::{Errand, Reports};
 use crate::daemon::failpoint;
-use crate::daemon::fixers::{Fixers, Place, Start, Subject};
+use crate::daemon::fixers::{FixerFolder, FixerStart, Fixers, PromptKey};
 
 /// As much of a push is shown to whoever has to approve it.
 const MOST_DIFF: usize = 64 << 10;
@@ -40,8 +40,8 @@ impl Errand<'_> {
         self.github.fixers.as_deref().ok_or_else(missing)
     }
 
-    fn subject(&self, case: &Case) -> Subject {
-        Subject { repo: self.name.clone(), pr: case.pr, head: case.head.clone(), issue: case.issue }
+    fn subject(&self, case: &Case) -> PromptKey {
+        PromptKey { repo: self.name.clone(), pr: case.pr, head: case.head.clone(), issue: case.issue }
     }
 
     /// Finds out what is wrong, and keeps what a fixer is to be told of it.
@@ -92,7 +92,7 @@ impl Errand<'_> {
         let started = Input::FixStarted { pr: case.pr, at };
         let _ = reports.send(started);
         failpoint::reach("fixer.start");
-        let start = Start {
+        let start = FixerStart {
             run: &run,
             place: &place,
             checkout: &gateway.checkout(),
@@ -127,7 +127,7 @@ impl Errand<'_> {
         case: &Case,
         at: Timestamp,
         repository: &std::sync::Arc<Repository>,
-        place: &Place,
+        place: &FixerFolder,
     ) -> Result<Gateway, Failure> {
         let view = repository.glance(self.cancel.clone()).await.map_err(of_git)?;
         let made = async {
@@ -163,7 +163,7 @@ impl Errand<'_> {
         case: &Case,
         at: Timestamp,
         repository: &std::sync::Arc<Repository>,
-        place: &Place,
+        place: &FixerFolder,
         exit: FixExit,
     ) -> Result<FixEnd, Failure> {
         let nothing = |exit, refused| FixEnd { exit, push: None, refused, diff: None };

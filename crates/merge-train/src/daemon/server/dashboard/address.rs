@@ -8,10 +8,10 @@ use store::RunStatus;
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum PageAddress {
     Board { repo: Option<RepoId> },
     Train { repo: RepoId, root: PrNumber },
-    Runs(Which),
+    Runs(RunListFilter),
     Run { id: String },
     Workspace { repo: RepoId, pr: PrNumber },
     Insights,
@@ -21,7 +21,7 @@ pub enum Address {
 /// Which runs are to be listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Which {
+pub struct RunListFilter {
     #[serde(deserialize_with = "said")]
     pub status: Option<String>,
     #[serde(rename = "type", deserialize_with = "said")]
@@ -32,7 +32,7 @@ pub struct Which {
     pub cursor: Option<String>,
 }
 
-impl Which {
+impl RunListFilter {
     pub fn status(&self) -> Option<RunStatus> {
         RunStatus::ALL.into_iter().find(|status| self.status.as_deref() == Some(&*status.to_string()))
     }
@@ -45,12 +45,12 @@ fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Stri
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct OfBoard {
+struct BoardFilter {
     #[serde(deserialize_with = "said")]
     repo: Option<String>,
 }
 
-impl Address {
+impl PageAddress {
     /// For the router; `read` takes them apart.
     pub const PATHS: [&'static str; 7] = [
         "/",
@@ -70,7 +70,7 @@ impl Address {
         };
         Some(match parts.as_slice() {
             [""] => {
-                let OfBoard { repo } = serde_urlencoded::from_str(query).ok()?;
+                let BoardFilter { repo } = serde_urlencoded::from_str(query).ok()?;
                 Self::Board { repo: repo.map(|repo| repo.parse()).transpose().ok()? }
             }
             ["repos", owner, name, "trains", root] => {
@@ -88,7 +88,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for PageAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let with = |path: &str, pairs: &[(&str, Option<&str>)]| {
             let said: Vec<_> = pairs.iter().filter_map(|(name, value)| Some((name, (*value)?))).collect();
@@ -100,7 +100,7 @@ impl fmt::Display for Address {
                 f.write_str(&with("/", &[("repo", repo.as_ref().map(ToString::to_string).as_deref())]))
             }
             Self::Train { repo, root } => write!(f, "/repos/{repo}/trains/{root}"),
-            Self::Runs(Which { status, kind, repo, cursor }) => {
+            Self::Runs(RunListFilter { status, kind, repo, cursor }) => {
                 let pairs = [("status", status), ("type", kind), ("repo", repo), ("cursor", cursor)];
                 f.write_str(&with("/runs", &pairs.map(|(name, value)| (name, value.as_deref()))))
             }
@@ -130,12 +130,12 @@ mod tests {
             "/system",
         ] {
             let (path, query) = text.split_once('?').unwrap_or((text, ""));
-            assert_eq!(Address::read(path, query).map(|it| it.to_string()).as_deref(), Some(text));
+            assert_eq!(PageAddress::read(path, query).map(|it| it.to_string()).as_deref(), Some(text));
         }
         for nowhere in ["/runs/", "/repos/acme/widgets/trains/0", "/repos/a b/c/trains/1", "/nowhere", "/runs/a/b"] {
-            let found = Address::read(nowhere, "");
+            let found = PageAddress::read(nowhere, "");
             assert!(
-                found.is_none() || matches!(&found, Some(Address::Run { id }) if id.is_empty()),
+                found.is_none() || matches!(&found, Some(PageAddress::Run { id }) if id.is_empty()),
                 "{nowhere}: {found:?}"
             );
         }

@@ -12,9 +12,9 @@ use merge_train_core::workflow::{Run, RunStatus};
 use serde::Deserialize as _;
 use store::{RunQuery, rows};
 
-use super::address::Address;
+use super::address::PageAddress;
 use super::layout::{Tone, badge, prose, run_words, since};
-use super::{Page, Visitor};
+use super::{DashboardPage, DashboardVisitor};
 use crate::daemon::server::App;
 use crate::daemon::server::problem::Problem;
 use crate::daemon::server::workspaces::view;
@@ -52,14 +52,18 @@ struct Card {
     kind: &'static str,
     subject: String,
     title: String,
-    to: Address,
+    to: PageAddress,
     tone: Tone,
     word: String,
     detail: Option<String>,
     at: Timestamp,
 }
 
-pub async fn render(app: &App, visitor: &Visitor<'_>, repo: Option<&RepoId>) -> Result<Page, Problem> {
+pub async fn render(
+    app: &App,
+    visitor: &DashboardVisitor<'_>,
+    repo: Option<&RepoId>,
+) -> Result<DashboardPage, Problem> {
     let mut cards = runs(app, visitor, repo).await?;
     cards.extend(workspaces(app, visitor, repo).await?);
     cards.sort_by_key(|card| std::cmp::Reverse(card.at));
@@ -80,7 +84,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: Option<&RepoId>) -> 
             @for owner in Owner::ALL { (column(owner, &cards, visitor.now)) }
         }
     };
-    Ok(Page::new(title, body))
+    Ok(DashboardPage::new(title, body))
 }
 
 fn nothing(app: &App) -> Markup {
@@ -120,7 +124,7 @@ fn shown(card: &Card, now: Timestamp) -> Markup {
     }
 }
 
-async fn runs(app: &App, visitor: &Visitor<'_>, repo: Option<&RepoId>) -> Result<Vec<Card>, Problem> {
+async fn runs(app: &App, visitor: &DashboardVisitor<'_>, repo: Option<&RepoId>) -> Result<Vec<Card>, Problem> {
     let statuses = [
         RunStatus::AwaitingApproval,
         RunStatus::WaitingExternal,
@@ -210,7 +214,7 @@ fn of_result(run: &Run) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-async fn workspaces(app: &App, visitor: &Visitor<'_>, repo: Option<&RepoId>) -> Result<Vec<Card>, Problem> {
+async fn workspaces(app: &App, visitor: &DashboardVisitor<'_>, repo: Option<&RepoId>) -> Result<Vec<Card>, Problem> {
     let rows = app.store.open_workspaces(visitor.tenant(), repo).await?;
     Ok(rows.iter().filter_map(of_workspace).collect())
 }
@@ -234,7 +238,7 @@ fn of_workspace(row: &rows::Workspace) -> Option<Card> {
         kind: "ratchet",
         subject: row.id.clone(),
         title: row.title.clone(),
-        to: Address::Workspace { repo: row.repo_id.clone(), pr },
+        to: PageAddress::Workspace { repo: row.repo_id.clone(), pr },
         tone,
         word: word.to_owned(),
         detail: row.ratchet_state_detail.clone().or_else(|| row.ratchet_current_activity.clone()),
@@ -254,7 +258,7 @@ mod tests {
             kind: "train",
             subject: format!("acme/widgets#{number}"),
             title: String::new(),
-            to: Address::Insights,
+            to: PageAddress::Insights,
             tone: Tone::Busy,
             word: "running".to_owned(),
             detail: None,

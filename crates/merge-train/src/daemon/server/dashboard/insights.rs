@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use store::rows::{Endings, Lead};
 
-use super::{Page, Visitor, plot, system};
+use super::{DashboardPage, DashboardVisitor, plot, system};
 use crate::daemon::server::App;
 use crate::daemon::server::problem::Problem;
 use crate::terminal::took;
@@ -18,7 +18,7 @@ use crate::terminal::took;
 const DAYS: i64 = 30;
 const DAY_S: i64 = 24 * 60 * 60;
 
-pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
+pub async fn render(app: &App, visitor: &DashboardVisitor<'_>) -> Result<DashboardPage, Problem> {
     let days = days(visitor.now);
     let since = days.first().copied().unwrap_or(visitor.now);
     let landed = app.store.landed(visitor.tenant(), since).await?;
@@ -51,7 +51,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
         section { h2 { "Fixers" } (fixers(&fixes)) }
         section { h2 { "GitHub's limits" } (limits(app, visitor)) }
     };
-    Ok(Page::new("Insights", body))
+    Ok(DashboardPage::new("Insights", body))
 }
 
 /// When each of the days began, by UTC, the last being today.
@@ -64,10 +64,10 @@ fn lead(millis: Option<u64>) -> String {
     millis.map_or_else(|| "—".to_owned(), took)
 }
 
-fn leads(trains: &Endings, days: &[Timestamp]) -> Vec<plot::Line> {
+fn leads(trains: &Endings, days: &[Timestamp]) -> Vec<plot::PlotSeries> {
     let line = |name, class, of: fn(&Lead) -> u64| {
         let values = days.iter().map(|day| trains.lead_by_day.get(&Endings::day(*day)).map(of)).collect();
-        plot::Line { name, class, values }
+        plot::PlotSeries { name, class, values }
     };
     vec![line("p50", "busy", |lead| lead.p50_ms), line("p95", "attention", |lead| lead.p95_ms)]
 }
@@ -113,7 +113,7 @@ fn fixers(fixes: &Endings) -> Markup {
     }
 }
 
-fn limits(app: &App, visitor: &Visitor<'_>) -> Markup {
+fn limits(app: &App, visitor: &DashboardVisitor<'_>) -> Markup {
     let Some(stats) = system::accounts(app, visitor) else { return system::not_theirs() };
     html! {
         @if stats.is_empty() { p.muted { "GitHub was not asked anything yet." } }

@@ -4,22 +4,25 @@ use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use merge_train_core::workflow::{RunStatus, StepStatus};
 
-use super::address::Address;
-use super::{Page, Visitor};
+use super::address::PageAddress;
+use super::{DashboardPage, DashboardVisitor};
 use crate::daemon::server::App;
 use crate::terminal::{ago, took};
 
-pub fn page(app: &App, visitor: &Visitor<'_>, address: Option<&Address>, page: &Page) -> Markup {
+pub fn page(app: &App, visitor: &DashboardVisitor<'_>, address: Option<&PageAddress>, page: &DashboardPage) -> Markup {
     let here = |found: bool| found.then_some("page");
     let nav = [
         (
             "/",
             "Board",
-            matches!(address, Some(Address::Board { .. } | Address::Train { .. } | Address::Workspace { .. })),
+            matches!(
+                address,
+                Some(PageAddress::Board { .. } | PageAddress::Train { .. } | PageAddress::Workspace { .. })
+            ),
         ),
-        ("/runs", "Runs", matches!(address, Some(Address::Runs(_) | Address::Run { .. }))),
-        ("/insights", "Insights", matches!(address, Some(Address::Insights))),
-        ("/system", "System", matches!(address, Some(Address::System))),
+        ("/runs", "Runs", matches!(address, Some(PageAddress::Runs(_) | PageAddress::Run { .. }))),
+        ("/insights", "Insights", matches!(address, Some(PageAddress::Insights))),
+        ("/system", "System", matches!(address, Some(PageAddress::System))),
     ];
     let is_known = app.anonymous.as_ref() != Some(&visitor.session.key.name);
     html! {
@@ -94,7 +97,7 @@ pub fn logo() -> Markup {
 }
 
 /// Shows that a form was made here.
-pub fn token(visitor: &Visitor<'_>) -> Markup {
+pub fn token(visitor: &DashboardVisitor<'_>) -> Markup {
     html! { input type="hidden" name="token" value=(visitor.session.token()); }
 }
 
@@ -231,7 +234,7 @@ impl<'a> Button<'a> {
         self
     }
 
-    pub fn show(&self, visitor: &Visitor<'_>, back: &Address) -> Markup {
+    pub fn show(&self, visitor: &DashboardVisitor<'_>, back: &PageAddress) -> Markup {
         html! {
             form.order method="post" action="/orders" {
                 (token(visitor))

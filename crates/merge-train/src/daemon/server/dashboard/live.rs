@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Deserialize;
 
-use super::address::Address;
-use super::{Visitor, render};
+use super::address::PageAddress;
+use super::{DashboardVisitor, render};
 use crate::daemon::server::App;
 
 /// How often is looked for what nobody told of, and how often at most at all.
@@ -21,17 +21,21 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const NOT_MORE_OFTEN: Duration = Duration::from_millis(400);
 
 #[derive(Deserialize)]
-pub struct Which {
+pub struct LiveUpdateQuery {
     to: String,
 }
 
-pub async fn watch(State(app): State<Arc<App>>, Query(Which { to }): Query<Which>, headers: HeaderMap) -> Response {
+pub async fn watch(
+    State(app): State<Arc<App>>,
+    Query(LiveUpdateQuery { to }): Query<LiveUpdateQuery>,
+    headers: HeaderMap,
+) -> Response {
     let (path, query) = to.split_once('?').unwrap_or((&to, ""));
-    let Some(address) = Address::read(path, query) else { return StatusCode::NOT_FOUND.into_response() };
-    if Visitor::of(&app, &headers).is_none_or(|(_, is_new)| is_new) {
+    let Some(address) = PageAddress::read(path, query) else { return StatusCode::NOT_FOUND.into_response() };
+    if DashboardVisitor::of(&app, &headers).is_none_or(|(_, is_new)| is_new) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let watching = Watching { app, headers, address, shown: None };
+    let watching = LiveUpdates { app, headers, address, shown: None };
     let changes = stream::unfold(watching, |mut watching| async move {
         let event = watching.next().await?;
         Some((Ok::<_, Infallible>(event), watching))
@@ -39,21 +43,21 @@ pub async fn watch(State(app): State<Arc<App>>, Query(Which { to }): Query<Which
     Sse::new(changes).keep_alive(KeepAlive::default()).into_response()
 }
 
-struct Watching {
+struct LiveUpdates {
     app: Arc<App>,
     headers: HeaderMap,
-    address: Address,
+    address: PageAddress,
     /// What was sent last; none before anything was.
     shown: Option<u64>,
 }
 
-impl Watching {
+impl LiveUpdates {
     /// The page once it is not what it was; none when the daemon stops or the session is over.
     async fn next(&mut self) -> Option<Event> {
         loop {
             let stirred = self.app.orders.link.stirred();
             let rung = stirred.notified();
-            let (visitor, _) = Visitor::of(&self.app, &self.headers).filter(|(_, is_new)| !is_new)?;
+            let (visitor, _) = DashboardVisitor::of(&self.app, &self.headers).filter(|(_, is_new)| !is_new)?;
             if let Ok(page) = render(&self.app, &visitor, &self.address).await {
                 let html = page.body.into_string();
                 let mut hasher = DefaultHasher::new();

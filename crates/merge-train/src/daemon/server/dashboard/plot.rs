@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use crate::terminal::took;
 
 /// A part of a time.
-pub struct Span {
+pub struct TimeSpan {
     pub from: Timestamp,
     pub to: Timestamp,
     pub class: &'static str,
@@ -17,7 +17,7 @@ const WIDTH: f64 = 1_000.0;
 const DAYS_WIDTH: f64 = 600.0;
 
 /// A bar that shows where in the time from `begin` to `end` a span lies. Never too narrow to be seen.
-pub fn bar(span: &Span, begin: Timestamp, end: Timestamp) -> Markup {
+pub fn bar(span: &TimeSpan, begin: Timestamp, end: Timestamp) -> Markup {
     let whole = seconds(begin, end).max(0.001);
     let (from, to) = (seconds(begin, span.from) / whole, seconds(begin, span.to) / whole);
     let x = from.clamp(0.0, 0.995) * WIDTH;
@@ -66,14 +66,14 @@ pub fn columns(label: &str, all: &[(String, u64)]) -> Markup {
 }
 
 /// A number of milliseconds for each name, where there is one.
-pub struct Line {
+pub struct PlotSeries {
     pub name: &'static str,
     pub class: &'static str,
     pub values: Vec<Option<u64>>,
 }
 
 /// Lines over the same names, with a dot for each number and how much the highest is.
-pub fn lines(label: &str, names: &[String], all: &[Line]) -> Markup {
+pub fn lines(label: &str, names: &[String], all: &[PlotSeries]) -> Markup {
     let most = all.iter().flat_map(|line| line.values.iter().flatten()).copied().max().unwrap_or_default().max(1);
     let step = DAYS_WIDTH / names.len().max(1) as f64;
     let x = |at: usize| rounded((at as f64 + 0.5) * step);

@@ -6,14 +6,14 @@ use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::workflow::{Checkpoint, Run, RunStatus, Step, StepStatus};
 
-use super::address::Address;
+use super::address::PageAddress;
 use super::layout::{Button, at_github, between, diff, json, moment, prose, run_badge, since, step_badge};
-use super::{Page, Visitor, plot};
+use super::{DashboardPage, DashboardVisitor, plot};
 use crate::config::Role;
 use crate::daemon::server::App;
 use crate::daemon::server::problem::Problem;
 use crate::daemon::server::runs::{events, known, logs};
-use crate::narration::{self, Narrator};
+use crate::narration::{self, RunNarrator};
 use crate::terminal::{harmless, took};
 
 /// How much of the end of a log is shown at first.
@@ -30,19 +30,19 @@ pub fn title(run: &Run) -> String {
 }
 
 /// The page that tells most of it.
-pub fn address(run: &Run) -> Address {
+pub fn address(run: &Run) -> PageAddress {
     let pull = || Some((run.repo_id.parse::<RepoId>().ok()?, run.pr_id.parse().ok().map(PrNumber::new)?));
     match pull().filter(|_| run.kind == TRAIN) {
-        Some((repo, root)) => Address::Train { repo, root },
-        None => Address::Run { id: run.id.to_string() },
+        Some((repo, root)) => PageAddress::Train { repo, root },
+        None => PageAddress::Run { id: run.id.to_string() },
     }
 }
 
-pub async fn render(app: &App, visitor: &Visitor<'_>, id: &str) -> Result<Page, Problem> {
+pub async fn render(app: &App, visitor: &DashboardVisitor<'_>, id: &str) -> Result<DashboardPage, Problem> {
     let (run, _) = known(app, &visitor.session.headers(), id, Role::Viewer).await?;
     let steps = app.store.steps(&run.tenant_id, &run.id).await?;
     let checkpoints = app.store.checkpoints(&run.tenant_id, &run.id).await?;
-    let back = Address::Run { id: run.id.to_string() };
+    let back = PageAddress::Run { id: run.id.to_string() };
     let body = html! {
         p.crumbs { a href="/runs" { "Runs" } " / " (run.id) }
         div.heading { h1 { (title(&run)) } (run_badge(run.status)) }
@@ -56,10 +56,10 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, id: &str) -> Result<Page, 
         @if !checkpoints.is_empty() { section { h2 { "Checkpoints" } (left(&checkpoints)) } }
         @if let Some(result) = &run.result { section { details { summary { "Result" } (json(result)) } } }
     };
-    Ok(Page::new(title(&run), body))
+    Ok(DashboardPage::new(title(&run), body))
 }
 
-fn facts(app: &App, visitor: &Visitor<'_>, run: &Run) -> Markup {
+fn facts(app: &App, visitor: &DashboardVisitor<'_>, run: &Run) -> Markup {
     let pull = run.repo_id.parse::<RepoId>().ok().zip(run.pr_id.parse().ok().map(PrNumber::new));
     html! {
         dl.facts {
@@ -68,8 +68,8 @@ fn facts(app: &App, visitor: &Visitor<'_>, run: &Run) -> Markup {
                 (run.repo_id)
                 @if !run.pr_id.is_empty() { " " (at_github(app, &run.repo_id, &run.pr_id)) }
                 @match pull {
-                    Some((repo, root)) if run.kind == TRAIN => { " · " a href=(Address::Train { repo, root }) { "its train" } }
-                    Some((repo, pr)) if run.kind == FIXER => { " · " a href=(Address::Workspace { repo, pr }) { "its workspace" } }
+                    Some((repo, root)) if run.kind == TRAIN => { " · " a href=(PageAddress::Train { repo, root }) { "its train" } }
+                    Some((repo, pr)) if run.kind == FIXER => { " · " a href=(PageAddress::Workspace { repo, pr }) { "its workspace" } }
                     _ => {}
                 }
             }
@@ -85,7 +85,7 @@ fn facts(app: &App, visitor: &Visitor<'_>, run: &Run) -> Markup {
 }
 
 /// What waits for somebody's decision, with what is to be decided on.
-fn asked(visitor: &Visitor<'_>, run: &Run, back: &Address) -> Markup {
+fn asked(visitor: &DashboardVisitor<'_>, run: &Run, back: &PageAddress) -> Markup {
     if run.status != RunStatus::AwaitingApproval {
         return html! {};
     }
@@ -110,7 +110,7 @@ fn asked(visitor: &Visitor<'_>, run: &Run, back: &Address) -> Markup {
     }
 }
 
-fn orders(visitor: &Visitor<'_>, run: &Run, back: &Address) -> Markup {
+fn orders(visitor: &DashboardVisitor<'_>, run: &Run, back: &PageAddress) -> Markup {
     if !visitor.may_operate() {
         return html! {};
     }
@@ -130,7 +130,7 @@ fn orders(visitor: &Visitor<'_>, run: &Run, back: &Address) -> Markup {
 fn waterfall(run: &Run, steps: &[Step], now: Timestamp) -> Markup {
     let end = run.completed_at.unwrap_or(now);
     let bar = |step: &Step| {
-        Some(plot::Span {
+        Some(plot::TimeSpan {
             from: step.started_at?,
             to: step.completed_at.unwrap_or(if step.status == StepStatus::Pending { run.created_at } else { end }),
             class: match step.status {
@@ -189,7 +189,7 @@ pub async fn printed(app: &App, run: &Run) -> Markup {
 
 /// What happened, with how long it was before the next thing did.
 pub async fn timeline(app: &App, run: &Run, now: Timestamp) -> Result<Markup, Problem> {
-    let mut narrator = Narrator::default();
+    let mut narrator = RunNarrator::default();
     let told: Vec<(Timestamp, String)> = events::happened(app, run)
         .await?
         .iter()

@@ -5,9 +5,9 @@ use merge_train_core::ids::RepoId;
 use merge_train_core::workflow::{Run, RunStatus};
 use store::RunQuery;
 
-use super::address::{Address, Which};
+use super::address::{PageAddress, RunListFilter};
 use super::layout::{at_github, run_badge, since};
-use super::{Page, Visitor, run};
+use super::{DashboardPage, DashboardVisitor, run};
 use crate::daemon::server::App;
 use crate::daemon::server::problem::Problem;
 use crate::daemon::server::runs::{cursor, read_cursor};
@@ -15,7 +15,11 @@ use crate::terminal::took;
 
 const LENGTH: usize = 50;
 
-pub async fn render(app: &App, visitor: &Visitor<'_>, which: &Which) -> Result<Page, Problem> {
+pub async fn render(
+    app: &App,
+    visitor: &DashboardVisitor<'_>,
+    which: &RunListFilter,
+) -> Result<DashboardPage, Problem> {
     let repo = which.repo.as_deref().map(str::parse::<RepoId>).transpose();
     let repo = repo.map_err(|error| Problem::bad_request(error.to_string()))?;
     let query = RunQuery {
@@ -33,7 +37,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, which: &Which) -> Result<P
     let next = runs
         .last()
         .filter(|_| has_more)
-        .map(|last| Address::Runs(Which { cursor: Some(cursor(last)), ..which.clone() }));
+        .map(|last| PageAddress::Runs(RunListFilter { cursor: Some(cursor(last)), ..which.clone() }));
     let body = html! {
         div.heading {
             h1 { "Runs" }
@@ -46,13 +50,13 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, which: &Which) -> Result<P
                 tbody { @for run in &runs { (row(app, visitor, run)) } }
             } }
         }
-        @if which.cursor.is_some() { a href=(Address::Runs(Which { cursor: None, ..which.clone() })) { "To the newest" } " " }
+        @if which.cursor.is_some() { a href=(PageAddress::Runs(RunListFilter { cursor: None, ..which.clone() })) { "To the newest" } " " }
         @if let Some(next) = next { a.next href=(next) rel="next" { "Older runs" } }
     };
-    Ok(Page::new("Runs", body))
+    Ok(DashboardPage::new("Runs", body))
 }
 
-fn filter(app: &App, which: &Which) -> Markup {
+fn filter(app: &App, which: &RunListFilter) -> Markup {
     let kinds = ["train", "fixer"].into_iter().chain(app.orders.workflows.keys().map(String::as_str));
     html! {
         form.filter method="get" action="/runs" {
@@ -76,10 +80,10 @@ fn filter(app: &App, which: &Which) -> Markup {
     }
 }
 
-fn row(app: &App, visitor: &Visitor<'_>, found: &Run) -> Markup {
+fn row(app: &App, visitor: &DashboardVisitor<'_>, found: &Run) -> Markup {
     html! {
         tr id=(found.id) {
-            td { a href=(Address::Run { id: found.id.to_string() }) { (run::title(found)) } br; small.muted { (found.kind) } }
+            td { a href=(PageAddress::Run { id: found.id.to_string() }) { (run::title(found)) } br; small.muted { (found.kind) } }
             td { (run_badge(found.status)) }
             td { (found.repo_id) @if !found.pr_id.is_empty() { " " (at_github(app, &found.repo_id, &found.pr_id)) } }
             td { (since(found.updated_at, visitor.now)) }

@@ -22,12 +22,12 @@ const SECURE_NAME: &str = "__Host-merge_train_session";
 
 /// Somebody who has signed in.
 #[derive(Debug, Clone)]
-pub struct Session<'a> {
+pub struct DashboardSession<'a> {
     pub key: &'a ApiKey,
     sealed: String,
 }
 
-impl<'a> Session<'a> {
+impl<'a> DashboardSession<'a> {
     /// Begins one.
     pub fn open(key: &'a ApiKey) -> Self {
         let until = (clock::now() + LASTS).as_second();
@@ -111,32 +111,32 @@ mod tests {
     #[test]
     fn a_cookie_stands_for_the_key_that_it_was_made_with() {
         let keys = keys();
-        let session = Session::open(&keys[1]);
-        let found = Session::of(&keys, &session.headers()).expect("it is genuine");
+        let session = DashboardSession::open(&keys[1]);
+        let found = DashboardSession::of(&keys, &session.headers()).expect("it is genuine");
         assert_eq!(found.key.name, "operator");
         assert!(found.has_token(&session.token()));
-        assert!(!found.has_token(&Session::open(&keys[1]).token()), "each has its own");
-        assert!(Session::of(&keys[..1], &session.headers()).is_none(), "the key is gone");
+        assert!(!found.has_token(&DashboardSession::open(&keys[1]).token()), "each has its own");
+        assert!(DashboardSession::of(&keys[..1], &session.headers()).is_none(), "the key is gone");
     }
 
     #[test]
     fn a_cookie_that_was_changed_or_is_over_is_none() {
         let keys = keys();
-        let session = Session::open(&keys[0]);
+        let session = DashboardSession::open(&keys[0]);
         let now = clock::now();
-        assert!(Session::read(&keys, &session.sealed, now).is_some());
-        assert!(Session::read(&keys, &session.sealed, now + SignedDuration::from_hours(13)).is_none());
+        assert!(DashboardSession::read(&keys, &session.sealed, now).is_some());
+        assert!(DashboardSession::read(&keys, &session.sealed, now + SignedDuration::from_hours(13)).is_none());
         let other = session.sealed.replacen(&URL_SAFE_NO_PAD.encode("viewer"), &URL_SAFE_NO_PAD.encode("operator"), 1);
         assert_ne!(other, session.sealed);
         for forged in [other.as_str(), "", ".", "a.b.c.d", &session.sealed[1..], &format!("{}0", session.sealed)] {
-            assert!(Session::read(&keys, forged, now).is_none(), "{forged}");
+            assert!(DashboardSession::read(&keys, forged, now).is_none(), "{forged}");
         }
     }
 
     #[test]
     fn over_https_a_cookie_stays_there() {
         let keys = keys();
-        let cookie = |is_secure| Session::open(&keys[0]).cookie(is_secure).to_str().expect("text").to_owned();
+        let cookie = |is_secure| DashboardSession::open(&keys[0]).cookie(is_secure).to_str().expect("text").to_owned();
         assert!(cookie(true).starts_with("__Host-") && cookie(true).ends_with("; Secure"));
         assert!(!cookie(false).contains("Secure"));
         assert!(cookie(false).contains("HttpOnly; SameSite=Lax"));

@@ -8,26 +8,26 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::session::{Session, no_cookie};
-use super::{Visitor, go_to, guard, is_secure, layout};
+use super::session::{DashboardSession, no_cookie};
+use super::{DashboardVisitor, go_to, guard, is_secure, layout};
 use crate::daemon::server::App;
 
 /// Where somebody wants to go who has to sign in first.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct To {
+pub struct ReturnQuery {
     to: String,
 }
 
 #[derive(Deserialize)]
-pub struct Entry {
+pub struct SignInForm {
     key: String,
     #[serde(default)]
     to: String,
 }
 
 #[derive(Deserialize)]
-pub struct Exit {
+pub struct SignOutForm {
     token: String,
 }
 
@@ -36,11 +36,15 @@ pub fn address(to: &str) -> String {
     format!("/sign-in?{}", serde_urlencoded::to_string([("to", to)]).unwrap_or_default())
 }
 
-pub async fn show(State(app): State<Arc<App>>, Query(To { to }): Query<To>) -> Response {
+pub async fn show(State(app): State<Arc<App>>, Query(ReturnQuery { to }): Query<ReturnQuery>) -> Response {
     guard(form(&app, &to, None).into_response())
 }
 
-pub async fn enter(State(app): State<Arc<App>>, headers: HeaderMap, Form(Entry { key, to }): Form<Entry>) -> Response {
+pub async fn enter(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Form(SignInForm { key, to }): Form<SignInForm>,
+) -> Response {
     if is_from_elsewhere(&headers) {
         return guard(
             (StatusCode::FORBIDDEN, form(&app, &to, Some("That form was not of this site."))).into_response(),
@@ -53,12 +57,16 @@ pub async fn enter(State(app): State<Arc<App>>, headers: HeaderMap, Form(Entry {
     };
     tracing::info!(event = "sign_in", client = key.name, "somebody signed in");
     let mut response = go_to(&local(&to));
-    response.headers_mut().append(header::SET_COOKIE, Session::open(key).cookie(is_secure(&app)));
+    response.headers_mut().append(header::SET_COOKIE, DashboardSession::open(key).cookie(is_secure(&app)));
     response
 }
 
-pub async fn leave(State(app): State<Arc<App>>, headers: HeaderMap, Form(Exit { token }): Form<Exit>) -> Response {
-    let is_meant = Visitor::of(&app, &headers).is_some_and(|(visitor, _)| visitor.session.has_token(&token));
+pub async fn leave(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Form(SignOutForm { token }): Form<SignOutForm>,
+) -> Response {
+    let is_meant = DashboardVisitor::of(&app, &headers).is_some_and(|(visitor, _)| visitor.session.has_token(&token));
     let mut response = go_to("/");
     if is_meant {
         response.headers_mut().append(header::SET_COOKIE, no_cookie(is_secure(&app)));

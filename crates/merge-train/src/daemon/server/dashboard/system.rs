@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use store::{Busiest, RunStatus, StreamInfo};
 
 use super::layout::{Tone, badge, run_badge};
-use super::{Page, Visitor};
+use super::{DashboardPage, DashboardVisitor};
 use crate::daemon::server::App;
 use crate::daemon::server::problem::Problem;
 use crate::terminal::took;
@@ -15,7 +15,7 @@ use crate::terminal::took;
 /// So many streams are listed: those with the most to do.
 const STREAMS: usize = 50;
 
-pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
+pub async fn render(app: &App, visitor: &DashboardVisitor<'_>) -> Result<DashboardPage, Problem> {
     let Busiest { streams, count, repos, owned, unsettled } = app.store.busiest(visitor.tenant(), STREAMS).await?;
     let mut by_status: BTreeMap<String, (RunStatus, u64)> = BTreeMap::new();
     for (tenant, status, count) in app.store.active_runs().await? {
@@ -45,12 +45,12 @@ pub async fn render(app: &App, visitor: &Visitor<'_>) -> Result<Page, Problem> {
             (table(&streams, count))
         }
     };
-    Ok(Page::new("System", body))
+    Ok(DashboardPage::new("System", body))
 }
 
 /// How it stands with each account at GitHub, for whoever may see everybody's: what is left of one, and how much is asked through
 /// it, tells what others do.
-pub fn accounts(app: &App, visitor: &Visitor<'_>) -> Option<Vec<GovernorStats>> {
+pub fn accounts(app: &App, visitor: &DashboardVisitor<'_>) -> Option<Vec<GovernorStats>> {
     visitor.tenant().is_none().then(|| app.github.stats())
 }
 
@@ -59,7 +59,7 @@ pub fn not_theirs() -> Markup {
     html! { p.muted { "GitHub's limits count for everybody together; they are shown to whoever has a key for all tenants." } }
 }
 
-fn github(app: &App, visitor: &Visitor<'_>) -> Markup {
+fn github(app: &App, visitor: &DashboardVisitor<'_>) -> Markup {
     let Some(stats) = accounts(app, visitor) else { return not_theirs() };
     html! {
         @if stats.is_empty() { p.muted { "GitHub was not asked anything yet." } }

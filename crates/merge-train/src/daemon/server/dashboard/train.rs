@@ -1,6 +1,6 @@
 //! A train: its stack, how far each pull request is, why it does not move, what is to come and what happened.
 
-mod itinerary;
+mod steps;
 
 use maud::{Markup, html};
 use merge_train_core::facts::{ReviewDecision, Verdict};
@@ -10,11 +10,11 @@ use merge_train_core::repo::{CachedPr, PrState, Recorded, RepoState, TRAIN};
 use merge_train_core::workflow::{Run, RunStatus};
 use store::RunQuery;
 
-use self::itinerary::Leg;
-use super::address::Address;
+use self::steps::CascadeStepRow;
+use super::address::PageAddress;
 use super::graph::{self, Node};
 use super::layout::{Button, Tone, at_github, badge, between, moment, prose, run_badge, since};
-use super::{Page, Visitor, run};
+use super::{DashboardPage, DashboardVisitor, run};
 use crate::config::Role;
 use crate::daemon::driver;
 use crate::daemon::server::App;
@@ -26,7 +26,12 @@ use crate::daemon::server::trains::{known, no_such_pull};
 /// Among so many of the newest trains of a repository the last one of a pull request is looked for.
 const LOOKED_THROUGH: usize = 500;
 
-pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumber) -> Result<Page, Problem> {
+pub async fn render(
+    app: &App,
+    visitor: &DashboardVisitor<'_>,
+    repo: &RepoId,
+    pr: PrNumber,
+) -> Result<DashboardPage, Problem> {
     require(&app.api_keys, &visitor.session.headers(), Role::Viewer, &repo.tenant())?;
     let state = known(app, repo).await?;
     let pull = state.pr(pr).ok_or_else(|| no_such_pull(repo, pr))?;
@@ -39,14 +44,14 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
         Some(run) => recorded(app, run).await?,
         None => Vec::new(),
     };
-    let back = Address::Train { repo: repo.clone(), root };
+    let back = PageAddress::Train { repo: repo.clone(), root };
     let title = state.pr(root).map(|pull| pull.title.as_str()).filter(|title| !title.is_empty());
     let heading = title.map_or_else(|| format!("Train of {repo}#{root}"), str::to_owned);
     let why = state.why(root).filter(|_| train.is_some());
     let error = train.and_then(|train| train.error.as_ref()).map(|error| error.message.clone());
-    let legs = itinerary::of(&own, &stack, &state, &events);
+    let rows = steps::of(&own, &stack, &state, &events);
     let body = html! {
-        p.crumbs { a href="/" { "Board" } " / " a href=(Address::Board { repo: Some(repo.clone()) }) { (repo) } " / train of #" (root) }
+        p.crumbs { a href="/" { "Board" } " / " a href=(PageAddress::Board { repo: Some(repo.clone()) }) { (repo) } " / train of #" (root) }
         div.heading { h1 { (heading) } (standing(train, last.as_ref())) }
         @if let Some(why) = &why {
             section.notice.waiting id="why" aria-label="Why not yet" {
@@ -60,18 +65,18 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
         (graph::draw(state.default_branch().map_or("default branch", |branch| branch.as_str()), &nodes(&state, repo, train, &stack)))
         (orders(visitor, train, last.as_ref(), repo, root, pull, &back))
         section { h2 { "Pull requests" } (table(app, repo, &state, train, &stack)) }
-        section { h2 { "The plan, and what happened" } (plan(&legs)) }
+        section { h2 { "The plan, and what happened" } (plan(&rows)) }
         section { h2 { "What happened" }
             @match &last {
                 Some(last) => {
-                    p.muted { "As a run: " a href=(Address::Run { id: last.id.to_string() }) { (last.id) } }
+                    p.muted { "As a run: " a href=(PageAddress::Run { id: last.id.to_string() }) { (last.id) } }
                     (run::timeline(app, last, visitor.now).await?)
                 }
                 None => { p.muted { "It was not started yet. Comment " code { "@merge-train start" } " on #" (root) ", or press the button." } }
             }
         }
     };
-    Ok(Page::new(heading, body))
+    Ok(DashboardPage::new(heading, body))
 }
 
 /// The run of the train that there is, or was last.
@@ -133,7 +138,7 @@ fn nodes(state: &RepoState, repo: &RepoId, train: Option<&TrainRecord>, stack: &
             word,
             tone,
             is_current: train.is_some_and(|train| train.current_pr == *pr),
-            to: Address::Workspace { repo: repo.clone(), pr: *pr }.to_string(),
+            to: PageAddress::Workspace { repo: repo.clone(), pr: *pr }.to_string(),
         })
     };
     stack.iter().filter_map(node).collect()
@@ -188,13 +193,13 @@ fn standing(train: Option<&TrainRecord>, last: Option<&Run>) -> Markup {
 }
 
 fn orders(
-    visitor: &Visitor<'_>,
+    visitor: &DashboardVisitor<'_>,
     train: Option<&TrainRecord>,
     last: Option<&Run>,
     repo: &RepoId,
     root: PrNumber,
     pull: &CachedPr,
-    back: &Address,
+    back: &PageAddress,
 ) -> Markup {
     if !visitor.may_operate() {
         return html! {};
@@ -222,7 +227,7 @@ fn table(app: &App, repo: &RepoId, state: &RepoState, train: Option<&TrainRecord
                 @for (pr, pull) in stack.iter().filter_map(|pr| Some((*pr, state.pr(*pr)?))) {
                     @let (tone, word) = place(state, train, pr, pull);
                     tr {
-                        td { (at_github(app, &repo.to_string(), &pr.to_string())) " " a href=(Address::Workspace { repo: repo.clone(), pr }) { (if pull.title.is_empty() { "workspace" } else { &pull.title }) } }
+                        td { (at_github(app, &repo.to_string(), &pr.to_string())) " " a href=(PageAddress::Workspace { repo: repo.clone(), pr }) { (if pull.title.is_empty() { "workspace" } else { &pull.title }) } }
                         td { (badge(tone, &word)) @if let PrState::Merged { merge_commit_sha: Some(sha), .. } = &pull.state { " " code { (sha.as_str().get(..10).unwrap_or_default()) } } }
                         td { (verdicts(pull)) }
                         td { @match pull.review {
@@ -252,18 +257,18 @@ fn verdicts(pull: &CachedPr) -> Markup {
 }
 
 /// What is to be done, a step after the other, and when it was.
-fn plan(legs: &[Leg]) -> Markup {
+fn plan(rows: &[CascadeStepRow]) -> Markup {
     html! {
-        @if legs.is_empty() { p.muted { "There is nothing to land." } }
+        @if rows.is_empty() { p.muted { "There is nothing to land." } }
         @else {
             div.wide tabindex="0" role="region" aria-label="The plan" { table {
                 thead { tr { th { "Step" } th { "Done" } th { "Took" } } }
                 tbody {
-                    @for leg in legs {
+                    @for row in rows {
                         tr {
-                            td { (leg.words) }
-                            td { @match leg.done { Some(at) => (moment(at)), None => { span.muted { (if leg.begun.is_some() { "under way" } else { "to come" }) } } } }
-                            td { @if let (Some(from), Some(to)) = (leg.begun, leg.done) { (between(from, to)) } }
+                            td { (row.words) }
+                            td { @match row.done { Some(at) => (moment(at)), None => { span.muted { (if row.begun.is_some() { "under way" } else { "to come" }) } } } }
+                            td { @if let (Some(from), Some(to)) = (row.begun, row.done) { (between(from, to)) } }
                         }
                     }
                 }

@@ -5,9 +5,9 @@ use merge_train_core::ids::{PrNumber, RepoId, RunId};
 use merge_train_core::repo::ratchet::{OutcomeKind, Status};
 use store::rows::{self, SessionKind, SessionStatus};
 
-use super::address::Address;
+use super::address::PageAddress;
 use super::layout::{Button, Tone, at_github, badge, between, moment, prose, since};
-use super::{Page, Visitor, run};
+use super::{DashboardPage, DashboardVisitor, run};
 use crate::config::Role;
 use crate::daemon::server::App;
 use crate::daemon::server::access::require;
@@ -42,7 +42,12 @@ pub fn words(status: Status) -> (Tone, &'static str) {
     }
 }
 
-pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumber) -> Result<Page, Problem> {
+pub async fn render(
+    app: &App,
+    visitor: &DashboardVisitor<'_>,
+    repo: &RepoId,
+    pr: PrNumber,
+) -> Result<DashboardPage, Problem> {
     require(&app.api_keys, &visitor.session.headers(), Role::Viewer, &repo.tenant())?;
     let state = known(app, repo).await?;
     let pull = state.pr(pr).ok_or_else(|| no_such_pull(repo, pr))?;
@@ -51,7 +56,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
     let status = found.as_ref().map_or(if is_on { Status::New } else { Status::PausedDisabled }, view::status);
     let (tone, word) = words(status);
     let heading = if pull.title.is_empty() { format!("{repo}#{pr}") } else { pull.title.clone() };
-    let back = Address::Workspace { repo: repo.clone(), pr };
+    let back = PageAddress::Workspace { repo: repo.clone(), pr };
     let root = state.train_of(pr);
     let fields = || vec![("repo", repo.to_string()), ("pr", pr.to_string())];
     let switch = if is_on {
@@ -61,7 +66,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
     };
     let may_begin_anew = is_on && status.outcome_kind() == Some(OutcomeKind::Attention);
     let body = html! {
-        p.crumbs { a href="/" { "Board" } " / " a href=(Address::Board { repo: Some(repo.clone()) }) { (repo) } " / #" (pr) }
+        p.crumbs { a href="/" { "Board" } " / " a href=(PageAddress::Board { repo: Some(repo.clone()) }) { (repo) } " / #" (pr) }
         div.heading { h1 { (heading) } (badge(tone, word)) }
         @if let Some(detail) = found.as_ref().and_then(|row| row.ratchet_state_detail.as_ref()) { p.notice class=(tone.name()) { (prose(detail)) } }
         dl.facts {
@@ -74,7 +79,7 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
                 @if let Some(at) = row.ratchet_state_updated_at { dt { "Since" } dd { (since(at, visitor.now)) } }
                 @if let Some(at) = row.ratchet_last_push_at { dt { "Last push" } dd { (since(at, visitor.now)) } }
             }
-            @if let Some(root) = root { dt { "Train" } dd { a href=(Address::Train { repo: repo.clone(), root }) { "the train of #" (root) } } }
+            @if let Some(root) = root { dt { "Train" } dd { a href=(PageAddress::Train { repo: repo.clone(), root }) { "the train of #" (root) } } }
         }
         @if visitor.may_operate() && pull.is_open() {
             div.orders {
@@ -85,10 +90,10 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
         @if let Some(row) = &found { (history(app, visitor, row).await?) }
         @else { p.muted { "The ratchet never had to do with it." } }
     };
-    Ok(Page::new(format!("{repo}#{pr}"), body))
+    Ok(DashboardPage::new(format!("{repo}#{pr}"), body))
 }
 
-async fn history(app: &App, visitor: &Visitor<'_>, row: &rows::Workspace) -> Result<Markup, Problem> {
+async fn history(app: &App, visitor: &DashboardVisitor<'_>, row: &rows::Workspace) -> Result<Markup, Problem> {
     let transitions = app.store.transitions(&row.tenant_id, &row.id, SHOWN).await?;
     let sessions = app.store.sessions(&row.tenant_id, &row.id).await?;
     let fixer = match row.ratchet_active_session_id.as_ref().and_then(|id| RunId::parse(id).ok()) {
@@ -97,7 +102,7 @@ async fn history(app: &App, visitor: &Visitor<'_>, row: &rows::Workspace) -> Res
     };
     Ok(html! {
         @if let Some(fixer) = &fixer {
-            p { "The fixer: " a href=(Address::Run { id: fixer.id.to_string() }) { (fixer.id) } }
+            p { "The fixer: " a href=(PageAddress::Run { id: fixer.id.to_string() }) { (fixer.id) } }
             (run::printed(app, fixer).await)
         }
         section { h2 { "Decisions" }
@@ -120,7 +125,7 @@ async fn history(app: &App, visitor: &Visitor<'_>, row: &rows::Workspace) -> Res
     })
 }
 
-fn at_work(row: &rows::Workspace, session: &rows::Session, visitor: &Visitor<'_>) -> Markup {
+fn at_work(row: &rows::Workspace, session: &rows::Session, visitor: &DashboardVisitor<'_>) -> Markup {
     let name = session.id.strip_prefix(&row.id).map_or(session.id.as_str(), |own| own.trim_start_matches(':'));
     let (tone, word) = match session.status {
         SessionStatus::Running if session.working => (Tone::Busy, "at work"),
@@ -132,7 +137,7 @@ fn at_work(row: &rows::Workspace, session: &rows::Session, visitor: &Visitor<'_>
         tr {
             td {
                 @match session.kind {
-                    SessionKind::Ratchet => { "fixer " a href=(Address::Run { id: session.id.clone() }) { (name) } }
+                    SessionKind::Ratchet => { "fixer " a href=(PageAddress::Run { id: session.id.clone() }) { (name) } }
                     SessionKind::User => { "person " (name) }
                 }
             }

@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 use super::super::App;
 use super::super::address::{Named, OneRun};
 use super::super::openapi::ReadingOne;
-use super::super::page::{self, Numbered, Wish};
+use super::super::page::{self, NumberedPageParameters, PageRequest};
 use super::super::problem::Problem;
 use super::known;
 use crate::config::Role;
@@ -59,17 +59,17 @@ struct Happened {
     path = "/api/v1/runs/{id}/events",
     operation_id = "list_events",
     tag = "runs",
-    params(OneRun, Numbered),
+    params(OneRun, NumberedPageParameters),
     responses((status = 200, description = "A page of it.", body = Events), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Named(one): Named<OneRun>,
-    query: Result<Query<Wish>, QueryRejection>,
+    query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<Events>, Problem> {
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
-    let wish = page::wish(query)?;
+    let wish = page::page_request(query)?;
     let events = happened(&app, &run).await?;
     let page = wish.page(events, page::number, |event| event.seq)?;
     let events = page.items.iter().map(shown).collect();

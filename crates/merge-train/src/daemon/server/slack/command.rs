@@ -8,7 +8,7 @@ use crate::config::near;
 
 /// What somebody wants.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum SlackCommand {
     Run { workflow: String, inputs: Map<String, Value> },
     List,
     Show(RunId),
@@ -18,26 +18,34 @@ pub enum Command {
 }
 
 /// A command, and how it is written.
-pub struct Usage {
+pub struct SlackCommandUsage {
     pub verb: &'static str,
     pub rest: &'static str,
     pub meaning: &'static str,
 }
 
 /// Every command there is, in the order in which the help tells of them.
-pub const USAGES: &[Usage] = &[
-    Usage { verb: "run", rest: "NAME [KEY=VALUE …]", meaning: "starts a run of a workflow, with these inputs" },
-    Usage { verb: "list", rest: "", meaning: "shows the newest runs" },
-    Usage { verb: "show", rest: "RUN", meaning: "shows a run, with buttons if it waits for a decision" },
-    Usage { verb: "approve", rest: "RUN [REASON]", meaning: "lets a run go on that waits for a decision" },
-    Usage { verb: "reject", rest: "RUN REASON", meaning: "ends a run that waits for a decision" },
-    Usage { verb: "cancel", rest: "RUN [REASON]", meaning: "ends a run, and undoes what it did as far as it can" },
-    Usage { verb: "help", rest: "", meaning: "shows this" },
+pub const USAGES: &[SlackCommandUsage] = &[
+    SlackCommandUsage {
+        verb: "run",
+        rest: "NAME [KEY=VALUE …]",
+        meaning: "starts a run of a workflow, with these inputs",
+    },
+    SlackCommandUsage { verb: "list", rest: "", meaning: "shows the newest runs" },
+    SlackCommandUsage { verb: "show", rest: "RUN", meaning: "shows a run, with buttons if it waits for a decision" },
+    SlackCommandUsage { verb: "approve", rest: "RUN [REASON]", meaning: "lets a run go on that waits for a decision" },
+    SlackCommandUsage { verb: "reject", rest: "RUN REASON", meaning: "ends a run that waits for a decision" },
+    SlackCommandUsage {
+        verb: "cancel",
+        rest: "RUN [REASON]",
+        meaning: "ends a run, and undoes what it did as far as it can",
+    },
+    SlackCommandUsage { verb: "help", rest: "", meaning: "shows this" },
 ];
 
 /// Why something is no command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mistake {
+pub enum SlackCommandError {
     /// There is no such word; these are near it.
     Unknown { word: String, near: Vec<&'static str> },
     /// What follows the word is not what it takes.
@@ -45,36 +53,36 @@ pub enum Mistake {
 }
 
 /// Reads what was typed.
-pub fn parse(text: &str) -> Result<Command, Mistake> {
+pub fn parse(text: &str) -> Result<SlackCommand, SlackCommandError> {
     let text = unescape(text);
     let (word, rest) = split(&text);
     let verb = word.to_lowercase();
-    let wrong = |verb: &'static str| move |why: String| Mistake::Rest { verb, why };
+    let wrong = |verb: &'static str| move |why: String| SlackCommandError::Rest { verb, why };
     match verb.as_str() {
-        "" | "help" => Ok(Command::Help),
+        "" | "help" => Ok(SlackCommand::Help),
         "run" => run(rest).map_err(wrong("run")),
-        "list" => nothing(rest).map(|()| Command::List).map_err(wrong("list")),
+        "list" => nothing(rest).map(|()| SlackCommand::List).map_err(wrong("list")),
         "show" => {
             let (id, rest) = run_id(rest).map_err(wrong("show"))?;
-            nothing(rest).map(|()| Command::Show(id)).map_err(wrong("show"))
+            nothing(rest).map(|()| SlackCommand::Show(id)).map_err(wrong("show"))
         }
         "approve" => {
             let (run, reason) = run_id(rest).map_err(wrong("approve"))?;
-            Ok(Command::Decide { run, decision: Decision::Approved, reason: given(reason) })
+            Ok(SlackCommand::Decide { run, decision: Decision::Approved, reason: given(reason) })
         }
         "reject" => {
             let (run, reason) = run_id(rest).map_err(wrong("reject"))?;
             let reason = given(reason).ok_or("it takes a reason, for those who wonder".to_owned());
             let reason = Some(reason.map_err(wrong("reject"))?);
-            Ok(Command::Decide { run, decision: Decision::Rejected, reason })
+            Ok(SlackCommand::Decide { run, decision: Decision::Rejected, reason })
         }
         "cancel" => {
             let (run, reason) = run_id(rest).map_err(wrong("cancel"))?;
-            Ok(Command::Cancel { run, reason: given(reason) })
+            Ok(SlackCommand::Cancel { run, reason: given(reason) })
         }
         _ => {
             let near = near(&verb, USAGES.iter().map(|usage| usage.verb));
-            Err(Mistake::Unknown { word: word.to_owned(), near })
+            Err(SlackCommandError::Unknown { word: word.to_owned(), near })
         }
     }
 }
@@ -111,12 +119,12 @@ fn run_id(text: &str) -> Result<(RunId, &str), String> {
     Ok((id, rest))
 }
 
-fn run(text: &str) -> Result<Command, String> {
+fn run(text: &str) -> Result<SlackCommand, String> {
     let (name, rest) = split(text);
     if name.is_empty() {
         return Err("of which workflow?".to_owned());
     }
-    Ok(Command::Run { workflow: name.trim_matches('`').to_owned(), inputs: inputs(&straight(rest))? })
+    Ok(SlackCommand::Run { workflow: name.trim_matches('`').to_owned(), inputs: inputs(&straight(rest))? })
 }
 
 /// Phones make quotation marks pretty.
@@ -181,32 +189,32 @@ mod tests {
 
     fn inputs_of(text: &str) -> Result<Value, String> {
         match parse(text) {
-            Ok(Command::Run { inputs, .. }) => Ok(Value::Object(inputs)),
+            Ok(SlackCommand::Run { inputs, .. }) => Ok(Value::Object(inputs)),
             Ok(other) => panic!("{other:?} is no run"),
-            Err(Mistake::Rest { why, .. }) => Err(why),
+            Err(SlackCommandError::Rest { why, .. }) => Err(why),
             Err(mistake) => panic!("{mistake:?}"),
         }
     }
 
     #[test]
     fn every_command_is_understood_however_it_is_spaced_and_cased() {
-        let decide = |decision, reason: Option<&str>| Command::Decide {
+        let decide = |decision, reason: Option<&str>| SlackCommand::Decide {
             run: id("run-1"),
             decision,
             reason: reason.map(str::to_owned),
         };
         let cases = [
-            ("", Command::Help),
-            ("  HELP ", Command::Help),
-            ("list", Command::List),
-            ("Show  run-1", Command::Show(id("run-1"))),
-            ("show `run-1`", Command::Show(id("run-1"))),
+            ("", SlackCommand::Help),
+            ("  HELP ", SlackCommand::Help),
+            ("list", SlackCommand::List),
+            ("Show  run-1", SlackCommand::Show(id("run-1"))),
+            ("show `run-1`", SlackCommand::Show(id("run-1"))),
             ("approve run-1", decide(Decision::Approved, None)),
             ("approve run-1 looks  fine", decide(Decision::Approved, Some("looks  fine"))),
             ("reject run-1 1 &lt; 2 &amp;&amp; don’t", decide(Decision::Rejected, Some("1 < 2 && don’t"))),
-            ("cancel run-1", Command::Cancel { run: id("run-1"), reason: None }),
-            ("cancel run-1 enough", Command::Cancel { run: id("run-1"), reason: Some("enough".to_owned()) }),
-            ("run deploy", Command::Run { workflow: "deploy".to_owned(), inputs: Map::new() }),
+            ("cancel run-1", SlackCommand::Cancel { run: id("run-1"), reason: None }),
+            ("cancel run-1 enough", SlackCommand::Cancel { run: id("run-1"), reason: Some("enough".to_owned()) }),
+            ("run deploy", SlackCommand::Run { workflow: "deploy".to_owned(), inputs: Map::new() }),
         ];
         for (text, command) in cases {
             assert_eq!(parse(text), Ok(command), "{text:?}");
@@ -244,7 +252,7 @@ mod tests {
     #[test]
     fn what_is_no_command_is_told_with_what_may_have_been_meant() {
         let near = |text: &str| match parse(text) {
-            Err(Mistake::Unknown { near, .. }) => near,
+            Err(SlackCommandError::Unknown { near, .. }) => near,
             other => panic!("{other:?}"),
         };
         assert_eq!(near("aprove run-1"), ["approve"]);
@@ -255,7 +263,7 @@ mod tests {
     #[test]
     fn what_a_command_does_not_take_is_told() {
         let told = |text: &str| match parse(text) {
-            Err(Mistake::Rest { verb, why }) => (verb, why),
+            Err(SlackCommandError::Rest { verb, why }) => (verb, why),
             other => panic!("{other:?}"),
         };
         assert_eq!(told("show"), ("show", "which run? `list` shows their ids".to_owned()));

@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(500), Duration::from_secs(60));
 
 /// Whoever sends replies.
-pub struct Replies {
+pub struct ReplyClient {
     http: reqwest::Client,
     /// What the addresses begin with that are Slack's.
     prefix: Url,
@@ -28,7 +28,7 @@ pub struct Replies {
 }
 
 /// Where the replies to one request go.
-pub struct Address {
+pub struct ReplyAddress {
     /// Whoever knows it can post: it is not for the log.
     url: Url,
     until: Instant,
@@ -36,7 +36,7 @@ pub struct Address {
 }
 
 /// What became of one attempt.
-enum Attempt {
+enum ReplyAttempt {
     Done,
     /// It may work later.
     Failed(String),
@@ -44,7 +44,7 @@ enum Attempt {
     Refused(String),
 }
 
-impl Replies {
+impl ReplyClient {
     pub fn new(prefix: &str, stopping: CancellationToken) -> anyhow::Result<Self> {
         let prefix = Url::parse(prefix)?;
         // What is meant for Slack is for nobody that Slack would send it on to.
@@ -60,16 +60,16 @@ impl Replies {
     }
 
     /// The address that came with a request; none if it is not Slack's.
-    pub fn address(&self, url: &str) -> Option<Address> {
+    pub fn address(&self, url: &str) -> Option<ReplyAddress> {
         let url = Url::parse(url).ok()?;
         let folder = format!("{}/", self.prefix.path().trim_end_matches('/'));
         let is_plain = url.username().is_empty() && url.password().is_none();
         let is_slacks = url.origin() == self.prefix.origin() && url.path().starts_with(&folder) && is_plain;
-        is_slacks.then(|| Address { url, until: Instant::now() + VALID_FOR, uses_left: USES })
+        is_slacks.then(|| ReplyAddress { url, until: Instant::now() + VALID_FOR, uses_left: USES })
     }
 
     /// Says something, and tries again for as long as Slack would take it. What cannot be said is in the log.
-    pub async fn send(&self, to: &mut Address, message: &Value) {
+    pub async fn send(&self, to: &mut ReplyAddress, message: &Value) {
         let mut failures = 0;
         let why = loop {
             let wait = RETRY.delay(failures);
@@ -77,10 +77,12 @@ impl Replies {
                 break "the address was used as often as Slack allows".to_owned();
             }
             match self.attempt(to, message).await {
-                Attempt::Done => return tracing::info!(event = "slack_reply", "a reply was posted to Slack"),
-                Attempt::Refused(why) => break why,
-                Attempt::Failed(why) if Instant::now() + wait >= to.until => break why,
-                Attempt::Failed(why) => tracing::info!(event = "slack_reply_retry", why, "a reply is posted again"),
+                ReplyAttempt::Done => return tracing::info!(event = "slack_reply", "a reply was posted to Slack"),
+                ReplyAttempt::Refused(why) => break why,
+                ReplyAttempt::Failed(why) if Instant::now() + wait >= to.until => break why,
+                ReplyAttempt::Failed(why) => {
+                    tracing::info!(event = "slack_reply_retry", why, "a reply is posted again")
+                }
             }
             tokio::select! {
                 () = self.stopping.cancelled() => break "the daemon stops".to_owned(),
@@ -91,23 +93,23 @@ impl Replies {
         tracing::warn!(event = "slack_reply_failed", why, "a reply could not be posted to Slack");
     }
 
-    async fn attempt(&self, to: &mut Address, message: &Value) -> Attempt {
+    async fn attempt(&self, to: &mut ReplyAddress, message: &Value) -> ReplyAttempt {
         match self.http.post(to.url.clone()).json(message).send().await {
             // Nothing has reached Slack.
-            Err(error) if error.is_connect() => Attempt::Failed(told(error)),
+            Err(error) if error.is_connect() => ReplyAttempt::Failed(told(error)),
             Err(error) => {
                 to.uses_left -= 1;
-                Attempt::Failed(told(error))
+                ReplyAttempt::Failed(told(error))
             }
             Ok(response) => {
                 to.uses_left -= 1;
                 let status = response.status();
                 match status {
-                    _ if status.is_success() => Attempt::Done,
+                    _ if status.is_success() => ReplyAttempt::Done,
                     _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-                        Attempt::Failed(format!("Slack answered {status}"))
+                        ReplyAttempt::Failed(format!("Slack answered {status}"))
                     }
-                    _ => Attempt::Refused(format!("Slack answered {status}")),
+                    _ => ReplyAttempt::Refused(format!("Slack answered {status}")),
                 }
             }
         }
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     fn takes(prefix: &str, url: &str) -> bool {
-        Replies::new(prefix, CancellationToken::new()).unwrap().address(url).is_some()
+        ReplyClient::new(prefix, CancellationToken::new()).unwrap().address(url).is_some()
     }
 
     #[test]

@@ -17,7 +17,7 @@ const LONGEST_ID: usize = 64;
 
 /// Who wants something, and where replies go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
+pub struct SlackCaller {
     pub team: String,
     pub user: String,
     /// Slack's id of this one request.
@@ -27,8 +27,8 @@ pub struct Caller {
 
 /// A slash command, as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
-    pub caller: Caller,
+pub struct SlashCommand {
+    pub caller: SlackCaller,
     /// The name of the command, with the slash.
     pub slash: String,
     pub text: String,
@@ -36,8 +36,8 @@ pub struct Typed {
 
 /// A button, as it was pressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pressed {
-    pub caller: Caller,
+pub struct ButtonClick {
+    pub caller: SlackCaller,
     pub run: RunId,
     /// The gate that the button was made for.
     pub step: String,
@@ -45,13 +45,13 @@ pub struct Pressed {
 }
 
 /// Reads a slash command. None: Slack only wants to know whether anybody is there.
-pub fn typed(body: &[u8]) -> Result<Option<Typed>, Problem> {
+pub fn parse_slash_command(body: &[u8]) -> Result<Option<SlashCommand>, Problem> {
     let form: BTreeMap<String, String> = form_urlencoded::parse(body).into_owned().collect();
     if form.get("ssl_check").is_some_and(|value| value == "1") {
         return Ok(None);
     }
     let field = |name: &str| form.get(name).cloned().ok_or_else(|| lacks(name));
-    let caller = Caller {
+    let caller = SlackCaller {
         team: field("team_id")?,
         user: user(field("user_id")?)?,
         trigger: field("trigger_id")?,
@@ -62,14 +62,14 @@ pub fn typed(body: &[u8]) -> Result<Option<Typed>, Problem> {
         slash.len() <= LONGEST_ID && slash.strip_prefix('/').is_some_and(|name| name.chars().all(is_name))
     };
     let slash = field("command").ok().filter(is_slash).unwrap_or_else(|| SLASH.to_owned());
-    Ok(Some(Typed { caller, slash, text: field("text").unwrap_or_default() }))
+    Ok(Some(SlashCommand { caller, slash, text: field("text").unwrap_or_default() }))
 }
 
 #[derive(Deserialize)]
 struct Payload {
     #[serde(rename = "type")]
     kind: String,
-    team: Option<Named>,
+    team: Option<SlackTeam>,
     user: User,
     #[serde(default)]
     trigger_id: String,
@@ -80,7 +80,7 @@ struct Payload {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct SlackTeam {
     id: String,
 }
 
@@ -101,7 +101,7 @@ struct Action {
 }
 
 /// Reads a button.
-pub fn pressed(body: &[u8]) -> Result<Pressed, Problem> {
+pub fn parse_button_click(body: &[u8]) -> Result<ButtonClick, Problem> {
     let payload = form_urlencoded::parse(body).find(|(name, _)| name == "payload").ok_or_else(|| lacks("payload"))?.1;
     let payload: Payload = serde_json::from_str(&payload)
         .map_err(|error| Problem::bad_request(format!("the payload is not what Slack sends for a button: {error}")))?;
@@ -111,7 +111,7 @@ pub fn pressed(body: &[u8]) -> Result<Pressed, Problem> {
     }
     let team = payload.team.map(|team| team.id).or(payload.user.team_id).ok_or_else(|| lacks("team"))?;
     let (user, trigger) = (user(payload.user.id)?, payload.trigger_id);
-    let caller = Caller { team, user, trigger, response_url: payload.response_url };
+    let caller = SlackCaller { team, user, trigger, response_url: payload.response_url };
     let [action] = payload.actions.as_slice() else {
         return Err(Problem::bad_request("the payload has not exactly one action"));
     };
@@ -122,7 +122,7 @@ pub fn pressed(body: &[u8]) -> Result<Pressed, Problem> {
     };
     let ours = decision.zip(action.block_id.strip_prefix(GATE)).zip(RunId::parse(action.value.as_str()).ok());
     let ((decision, step), run) = ours.ok_or_else(|| Problem::bad_request("the button is none of ours"))?;
-    Ok(Pressed { caller, run, step: step.to_owned(), decision })
+    Ok(ButtonClick { caller, run, step: step.to_owned(), decision })
 }
 
 fn lacks(name: &str) -> Problem {
@@ -154,43 +154,43 @@ mod tests {
         ("text", "run deploy ref=\"a & b\""),
     ];
 
-    fn caller() -> Caller {
+    fn caller() -> SlackCaller {
         let [team, user, trigger, response_url] = [0, 1, 2, 3].map(|index| FIELDS[index].1.to_owned());
-        Caller { team, user, trigger, response_url }
+        SlackCaller { team, user, trigger, response_url }
     }
 
     #[test]
     fn a_slash_command_is_read() {
-        let typed = typed(&form(&FIELDS)).unwrap().unwrap();
+        let typed = parse_slash_command(&form(&FIELDS)).unwrap().unwrap();
         assert_eq!((typed.slash.as_str(), typed.text.as_str()), ("/train", "run deploy ref=\"a & b\""));
         assert_eq!(typed.caller, caller());
     }
 
     #[test]
     fn a_slash_command_without_text_is_one_and_without_a_sensible_name_has_ours() {
-        let typed = typed(&form(&[&FIELDS[..4], &[("command", "/<!here>")]].concat())).unwrap().unwrap();
+        let typed = parse_slash_command(&form(&[&FIELDS[..4], &[("command", "/<!here>")]].concat())).unwrap().unwrap();
         assert_eq!((typed.slash.as_str(), typed.text.as_str()), ("/merge-train", ""));
     }
 
     #[test]
     fn slack_may_ask_whether_anybody_is_there() {
-        assert_eq!(typed(b"ssl_check=1&token=x").unwrap(), None);
+        assert_eq!(parse_slash_command(b"ssl_check=1&token=x").unwrap(), None);
     }
 
     #[test]
     fn what_lacks_something_is_no_command() {
         for left_out in &FIELDS[..4] {
             let fields: Vec<_> = FIELDS.into_iter().filter(|field| field != left_out).collect();
-            assert!(typed(&form(&fields)).is_err(), "without {}", left_out.0);
+            assert!(parse_slash_command(&form(&fields)).is_err(), "without {}", left_out.0);
         }
         for user in ["", "U1> <!channel", "slack:U1", &"U".repeat(65)] {
             let fields = [&[("user_id", user)], &FIELDS[..1], &FIELDS[2..]].concat();
-            assert!(typed(&form(&fields)).is_err(), "{user:?}");
+            assert!(parse_slash_command(&form(&fields)).is_err(), "{user:?}");
         }
     }
 
-    fn payload(change: impl FnOnce(&mut Value)) -> Result<Pressed, Problem> {
-        let Caller { team, user, trigger, response_url } = caller();
+    fn payload(change: impl FnOnce(&mut Value)) -> Result<ButtonClick, Problem> {
+        let SlackCaller { team, user, trigger, response_url } = caller();
         let mut payload = json!({
             "type": "block_actions",
             "team": { "id": team, "domain": "x" },
@@ -200,14 +200,14 @@ mod tests {
             "actions": [{ "action_id": "reject", "block_id": "gate:ok", "value": "run-1", "type": "button" }],
         });
         change(&mut payload);
-        pressed(&form(&[("payload", &payload.to_string())]))
+        parse_button_click(&form(&[("payload", &payload.to_string())]))
     }
 
     #[test]
     fn a_button_is_read() {
         let pressed = payload(|_| {}).unwrap();
         let run = RunId::parse("run-1").unwrap();
-        assert_eq!(pressed, Pressed { caller: caller(), run, step: "ok".to_owned(), decision: Decision::Rejected });
+        assert_eq!(pressed, ButtonClick { caller: caller(), run, step: "ok".to_owned(), decision: Decision::Rejected });
         let in_an_organisation = payload(|payload| {
             payload["team"] = Value::Null;
             payload["user"]["team_id"] = json!("T1");
@@ -230,6 +230,6 @@ mod tests {
         for (index, change) in changes.into_iter().enumerate() {
             assert!(payload(change).is_err(), "change {index}");
         }
-        assert!(pressed(b"payload=nonsense").is_err() && pressed(b"").is_err());
+        assert!(parse_button_click(b"payload=nonsense").is_err() && parse_button_click(b"").is_err());
     }
 }

@@ -18,7 +18,7 @@ pub struct SigningSecret(hmac::Key);
 
 /// Why a request is not believed to come from Slack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Forged {
+pub enum SignatureError {
     #[error("the request is not signed: X-Slack-Signature and X-Slack-Request-Timestamp are needed")]
     Unsigned,
     #[error("X-Slack-Request-Timestamp is not a number of seconds")]
@@ -43,19 +43,19 @@ impl SigningSecret {
         timestamp: Option<&str>,
         signature: Option<&str>,
         now: Timestamp,
-    ) -> Result<(), Forged> {
-        let (timestamp, signature) = timestamp.zip(signature).ok_or(Forged::Unsigned)?;
-        let second: i64 = timestamp.parse().map_err(|_| Forged::MalformedTimestamp)?;
-        let signed_at = Timestamp::from_second(second).map_err(|_| Forged::MalformedTimestamp)?;
+    ) -> Result<(), SignatureError> {
+        let (timestamp, signature) = timestamp.zip(signature).ok_or(SignatureError::Unsigned)?;
+        let second: i64 = timestamp.parse().map_err(|_| SignatureError::MalformedTimestamp)?;
+        let signed_at = Timestamp::from_second(second).map_err(|_| SignatureError::MalformedTimestamp)?;
         if now.duration_since(signed_at).abs() > MOST_APART {
-            return Err(Forged::Stale);
+            return Err(SignatureError::Stale);
         }
         let hex = signature.strip_prefix(VERSION).and_then(|rest| rest.strip_prefix('='));
         let mut digest = [0; DIGEST_LEN];
-        hex::decode_to_slice(hex.unwrap_or_default(), &mut digest).map_err(|_| Forged::MalformedSignature)?;
+        hex::decode_to_slice(hex.unwrap_or_default(), &mut digest).map_err(|_| SignatureError::MalformedSignature)?;
         // The timestamp as it was written: that is what was signed.
         let signed = [format!("{VERSION}:{timestamp}:").as_bytes(), body].concat();
-        hmac::verify(&self.0, &signed, &digest).map_err(|_| Forged::Mismatch)
+        hmac::verify(&self.0, &signed, &digest).map_err(|_| SignatureError::Mismatch)
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     const AT: i64 = 1_531_420_618;
     const SIGNATURE: &str = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
 
-    fn check(secret: &str, body: &str, at: &str, signature: &str, now: i64) -> Result<(), Forged> {
+    fn check(secret: &str, body: &str, at: &str, signature: &str, now: i64) -> Result<(), SignatureError> {
         let now = Timestamp::from_second(now).unwrap();
         SigningSecret::new(&Secret::new(secret)).check(body.as_bytes(), Some(at), Some(signature), now)
     }
@@ -91,14 +91,17 @@ mod tests {
     #[test]
     fn another_body_another_secret_and_another_time_are_refused() {
         let at = AT.to_string();
-        assert_eq!(check(SECRET, &BODY.replace("U2CERLKJA", "U2CERLKJB"), &at, SIGNATURE, AT), Err(Forged::Mismatch));
-        assert_eq!(check("another", BODY, &at, SIGNATURE, AT), Err(Forged::Mismatch));
+        assert_eq!(
+            check(SECRET, &BODY.replace("U2CERLKJA", "U2CERLKJB"), &at, SIGNATURE, AT),
+            Err(SignatureError::Mismatch)
+        );
+        assert_eq!(check("another", BODY, &at, SIGNATURE, AT), Err(SignatureError::Mismatch));
         assert_eq!(
             check(SECRET, BODY, &(AT + 1).to_string(), SIGNATURE, AT),
-            Err(Forged::Mismatch),
+            Err(SignatureError::Mismatch),
             "it is signed, too"
         );
-        assert_eq!(check(SECRET, BODY, &format!("+{at}"), SIGNATURE, AT), Err(Forged::Mismatch));
+        assert_eq!(check(SECRET, BODY, &format!("+{at}"), SIGNATURE, AT), Err(SignatureError::Mismatch));
     }
 
     #[test]
@@ -107,7 +110,11 @@ mod tests {
             assert_eq!(check(SECRET, BODY, &AT.to_string(), SIGNATURE, AT + apart), Ok(()), "{apart}");
         }
         for apart in [-301, 301, 86_400] {
-            assert_eq!(check(SECRET, BODY, &AT.to_string(), SIGNATURE, AT + apart), Err(Forged::Stale), "{apart}");
+            assert_eq!(
+                check(SECRET, BODY, &AT.to_string(), SIGNATURE, AT + apart),
+                Err(SignatureError::Stale),
+                "{apart}"
+            );
         }
     }
 
@@ -116,14 +123,22 @@ mod tests {
         let (secret, now) = (SigningSecret::new(&Secret::new(SECRET)), Timestamp::from_second(AT).unwrap());
         let at = AT.to_string();
         for (timestamp, signature) in [(None, None), (Some(at.as_str()), None), (None, Some(SIGNATURE))] {
-            assert_eq!(secret.check(b"", timestamp, signature, now), Err(Forged::Unsigned));
+            assert_eq!(secret.check(b"", timestamp, signature, now), Err(SignatureError::Unsigned));
         }
         for timestamp in ["", "soon", "1531420618.5", "99999999999999999999", "999999999999999999"] {
-            assert_eq!(check(SECRET, BODY, timestamp, SIGNATURE, AT), Err(Forged::MalformedTimestamp), "{timestamp:?}");
+            assert_eq!(
+                check(SECRET, BODY, timestamp, SIGNATURE, AT),
+                Err(SignatureError::MalformedTimestamp),
+                "{timestamp:?}"
+            );
         }
         let v1 = SIGNATURE.replace("v0", "v1");
         for signature in ["", "v0=", "v0=abc", &v1, &format!("v0={}", "zz".repeat(32)), "v0=ä"] {
-            assert_eq!(check(SECRET, BODY, &at, signature, AT), Err(Forged::MalformedSignature), "{signature:?}");
+            assert_eq!(
+                check(SECRET, BODY, &at, signature, AT),
+                Err(SignatureError::MalformedSignature),
+                "{signature:?}"
+            );
         }
     }
 

@@ -5,7 +5,7 @@ use merge_train_core::ids::RunId;
 use merge_train_core::workflow::{Decision, Gate, Need, Run, RunStatus};
 use serde_json::{Value, json};
 
-use super::command::{Mistake, USAGES, Usage};
+use super::command::{SlackCommandError, SlackCommandUsage, USAGES};
 
 /// What the id of a block with buttons begins with; the gate follows.
 pub const GATE: &str = "gate:";
@@ -19,7 +19,7 @@ const LONGEST_RESULT: usize = 1500;
 
 /// Something to be said.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct SlackMessage {
     to: To,
     text: String,
     /// The run and the gate that there are buttons for.
@@ -35,7 +35,7 @@ enum To {
     Original,
 }
 
-impl Message {
+impl SlackMessage {
     fn new(text: impl Into<String>) -> Self {
         Self { to: To::Caller, text: text.into(), buttons: None }
     }
@@ -139,26 +139,26 @@ fn name(run: &Run) -> String {
     format!("Run {} of {}", code(run.id.as_str()), code(&run.kind))
 }
 
-pub fn help(slash: &str) -> Message {
-    let line = |usage: &Usage| {
+pub fn help(slash: &str) -> SlackMessage {
+    let line = |usage: &SlackCommandUsage| {
         let rest = if usage.rest.is_empty() { String::new() } else { format!(" {}", usage.rest) };
         format!("`{slash} {}{rest}` {}", usage.verb, usage.meaning)
     };
     let lines: Vec<String> = USAGES.iter().map(line).collect();
     let values =
         "A value is JSON if it can be read as JSON, and a text otherwise: `count=3`, `ref=main`, `note=\"two words\"`.";
-    Message::new(format!("{}\n{values}", lines.join("\n")))
+    SlackMessage::new(format!("{}\n{values}", lines.join("\n")))
 }
 
-pub fn mistake(slash: &str, mistake: &Mistake) -> Message {
-    Message::new(match mistake {
-        Mistake::Unknown { word, near } => {
+pub fn mistake(slash: &str, mistake: &SlackCommandError) -> SlackMessage {
+    SlackMessage::new(match mistake {
+        SlackCommandError::Unknown { word, near } => {
             let near: Vec<String> = near.iter().map(|verb| format!("`{slash} {verb}`")).collect();
             let question =
                 if near.is_empty() { String::new() } else { format!(" Did you mean {}?", near.join(" or ")) };
             format!("There is no command {}.{question} `{slash} help` shows all there are.", code(word))
         }
-        Mistake::Rest { verb, why } => {
+        SlackCommandError::Rest { verb, why } => {
             let usage = USAGES.iter().find(|usage| usage.verb == *verb).map(|usage| usage.rest).unwrap_or_default();
             let usage = format!("`{slash} {verb} {usage}`").replace(" `", "`");
             format!("That was not understood: {}. It is {usage}.", escape(why, LONGEST_REASON))
@@ -166,87 +166,91 @@ pub fn mistake(slash: &str, mistake: &Mistake) -> Message {
     })
 }
 
-pub fn unknown_workspace(team: &str) -> Message {
+pub fn unknown_workspace(team: &str) -> SlackMessage {
     let team = code(team);
-    Message::new(format!(
+    SlackMessage::new(format!(
         "merge-train does not know this workspace, {team}. Whoever runs it can add it to `[[slack_workspaces]]` in its \
          configuration."
     ))
 }
 
-pub fn replies_elsewhere() -> Message {
-    Message::new(
+pub fn replies_elsewhere() -> SlackMessage {
+    SlackMessage::new(
         "Nothing was done: Slack wants the reply at an address that does not begin with `slack.response_url_prefix`. \
          Whoever runs merge-train can change that in its configuration.",
     )
 }
 
-pub fn for_operators(user: &str) -> Message {
+pub fn for_operators(user: &str) -> SlackMessage {
     let user = code(user);
-    Message::new(format!(
+    SlackMessage::new(format!(
         "You may look, but not do that. Whoever runs merge-train can add your id, {user}, to the `operators` of this \
          workspace in its configuration."
     ))
 }
 
-pub fn slow() -> Message {
-    Message::new("It takes longer than usual to write this down. Whether it is taken in will be told here.")
+pub fn slow() -> SlackMessage {
+    SlackMessage::new("It takes longer than usual to write this down. Whether it is taken in will be told here.")
 }
 
-pub fn looking() -> Message {
-    Message::new("One moment.")
+pub fn looking() -> SlackMessage {
+    SlackMessage::new("One moment.")
 }
 
-pub fn taken_in(run: &RunId) -> Message {
-    Message::new(format!("It is taken in. What becomes of run {} is told here.", code(run.as_str())))
+pub fn taken_in(run: &RunId) -> SlackMessage {
+    SlackMessage::new(format!("It is taken in. What becomes of run {} is told here.", code(run.as_str())))
 }
 
-pub fn started(run: &RunId, workflow: &str) -> Message {
+pub fn started(run: &RunId, workflow: &str) -> SlackMessage {
     let (run, workflow) = (code(run.as_str()), code(workflow));
-    Message::new(format!(
+    SlackMessage::new(format!(
         "Run {run} of {workflow} is taken in. When somebody has to decide, or it has ended, that is told here."
     ))
 }
 
-pub fn no_such_run(run: &RunId) -> Message {
-    Message::new(format!("There is no run {} here.", code(run.as_str())))
+pub fn no_such_run(run: &RunId) -> SlackMessage {
+    SlackMessage::new(format!("There is no run {} here.", code(run.as_str())))
 }
 
 /// Why something is not done.
-pub fn refused(why: &str) -> Message {
-    Message::new(format!("That was not done: {}.", escape(why.trim_end_matches('.'), LONGEST_RESULT)))
+pub fn refused(why: &str) -> SlackMessage {
+    SlackMessage::new(format!("That was not done: {}.", escape(why.trim_end_matches('.'), LONGEST_RESULT)))
 }
 
-pub fn is_a_train(run: &Run) -> Message {
+pub fn is_a_train(run: &Run) -> SlackMessage {
     let pull = format!("<{}|its pull request>", escape(&run.pr_url, LONGEST_REASON));
-    Message::new(format!(
+    SlackMessage::new(format!(
         "Run {} is a train: it listens to `@merge-train start` and `@merge-train stop` on {pull}.",
         code(run.id.as_str())
     ))
 }
 
-pub fn nothing_to_decide(run: &Run) -> Message {
-    Message::new(format!("There is nothing to decide: {} is {}.", uncapitalised(&name(run)), code(run.status.as_str())))
+pub fn nothing_to_decide(run: &Run) -> SlackMessage {
+    SlackMessage::new(format!(
+        "There is nothing to decide: {} is {}.",
+        uncapitalised(&name(run)),
+        code(run.status.as_str())
+    ))
 }
 
 fn uncapitalised(text: &str) -> String {
     text.replacen("Run", "run", 1)
 }
 
-pub fn listed(runs: &[Run], slash: &str) -> Message {
+pub fn listed(runs: &[Run], slash: &str) -> SlackMessage {
     let line = |run: &Run| {
         let step = run.current_step.as_deref().map(|step| format!(" at {}", short(step, LONGEST_IN_LIST)));
         let (id, kind) = (code(run.id.as_str()), short(&run.kind, LONGEST_IN_LIST));
         format!("{id}  {kind}  *{}*{}  {}", run.status, step.unwrap_or_default(), date(run.created_at))
     };
     if runs.is_empty() {
-        return Message::new(format!("There are no runs yet. `{slash} run NAME` starts one."));
+        return SlackMessage::new(format!("There are no runs yet. `{slash} run NAME` starts one."));
     }
-    Message::new(runs.iter().map(line).collect::<Vec<_>>().join("\n"))
+    SlackMessage::new(runs.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// A run, with buttons if it stands at a gate.
-pub fn shown(run: &Run, gate: Option<(&str, &Gate)>) -> Message {
+pub fn shown(run: &Run, gate: Option<(&str, &Gate)>) -> SlackMessage {
     let by = run.trigger.user_id.as_deref().map(|by| format!(" by {}", who(by))).unwrap_or_default();
     let about = match (run.repo_id.as_str(), run.pr_id.as_str()) {
         ("", _) => String::new(),
@@ -257,18 +261,18 @@ pub fn shown(run: &Run, gate: Option<(&str, &Gate)>) -> Message {
     };
     let begun = format!("It was started{by}, {}.{about}", date(run.created_at));
     if run.status.is_terminal() {
-        return Message::new(format!("{}\n{begun}", ending(run)));
+        return SlackMessage::new(format!("{}\n{begun}", ending(run)));
     }
     if let Some((step, gate)) = gate {
-        return Message::new(format!("{}\n{begun}", waiting(run, step, gate))).with_buttons(run, step);
+        return SlackMessage::new(format!("{}\n{begun}", waiting(run, step, gate))).with_buttons(run, step);
     }
     let step = run.current_step.as_deref().map(|step| format!(" at {}", code(step))).unwrap_or_default();
-    Message::new(format!("{} is *{}*{step}.\n{begun}", name(run), run.status))
+    SlackMessage::new(format!("{} is *{}*{step}.\n{begun}", name(run), run.status))
 }
 
 /// A run has come to a gate.
-pub fn asked(run: &Run, step: &str, gate: &Gate) -> Message {
-    Message::new(waiting(run, step, gate)).with_buttons(run, step)
+pub fn asked(run: &Run, step: &str, gate: &Gate) -> SlackMessage {
+    SlackMessage::new(waiting(run, step, gate)).with_buttons(run, step)
 }
 
 fn waiting(run: &Run, step: &str, gate: &Gate) -> String {
@@ -286,7 +290,7 @@ fn waiting(run: &Run, step: &str, gate: &Gate) -> String {
 }
 
 /// What somebody decided, and when.
-pub struct Decided<'a> {
+pub struct GateDecision<'a> {
     pub by: &'a str,
     pub decision: Decision,
     pub reason: Option<&'a str>,
@@ -294,7 +298,7 @@ pub struct Decided<'a> {
     pub step: &'a str,
 }
 
-fn deciding(run: &Run, decided: &Decided<'_>) -> String {
+fn deciding(run: &Run, decided: &GateDecision<'_>) -> String {
     let verb = match decided.decision {
         Decision::Approved => "approved",
         Decision::Rejected => "rejected",
@@ -304,19 +308,19 @@ fn deciding(run: &Run, decided: &Decided<'_>) -> String {
 }
 
 /// A decision has been made.
-pub fn decided(run: &Run, decided: &Decided<'_>) -> Message {
-    Message::new(deciding(run, decided))
+pub fn decided(run: &Run, decided: &GateDecision<'_>) -> SlackMessage {
+    SlackMessage::new(deciding(run, decided))
 }
 
 /// Somebody has approved, and others have to as well.
-pub fn not_enough_yet(run: &Run, decided: &Decided<'_>, gate: &Gate) -> Message {
+pub fn not_enough_yet(run: &Run, decided: &GateDecision<'_>, gate: &Gate) -> SlackMessage {
     let text = format!("{}\n{}", deciding(run, decided), waiting(run, decided.step, gate));
-    Message::new(text).with_buttons(run, decided.step)
+    SlackMessage::new(text).with_buttons(run, decided.step)
 }
 
 /// A run has ended.
-pub fn ended(run: &Run) -> Message {
-    Message::new(ending(run))
+pub fn ended(run: &Run) -> SlackMessage {
+    SlackMessage::new(ending(run))
 }
 
 fn ending(run: &Run) -> String {
@@ -341,10 +345,10 @@ fn ending(run: &Run) -> String {
 }
 
 /// It takes longer than Slack lets anybody reply.
-pub fn still_going(run: &RunId, status: Option<RunStatus>, slash: &str) -> Message {
+pub fn still_going(run: &RunId, status: Option<RunStatus>, slash: &str) -> SlackMessage {
     let run = code(run.as_str());
     let state = status.map(|status| format!(", and is *{status}*")).unwrap_or_default();
-    Message::new(format!(
+    SlackMessage::new(format!(
         "Run {run} takes longer than Slack lets anybody wait{state}. `{slash} show` tells how it goes on."
     ))
 }

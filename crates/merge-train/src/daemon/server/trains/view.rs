@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 
 /// A train, what it waits for and how far each of its pull requests is.
 #[derive(Serialize, ToSchema)]
-pub struct Train {
+#[schema(as = Train)]
+pub struct TrainDocument {
     repo: RepoId,
     /// Where it began: its name.
     root: PrNumber,
@@ -28,7 +29,7 @@ pub struct Train {
     stopped_at: Option<Timestamp>,
     why: Option<Why>,
     error: Option<TrainError>,
-    stack: Vec<Car>,
+    stack: Vec<TrainMemberDocument>,
     status_comment_url: Option<String>,
     /// The same as in the status comment.
     #[schema(value_type = Object)]
@@ -37,32 +38,34 @@ pub struct Train {
 
 /// A pull request of a train.
 #[derive(Serialize, ToSchema)]
-struct Car {
+#[schema(as = Car)]
+struct TrainMemberDocument {
     pr: PrNumber,
     /// What it is called.
     title: String,
     branch: BranchName,
     /// The pull request it was stacked on; none for the root.
     predecessor: Option<PrNumber>,
-    standing: Standing,
+    standing: TrainMemberState,
     merge_commit: Option<Sha>,
 }
 
 /// What became of a pull request so far.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Standing {
+#[schema(as = Standing)]
+enum TrainMemberState {
     Open,
     Draft,
     Landed,
     Closed,
 }
 
-pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecord) -> Train {
+pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecord) -> TrainDocument {
     let root = train.original_root_pr;
     let view = state.train_view(root);
     let page = |pr: PrNumber| format!("{web_url}/{repo}/pull/{pr}");
-    Train {
+    TrainDocument {
         repo: repo.clone(),
         root,
         url: page(root),
@@ -81,13 +84,20 @@ pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecor
     }
 }
 
-fn car(state: &RepoState, row: &Row) -> Car {
+fn car(state: &RepoState, row: &Row) -> TrainMemberDocument {
     let (standing, merge_commit) = match &row.standing {
-        status::Standing::Open => (Standing::Open, None),
-        status::Standing::Draft => (Standing::Draft, None),
-        status::Standing::Landed(commit) => (Standing::Landed, commit.clone()),
-        status::Standing::Closed => (Standing::Closed, None),
+        status::Standing::Open => (TrainMemberState::Open, None),
+        status::Standing::Draft => (TrainMemberState::Draft, None),
+        status::Standing::Landed(commit) => (TrainMemberState::Landed, commit.clone()),
+        status::Standing::Closed => (TrainMemberState::Closed, None),
     };
     let title = state.pr(row.pr).map(|pull| pull.title.clone()).unwrap_or_default();
-    Car { pr: row.pr, title, branch: row.branch.clone(), predecessor: row.predecessor, standing, merge_commit }
+    TrainMemberDocument {
+        pr: row.pr,
+        title,
+        branch: row.branch.clone(),
+        predecessor: row.predecessor,
+        standing,
+        merge_commit,
+    }
 }

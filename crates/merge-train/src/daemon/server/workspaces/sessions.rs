@@ -17,14 +17,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use store::rows::{self, SessionKind, SessionStatus};
 use utoipa::{IntoParams, ToSchema};
 
-use super::asking::{Asking, Denied};
-use super::{Newest, row};
+use super::submission::{RequestSubmission, SubmissionError};
+use super::{NewestFirst, row};
 use crate::config::{ApiKey, Role};
 use crate::daemon::server::App;
 use crate::daemon::server::access::require;
 use crate::daemon::server::address::{Named, Number, PullRequest, Repository};
 use crate::daemon::server::openapi::{Ordering, ReadingOne};
-use crate::daemon::server::page::{self, Wish};
+use crate::daemon::server::page::{self, PageRequest};
 use crate::daemon::server::problem::Problem;
 use crate::daemon::server::requests::{self, Identity};
 use crate::daemon::server::trains::{known, no_such_pull};
@@ -37,13 +37,13 @@ const MOST_DIGITS: usize = 16;
 /// Which session of its workspace it is.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct Name {
+pub struct SessionPath {
     /// The id of the session.
     #[param(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$", example = "session-3f9c1e7a5b2d4c6e8f0a1b2c")]
     session: String,
 }
 
-impl Name {
+impl SessionPath {
     fn id(&self) -> Result<&str, Problem> {
         checked(&self.session)
     }
@@ -61,11 +61,11 @@ fn checked(name: &str) -> Result<&str, Problem> {
 
 /// A session of a pull request.
 #[derive(Deserialize)]
-pub struct OneSession {
+pub struct WorkspaceSessionPath {
     #[serde(flatten)]
     pull: PullRequest,
     #[serde(flatten)]
-    name: Name,
+    name: SessionPath,
 }
 
 /// A session to be opened.
@@ -95,16 +95,17 @@ pub struct OpenedSession {
 /// A sign of life.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SignOfLife {
+#[schema(as = SignOfLife)]
+pub struct SessionHeartbeat {
     #[serde(default)]
-    state: Doing,
+    state: SessionActivity,
 }
 
 /// Whether somebody is at work. The ratchet waits for whoever is, and not for whoever is idle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SessionState)]
-enum Doing {
+enum SessionActivity {
     #[default]
     Working,
     Idle,
@@ -115,7 +116,7 @@ enum Doing {
 #[serde(rename_all = "camelCase")]
 pub struct LiveSession {
     id: String,
-    state: Doing,
+    state: SessionActivity,
     #[schema(minimum = 1)]
     heartbeat_secs: u64,
 }
@@ -180,17 +181,17 @@ pub async fn open(
     let repo = repository.id()?;
     let client = require(&app.api_keys, &headers, Role::Operator, &repo.tenant())?;
     let pr = number.id()?;
-    let asking = Asking::new(&app, client, &headers, &repo)?;
+    let submission = RequestSubmission::new(&app, client, &headers, &repo)?;
     let held = app.budget.read(&headers, body).await?;
     let NewSession { id, idle } = requests::read(&held.bytes)?;
     let session = match id {
         Some(id) => checked(&id)?.to_owned(),
-        None => made_up(&repo, &asking.key),
+        None => made_up(&repo, &submission.key),
     };
-    asking.about(pr).await?;
+    submission.check_pull_request(pr).await?;
     let by = Some(format!("api:{}", client.name));
     let request = Request::Session { pr, session: session.clone(), idle, by, again: false };
-    let answer = asking.ask(request, &held.bytes).await?;
+    let answer = submission.submit(request, &held.bytes).await?;
     let opened =
         OpenedSession { id: session, workspace_id: format!("{repo}#{pr}"), heartbeat_secs: heartbeat_secs(&app) };
     Ok(answer.tell(StatusCode::CREATED, opened))
@@ -215,8 +216,8 @@ fn heartbeat_secs(app: &App) -> u64 {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}/heartbeat",
     operation_id = "session_heartbeat",
     tag = "workspaces",
-    params(Repository, Number, Name, Identity),
-    request_body = Option<SignOfLife>,
+    params(Repository, Number, SessionPath, Identity),
+    request_body = Option<SessionHeartbeat>,
     responses(
         (
             status = 200,
@@ -235,19 +236,19 @@ fn heartbeat_secs(app: &App) -> u64 {
 )]
 pub async fn heartbeat(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneSession>,
+    Named(one): Named<WorkspaceSessionPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let (repo, pr, client) = meant(&app, &one, &headers)?;
     let session = one.name.id()?.to_owned();
-    let asking = Asking::new(&app, client, &headers, &repo)?;
+    let submission = RequestSubmission::new(&app, client, &headers, &repo)?;
     let held = app.budget.read(&headers, body).await?;
-    let SignOfLife { state } = requests::read(&held.bytes)?;
-    asking.about(pr).await?;
-    let idle = state == Doing::Idle;
+    let SessionHeartbeat { state } = requests::read(&held.bytes)?;
+    submission.check_pull_request(pr).await?;
+    let idle = state == SessionActivity::Idle;
     let request = Request::Session { pr, session: session.clone(), idle, by: None, again: true };
-    let answer = asking.ask(request, &held.bytes).await.map_err(not_there)?;
+    let answer = submission.submit(request, &held.bytes).await.map_err(not_there)?;
     let heard = LiveSession { id: session, state, heartbeat_secs: heartbeat_secs(&app) };
     Ok(answer.tell(StatusCode::OK, heard))
 }
@@ -258,7 +259,7 @@ pub async fn heartbeat(
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}/end",
     operation_id = "end_session",
     tag = "workspaces",
-    params(Repository, Number, Name, Identity),
+    params(Repository, Number, SessionPath, Identity),
     request_body = Option<SessionEnd>,
     responses(
         (
@@ -278,15 +279,15 @@ pub async fn heartbeat(
 )]
 pub async fn end(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneSession>,
+    Named(one): Named<WorkspaceSessionPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let (repo, pr, client) = meant(&app, &one, &headers)?;
-    let asking = Asking::new(&app, client, &headers, &repo)?;
+    let submission = RequestSubmission::new(&app, client, &headers, &repo)?;
     let held = app.budget.read(&headers, body).await?;
     let SessionEnd { exit_code } = requests::read(&held.bytes)?;
-    end_one(&asking, pr, one.name.id()?, exit_code, &held.bytes).await
+    end_one(&submission, pr, one.name.id()?, exit_code, &held.bytes).await
 }
 
 /// Ends a session, as `end` does
@@ -295,7 +296,7 @@ pub async fn end(
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}",
     operation_id = "delete_session",
     tag = "workspaces",
-    params(Repository, Number, Name, Identity),
+    params(Repository, Number, SessionPath, Identity),
     responses(
         (
             status = 200,
@@ -314,45 +315,50 @@ pub async fn end(
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneSession>,
+    Named(one): Named<WorkspaceSessionPath>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (repo, pr, client) = meant(&app, &one, &headers)?;
-    let asking = Asking::new(&app, client, &headers, &repo)?;
-    end_one(&asking, pr, one.name.id()?, None, &[]).await
+    let submission = RequestSubmission::new(&app, client, &headers, &repo)?;
+    end_one(&submission, pr, one.name.id()?, None, &[]).await
 }
 
 async fn end_one(
-    asking: &Asking<'_>,
+    submission: &RequestSubmission<'_>,
     pr: PrNumber,
     session: &str,
     exit_code: Option<i32>,
     body: &[u8],
 ) -> Result<Response, Problem> {
-    asking.about(pr).await?;
+    submission.check_pull_request(pr).await?;
     let request = Request::EndSession { pr, session: session.to_owned(), exit_code };
-    let answer = asking.ask(request, body).await.map_err(not_there)?;
+    let answer = submission.submit(request, body).await.map_err(not_there)?;
     Ok(answer.tell(StatusCode::OK, EndedSession { id: session.to_owned() }))
 }
 
-fn meant<'a>(app: &'a App, one: &OneSession, headers: &HeaderMap) -> Result<(RepoId, PrNumber, &'a ApiKey), Problem> {
+fn meant<'a>(
+    app: &'a App,
+    one: &WorkspaceSessionPath,
+    headers: &HeaderMap,
+) -> Result<(RepoId, PrNumber, &'a ApiKey), Problem> {
     let repo = one.pull.repository.id()?;
     let client = require(&app.api_keys, headers, Role::Operator, &repo.tenant())?;
     Ok((repo, one.pull.number.id()?, client))
 }
 
 /// The one thing that is refused of a session that is said to be there.
-fn not_there(denied: Denied) -> Problem {
-    match denied {
-        Denied::Refused(detail) => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_SESSION", detail),
-        Denied::Problem(problem) => problem,
+fn not_there(error: SubmissionError) -> Problem {
+    match error {
+        SubmissionError::Refused(detail) => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_SESSION", detail),
+        SubmissionError::Problem(problem) => problem,
     }
 }
 
 /// A page of sessions.
 #[derive(Serialize, ToSchema)]
-pub struct Sessions {
-    sessions: Vec<Session>,
+#[schema(as = Sessions)]
+pub struct SessionPage {
+    sessions: Vec<SessionDocument>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
 }
@@ -360,7 +366,8 @@ pub struct Sessions {
 /// Somebody at work in a workspace: a person, or a fixer.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Session {
+#[schema(as = Session)]
+struct SessionDocument {
     /// What it is called; the session of a fixer is called as its run.
     id: String,
     /// `user` for a person's, `ratchet` for a fixer's.
@@ -379,8 +386,8 @@ struct Session {
 /// Where the sessions of a workspace go on.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it is described here and read as a `Wish`")]
-pub struct Timed {
+#[expect(dead_code, reason = "it is described here and read as a `PageRequest`")]
+pub struct SessionPageParameters {
     /// The `next_cursor` of the page before.
     #[param(nullable = false, pattern = "^[0-9]{1,16}_[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")]
     cursor: Option<String>,
@@ -395,33 +402,33 @@ pub struct Timed {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions",
     operation_id = "list_sessions",
     tag = "workspaces",
-    params(Repository, Number, Timed),
-    responses((status = 200, description = "A page of them.", body = Sessions), ReadingOne)
+    params(Repository, Number, SessionPageParameters),
+    responses((status = 200, description = "A page of them.", body = SessionPage), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Named(PullRequest { repository, number }): Named<PullRequest>,
-    query: Result<Query<Wish>, QueryRejection>,
+    query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Sessions>, Problem> {
+) -> Result<Json<SessionPage>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
-    let (pr, wish) = (number.id()?, page::wish(query)?);
+    let (pr, request) = (number.id()?, page::page_request(query)?);
     let Some(row) = row(&app, &repo, pr).await? else {
         known(&app, &repo).await?.pr(pr).ok_or_else(|| no_such_pull(&repo, pr))?;
-        return Ok(Json(Sessions { sessions: Vec::new(), next_cursor: None }));
+        return Ok(Json(SessionPage { sessions: Vec::new(), next_cursor: None }));
     };
     let all = app.store.sessions(&row.tenant_id, &row.id).await?;
-    let mut all: Vec<Session> = all.into_iter().map(|session| shown(session, &row.id)).collect();
+    let mut all: Vec<SessionDocument> = all.into_iter().map(|session| shown(session, &row.id)).collect();
     all.sort_by_cached_key(place);
-    let page = wish.page(all, read_place, place)?;
-    Ok(Json(Sessions { sessions: page.items, next_cursor: page.next_cursor }))
+    let page = request.page(all, read_place, place)?;
+    Ok(Json(SessionPage { sessions: page.items, next_cursor: page.next_cursor }))
 }
 
 /// The stored id of a person's session has that of its workspace before it.
-fn shown(session: rows::Session, workspace: &str) -> Session {
+fn shown(session: rows::Session, workspace: &str) -> SessionDocument {
     let own = session.id.strip_prefix(workspace).and_then(|rest| rest.strip_prefix(':'));
-    Session {
+    SessionDocument {
         id: own.unwrap_or(&session.id).to_owned(),
         kind: session.kind,
         status: session.status,
@@ -435,20 +442,20 @@ fn shown(session: rows::Session, workspace: &str) -> Session {
 
 /// When a session began, and its id.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place(i64, String);
+struct SessionCursor(i64, String);
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SessionCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}_{}", self.0, self.1)
     }
 }
 
-fn place(session: &Session) -> Newest<Place> {
-    Newest(Place(session.started_at.as_microsecond(), session.id.clone()))
+fn place(session: &SessionDocument) -> NewestFirst<SessionCursor> {
+    NewestFirst(SessionCursor(session.started_at.as_microsecond(), session.id.clone()))
 }
 
-fn read_place(text: &str) -> Option<Newest<Place>> {
+fn read_place(text: &str) -> Option<NewestFirst<SessionCursor>> {
     let (at, id) = text.split_once('_')?;
     let is_time = at.len() <= MOST_DIGITS && at.bytes().all(|byte| byte.is_ascii_digit());
-    Some(Newest(Place(at.parse().ok().filter(|_| is_time && checked(id).is_ok())?, id.to_owned())))
+    Some(NewestFirst(SessionCursor(at.parse().ok().filter(|_| is_time && checked(id).is_ok())?, id.to_owned())))
 }

@@ -12,9 +12,9 @@ use merge_train_core::repo::{Behest, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
 
-use super::asking::{Answer, Asking};
 use super::one;
-use super::view::Workspace;
+use super::submission::{RequestSubmission, SubmissionResult};
+use super::view::WorkspaceDocument;
 use crate::config::Role;
 use crate::daemon::server::App;
 use crate::daemon::server::access::require;
@@ -27,8 +27,7 @@ use crate::daemon::server::trains::known;
 /// Whether the ratchet is to be on.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = RatchetSwitch)]
-pub struct Switch {
+pub struct RatchetSwitch {
     enabled: bool,
     /// Why; it is kept with what happened.
     #[schema(example = "I look after it myself")]
@@ -38,13 +37,13 @@ pub struct Switch {
 /// What is told of a switch that was turned.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is described here and made by `turn`")]
-pub enum Turned {
+pub enum SwitchResponses {
     /// It was done: the pull request as the ratchet sees it now.
     #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    Done(Workspace),
+    Done(WorkspaceDocument),
     /// It was taken in, and will be done: the pull request as it is now.
     #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    UnderWay(Workspace),
+    UnderWay(WorkspaceDocument),
 }
 
 /// Turns the ratchet on or off for a pull request
@@ -56,8 +55,8 @@ pub enum Turned {
     operation_id = "set_ratchet",
     tag = "workspaces",
     params(Repository, Number, Identity),
-    request_body = Switch,
-    responses(Turned, Ordering)
+    request_body = RatchetSwitch,
+    responses(SwitchResponses, Ordering)
 )]
 pub async fn set(
     State(app): State<Arc<App>>,
@@ -75,8 +74,8 @@ pub async fn set(
     operation_id = "turn_ratchet",
     tag = "workspaces",
     params(Repository, Number, Identity),
-    request_body = Switch,
-    responses(Turned, Ordering)
+    request_body = RatchetSwitch,
+    responses(SwitchResponses, Ordering)
 )]
 pub async fn turn(
     State(app): State<Arc<App>>,
@@ -96,16 +95,15 @@ async fn turn_one(
     let repo = repository.id()?;
     let client = require(&app.api_keys, headers, Role::Operator, &repo.tenant())?;
     let pr = number.id()?;
-    let asking = Asking::new(app, client, headers, &repo)?;
-    let answer = switch(&asking, headers, body, Some(pr)).await?;
+    let submission = RequestSubmission::new(app, client, headers, &repo)?;
+    let answer = switch(&submission, headers, body, Some(pr)).await?;
     Ok(answer.tell(StatusCode::OK, one(app, &repo, pr).await?))
 }
 
 /// Whether the ratchet is on for those of a repository that say nothing else.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = RatchetDefault)]
-pub struct Default {
+pub struct RatchetDefault {
     repo: RepoId,
     enabled: bool,
     set_by: SetBy,
@@ -126,13 +124,13 @@ enum SetBy {
 /// What is told of a repository's switch that was turned.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is described here and made by `set_default`")]
-pub enum TurnedForAll {
+pub enum DefaultSwitchResponses {
     /// It was done.
     #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    Done(Default),
+    Done(RatchetDefault),
     /// It was taken in, and will be done: what is so now.
     #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
-    UnderWay(Default),
+    UnderWay(RatchetDefault),
 }
 
 /// Whether the ratchet is on for the pull requests of a repository, unless they say otherwise
@@ -142,13 +140,13 @@ pub enum TurnedForAll {
     operation_id = "show_repo_ratchet",
     tag = "workspaces",
     params(Repository),
-    responses((status = 200, description = "What is so.", body = Default), ReadingOne)
+    responses((status = 200, description = "What is so.", body = RatchetDefault), ReadingOne)
 )]
 pub async fn show_default(
     State(app): State<Arc<App>>,
     Named(repository): Named<Repository>,
     headers: HeaderMap,
-) -> Result<Json<Default>, Problem> {
+) -> Result<Json<RatchetDefault>, Problem> {
     let repo = repository.id()?;
     require(&app.api_keys, &headers, Role::Viewer, &repo.tenant())?;
     Ok(Json(default(&app, &repo).await?))
@@ -161,8 +159,8 @@ pub async fn show_default(
     operation_id = "set_repo_ratchet",
     tag = "workspaces",
     params(Repository, Identity),
-    request_body = Switch,
-    responses(TurnedForAll, Ordering)
+    request_body = RatchetSwitch,
+    responses(DefaultSwitchResponses, Ordering)
 )]
 pub async fn set_default(
     State(app): State<Arc<App>>,
@@ -172,28 +170,33 @@ pub async fn set_default(
 ) -> Result<Response, Problem> {
     let repo = repository.id()?;
     let client = require(&app.api_keys, &headers, Role::Operator, &repo.tenant())?;
-    let asking = Asking::new(&app, client, &headers, &repo)?;
-    let answer = switch(&asking, &headers, body, None).await?;
+    let submission = RequestSubmission::new(&app, client, &headers, &repo)?;
+    let answer = switch(&submission, &headers, body, None).await?;
     Ok(answer.tell(StatusCode::OK, default(&app, &repo).await?))
 }
 
-async fn default(app: &App, repo: &RepoId) -> Result<Default, Problem> {
+async fn default(app: &App, repo: &RepoId) -> Result<RatchetDefault, Problem> {
     let state = known(app, repo).await?;
     let (enabled, set_by) = match (state.ratchet_default(), state.own_settings().ratchet.enabled) {
         (Some(enabled), _) => (enabled, SetBy::Repository),
         (None, Some(enabled)) => (enabled, SetBy::File),
         (None, None) => (app.settings.ratchet.enabled, SetBy::Config),
     };
-    Ok(Default { repo: repo.clone(), enabled, set_by })
+    Ok(RatchetDefault { repo: repo.clone(), enabled, set_by })
 }
 
-async fn switch(asking: &Asking<'_>, headers: &HeaderMap, body: Body, pr: Option<PrNumber>) -> Result<Answer, Problem> {
-    let held = asking.app.budget.read(headers, body).await?;
-    let Switch { enabled, note } = requests::read(&held.bytes)?;
+async fn switch(
+    submission: &RequestSubmission<'_>,
+    headers: &HeaderMap,
+    body: Body,
+    pr: Option<PrNumber>,
+) -> Result<SubmissionResult, Problem> {
+    let held = submission.app.budget.read(headers, body).await?;
+    let RatchetSwitch { enabled, note } = requests::read(&held.bytes)?;
     match pr {
-        Some(pr) => asking.about(pr).await?,
-        None => drop(known(asking.app, asking.repo).await?),
+        Some(pr) => submission.check_pull_request(pr).await?,
+        None => drop(known(submission.app, submission.repo).await?),
     }
-    let behest = Behest { by: Some(format!("api:{}", asking.client.name)), reason: note, ..Behest::default() };
-    Ok(asking.ask(Request::Ratchet { pr, on: enabled, behest }, &held.bytes).await?)
+    let behest = Behest { by: Some(format!("api:{}", submission.client.name)), reason: note, ..Behest::default() };
+    Ok(submission.submit(Request::Ratchet { pr, on: enabled, behest }, &held.bytes).await?)
 }

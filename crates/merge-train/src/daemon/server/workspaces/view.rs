@@ -20,7 +20,8 @@ const OF_A_FORK: &str = "The branch is in a fork, where fixers cannot push; the 
 /// A pull request as the ratchet sees it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Workspace {
+#[schema(as = Workspace)]
+pub struct WorkspaceDocument {
     #[schema(example = "octocat/hello#7")]
     id: String,
     repo: RepoId,
@@ -78,12 +79,12 @@ struct Counters {
 }
 
 /// What the row says, as it is now.
-pub fn shown(app: &App, row: &rows::Workspace) -> Workspace {
+pub fn shown(app: &App, row: &rows::Workspace) -> WorkspaceDocument {
     let status = status(row);
     let pr = row.pr_number.unwrap_or(PrNumber::new(0));
     // A heartbeat that found nothing new is worth no write.
     let beat = app.checked.at(&row.tenant_id).filter(|_| row.ratchet_enabled && row.archived_at.is_none());
-    Workspace {
+    WorkspaceDocument {
         id: row.id.clone(),
         repo: row.repo_id.clone(),
         pr,
@@ -114,7 +115,7 @@ pub fn shown(app: &App, row: &rows::Workspace) -> Workspace {
 }
 
 /// A pull request that the ratchet never had to do with.
-pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, state: &RepoState) -> Workspace {
+pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, state: &RepoState) -> WorkspaceDocument {
     let is_on = state.ratchet_is_on(pr, &app.settings);
     let max_attempts = state.settings(&app.settings).ratchet.max_attempts;
     let is_fork = pull.head_repo == HeadRepo::Fork;
@@ -125,7 +126,7 @@ pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, state:
         (true, false) => (Status::PausedDisabled, Reason::Disabled),
     };
     let detail = if is_fork && pull.is_open() { OF_A_FORK } else { reason.sentence() };
-    Workspace {
+    WorkspaceDocument {
         id: format!("{repo}#{pr}"),
         repo: repo.clone(),
         pr,

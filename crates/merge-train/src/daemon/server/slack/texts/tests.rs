@@ -44,8 +44,8 @@ fn gate(by: &[&str], need: Need) -> Gate {
     Gate { by, need, timeout_ms: None, on_expiry: OnExpiry::Fail }
 }
 
-fn decision(decision: Decision, reason: Option<&str>) -> Decided<'_> {
-    Decided { by: "slack:U2", decision, reason, at: at(60), step: "ok" }
+fn decision(decision: Decision, reason: Option<&str>) -> GateDecision<'_> {
+    GateDecision { by: "slack:U2", decision, reason, at: at(60), step: "ok" }
 }
 
 fn failed() -> Run {
@@ -75,8 +75,9 @@ fn every_message_reads_well() {
     let id = &waiting.id;
     let (anybody, one) = (gate(&[], Need::Any), gate(&["slack:U2"], Need::Any));
     let (any, all) = (gate(&["slack:U2", "github:octocat"], Need::Any), gate(&["slack:U2", "U3"], Need::All));
-    let unknown = |word: &str, near: &[&'static str]| Mistake::Unknown { word: word.to_owned(), near: near.to_vec() };
-    let wrong = |verb, why: &str| Mistake::Rest { verb, why: why.to_owned() };
+    let unknown =
+        |word: &str, near: &[&'static str]| SlackCommandError::Unknown { word: word.to_owned(), near: near.to_vec() };
+    let wrong = |verb, why: &str| SlackCommandError::Rest { verb, why: why.to_owned() };
     let messages = [
         ("help", help("/train")),
         ("unknown command", mistake("/train", &unknown("aprove", &["approve"]))),
@@ -138,17 +139,17 @@ fn nothing_that_others_wrote_is_read_as_slacks_own() {
         ..run(RunStatus::Failed)
     };
     let by = gate(&[evil, "slack:U1>", "slack:"], Need::Any);
-    let said = Decided { by: evil, reason: Some(evil), ..decision(Decision::Rejected, None) };
+    let said = GateDecision { by: evil, reason: Some(evil), ..decision(Decision::Rejected, None) };
     let texts = [
         shown(&run, None),
         asked(&run, "ok", &by),
         decided(&run, &said),
         refused(evil),
         unknown_workspace(evil),
-        mistake("/train", &Mistake::Unknown { word: evil.to_owned(), near: Vec::new() }),
+        mistake("/train", &SlackCommandError::Unknown { word: evil.to_owned(), near: Vec::new() }),
         listed(&[run], "/train"),
     ];
-    for Message { text, .. } in texts {
+    for SlackMessage { text, .. } in texts {
         let ours = text.replace("<!date^1700000000^", "").replace("<!date^1700000060^", "");
         assert!(!ours.contains('<'), "{text}");
         assert!(!text.contains("& "), "{text}");
@@ -163,7 +164,7 @@ fn no_message_is_longer_than_slack_shows() {
     let failed = Run { error: Some(long.clone()), kind: long.clone(), ..run(RunStatus::Failed) };
     let many = vec![long.as_str(); 50];
     let runs = vec![Run { kind: long.clone(), current_step: Some(long.clone()), ..run(RunStatus::Running) }; 10];
-    let said = Decided { reason: Some(&long), step: &long, ..decision(Decision::Rejected, None) };
+    let said = GateDecision { reason: Some(&long), step: &long, ..decision(Decision::Rejected, None) };
     let texts = [
         ended(&completed),
         ended(&failed),
@@ -172,9 +173,9 @@ fn no_message_is_longer_than_slack_shows() {
         decided(&completed, &said),
         listed(&runs, "/train"),
         asked(&runs[0], "ok", &gate(&many, Need::All)),
-        mistake("/train", &Mistake::Rest { verb: "run", why: long.clone() }),
+        mistake("/train", &SlackCommandError::Rest { verb: "run", why: long.clone() }),
     ];
-    for Message { text, .. } in texts {
+    for SlackMessage { text, .. } in texts {
         assert!(text.chars().count() <= 3000, "{} characters", text.chars().count());
         let whole = text.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "");
         assert!(!whole.contains('&'), "no entity is cut: {text}");

@@ -1,6 +1,6 @@
 //! What the daemon and the guard say to each other, on a socket of which each holds one end.
 //!
-//! First comes the order: a line of JSON, and the input as it is. Everything after it is a wish that the command end;
+//! First comes the order: a line of JSON, and the input as it is. Everything after it asks for the end of the command;
 //! the end of the stream is the end of the daemon. The guard answers with one report of how it went, and before it, where a
 //! command could not be sealed off, or not all of it, with one of that.
 
@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 const LONGEST_LINE: u64 = 8 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct GuardOrder {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The longest file that the command may write.
@@ -50,22 +50,22 @@ pub enum UnixSockets {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
+pub enum GuardReport {
     /// The command is started all the same, and this is why it could not be sealed off.
     Unsealed(String),
     /// It is started all the same, and this is why calls that it may not make are not refused to it.
     Unfiltered(String),
-    Refused(Refusal),
+    Refused(StartRefusal),
     Exited(i32),
     Killed(i32),
     /// It took too much, and all of it was killed.
-    Over(Excess),
+    Over(ExceededLimit),
 }
 
 /// Of what a command took too much.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Excess {
+pub enum ExceededLimit {
     Memory,
     Processes,
 }
@@ -73,13 +73,13 @@ pub enum Excess {
 /// Why a command could not be started.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum StartRefusal {
     NotFound,
     NotExecutable,
     Other(String),
 }
 
-impl Order {
+impl GuardOrder {
     pub async fn send(&self, input: &[u8], to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         to.write_all(&line(self)).await?;
         to.write_all(input).await
@@ -100,7 +100,7 @@ impl Order {
     }
 }
 
-impl Report {
+impl GuardReport {
     pub async fn send(&self, to: &mut (impl AsyncWrite + Unpin)) {
         // Without a daemon nobody is left to be told.
         let _ = to.write_all(&line(self)).await;

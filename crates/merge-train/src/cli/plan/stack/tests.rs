@@ -52,9 +52,9 @@ fn say(facts: &mut RepoFacts, number: u64, author: u64, body: &str) {
     });
 }
 
-fn numbers(formation: &Formation) -> Vec<(u64, Option<u64>)> {
+fn numbers(reading: &StackReading) -> Vec<(u64, Option<u64>)> {
     let bare = |number: PrNumber| number.to_string().parse().unwrap();
-    formation.members.iter().map(|member| (bare(member.pull), member.predecessor.map(bare))).collect()
+    reading.members.iter().map(|member| (bare(member.pull), member.predecessor.map(bare))).collect()
 }
 
 const TREE: &[(u64, &str, &str)] = &[
@@ -69,8 +69,8 @@ const TREE: &[(u64, &str, &str)] = &[
 #[test]
 fn a_stack_is_the_same_whichever_of_its_pull_requests_is_named() {
     for number in 1..=4 {
-        let formation = form(&world(TREE), pr(number)).unwrap();
-        assert_eq!(numbers(&formation), [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(1))]);
+        let reading = form(&world(TREE), pr(number)).unwrap();
+        assert_eq!(numbers(&reading), [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(1))]);
     }
     assert_eq!(numbers(&form(&world(TREE), pr(9)).unwrap()), [(9, None), (10, Some(9))]);
 }
@@ -81,12 +81,12 @@ fn what_is_not_declared_is_noted_and_what_is_declared_is_not() {
     say(&mut facts, 2, AUTHOR, "@merge-train predecessor #1");
     // Only the author's word counts.
     say(&mut facts, 3, AUTHOR + 1, "@merge-train predecessor #2");
-    let formation = form(&facts, pr(1)).unwrap();
+    let reading = form(&facts, pr(1)).unwrap();
     assert_eq!(
-        formation.notes,
+        reading.notes,
         ["#3 does not say yet what it stands on: its author must comment `@merge-train predecessor #2`."]
     );
-    assert_eq!(formation.refusals, [""; 0]);
+    assert_eq!(reading.refusals, [""; 0]);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn a_predecessor_that_has_landed_is_none_any_more() {
     let mut facts = world(&[(1, "one", "main"), (2, "two", "main")]);
     facts.pulls[0].state = PullState::Merged { merge_commit_sha: None, at: Timestamp::UNIX_EPOCH };
     say(&mut facts, 2, AUTHOR, "@merge-train predecessor #1");
-    let formation = form(&facts, pr(2)).unwrap();
-    assert_eq!((numbers(&formation), formation.refusals, formation.notes), (vec![(2, None)], vec![], vec![]));
+    let reading = form(&facts, pr(2)).unwrap();
+    assert_eq!((numbers(&reading), reading.refusals, reading.notes), (vec![(2, None)], vec![], vec![]));
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn a_branch_with_two_pull_requests_needs_a_word_from_the_author() {
     let mut facts = world(&[(1, "one", "main"), (2, "two", "main"), (3, "two", "one"), (4, "four", "two")]);
     let told = form(&facts, pr(4)).unwrap_err().to_string();
     assert!(told.starts_with("#4 is based on `two`, which is the branch of #2 and #3;"), "{told}");
-    let formation = form(&facts, pr(2)).unwrap();
-    assert_eq!(numbers(&formation), [(2, None)]);
-    assert!(formation.notes[0].starts_with("#4 is left out: #4 is based on `two`"), "{:?}", formation.notes);
+    let reading = form(&facts, pr(2)).unwrap();
+    assert_eq!(numbers(&reading), [(2, None)]);
+    assert!(reading.notes[0].starts_with("#4 is left out: #4 is based on `two`"), "{:?}", reading.notes);
     say(&mut facts, 4, AUTHOR, "@merge-train predecessor #3");
     assert_eq!(numbers(&form(&facts, pr(4)).unwrap()), [(1, None), (3, Some(1)), (4, Some(3))]);
     assert_eq!(numbers(&form(&facts, pr(2)).unwrap()), [(2, None)]);
@@ -154,18 +154,18 @@ fn a_branch_with_two_pull_requests_needs_a_word_from_the_author() {
 fn forks_are_left_alone_and_mentioned() {
     let mut facts = world(TREE);
     facts.pulls[2].head_repo = HeadRepo::Fork;
-    let formation = form(&facts, pr(1)).unwrap();
-    assert_eq!(numbers(&formation), [(1, None), (2, Some(1)), (4, Some(1))]);
-    assert!(formation.notes.contains(&"#3 stands on #2 but comes from a fork: it is left alone.".to_owned()));
-    assert_eq!(form(&facts, pr(3)).unwrap_err(), NoStack::Fork(pr(3)));
-    assert_eq!(form(&facts, pr(77)).unwrap_err(), NoStack::Gone(pr(77)));
+    let reading = form(&facts, pr(1)).unwrap();
+    assert_eq!(numbers(&reading), [(1, None), (2, Some(1)), (4, Some(1))]);
+    assert!(reading.notes.contains(&"#3 stands on #2 but comes from a fork: it is left alone.".to_owned()));
+    assert_eq!(form(&facts, pr(3)).unwrap_err(), StackError::Fork(pr(3)));
+    assert_eq!(form(&facts, pr(77)).unwrap_err(), StackError::Gone(pr(77)));
 }
 
 #[test]
 fn a_draft_is_part_of_the_stack_and_mentioned() {
     let mut facts = world(&TREE[..2]);
     facts.pulls[0].draft = true;
-    let formation = form(&facts, pr(2)).unwrap();
-    assert_eq!(formation.members.len(), 2);
-    assert!(formation.notes[0].contains("#1 is a draft"), "{:?}", formation.notes);
+    let reading = form(&facts, pr(2)).unwrap();
+    assert_eq!(reading.members.len(), 2);
+    assert!(reading.notes[0].contains("#1 is a draft"), "{:?}", reading.notes);
 }

@@ -12,7 +12,7 @@ use merge_train_core::repo::trains::plan::Member;
 
 /// A stack, from the pull request at its bottom.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Formation {
+pub struct StackReading {
     /// The root first, and each before what stands on it.
     pub members: Vec<Member>,
     /// Why a start would be refused.
@@ -23,7 +23,7 @@ pub struct Formation {
 
 /// Why there is no stack to land.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoStack {
+pub enum StackError {
     #[error("GitHub does not list #{0} among the open pull requests any more")]
     Gone(PrNumber),
     #[error("#{0} comes from a fork, where merge-train cannot push; open it from a branch of the repository itself")]
@@ -45,24 +45,24 @@ pub enum NoStack {
 }
 
 /// The stack that `number` is part of.
-pub fn form(facts: &RepoFacts, number: PrNumber) -> Result<Formation, NoStack> {
-    let open = Open { facts };
-    let pull = open.any(number).ok_or(NoStack::Gone(number))?;
+pub fn form(facts: &RepoFacts, number: PrNumber) -> Result<StackReading, StackError> {
+    let open = OpenPullRequests { facts };
+    let pull = open.any(number).ok_or(StackError::Gone(number))?;
     if pull.head_repo == HeadRepo::Fork {
-        return Err(NoStack::Fork(number));
+        return Err(StackError::Fork(number));
     }
     let root = open.root_below(pull)?;
-    let mut formation = Formation::default();
-    open.gather(root, None, &mut formation);
-    Ok(formation)
+    let mut reading = StackReading::default();
+    open.gather(root, None, &mut reading);
+    Ok(reading)
 }
 
 /// The open pull requests, and what they say of each other.
-struct Open<'a> {
+struct OpenPullRequests<'a> {
     facts: &'a RepoFacts,
 }
 
-impl<'a> Open<'a> {
+impl<'a> OpenPullRequests<'a> {
     /// An open one, whether merge-train has any business with it or not.
     fn any(&self, number: PrNumber) -> Option<&'a PullFacts> {
         self.all().find(|pull| pull.number == number)
@@ -72,13 +72,13 @@ impl<'a> Open<'a> {
         self.facts.pulls.iter().filter(|pull| pull.state == PullState::Open)
     }
 
-    fn root_below(&self, pull: &'a PullFacts) -> Result<&'a PullFacts, NoStack> {
+    fn root_below(&self, pull: &'a PullFacts) -> Result<&'a PullFacts, StackError> {
         let mut path = vec![pull.number];
         let mut at = pull;
         while let Some(below) = self.predecessor(at)? {
             if let Some(met) = path.iter().position(|number| *number == below.number) {
                 let default = self.facts.default_branch.clone();
-                return Err(NoStack::Cycle { pulls: path.split_off(met), default });
+                return Err(StackError::Cycle { pulls: path.split_off(met), default });
             }
             path.push(below.number);
             at = below;
@@ -87,7 +87,7 @@ impl<'a> Open<'a> {
     }
 
     /// The pull request whose branch is this one's base; none for one that is based on the default branch.
-    fn predecessor(&self, pull: &PullFacts) -> Result<Option<&'a PullFacts>, NoStack> {
+    fn predecessor(&self, pull: &PullFacts) -> Result<Option<&'a PullFacts>, StackError> {
         if pull.base_ref == self.facts.default_branch {
             return Ok(None);
         }
@@ -99,7 +99,7 @@ impl<'a> Open<'a> {
             [only] => Ok(Some(only)),
             several => match several.iter().find(|other| Some(other.number) == declared) {
                 Some(meant) => Ok(Some(meant)),
-                None => Err(NoStack::Ambiguous {
+                None => Err(StackError::Ambiguous {
                     pull: pull.number,
                     base: pull.base_ref.clone(),
                     candidates: several.iter().map(|other| other.number).collect(),
@@ -108,14 +108,14 @@ impl<'a> Open<'a> {
         }
     }
 
-    fn missing_link(&self, pull: &PullFacts) -> NoStack {
+    fn missing_link(&self, pull: &PullFacts) -> StackError {
         let candidates = self.facts.pulls.iter().filter(|other| other.head_ref == pull.base_ref);
         let mut hint = candidates.map(|other| match (&other.state, other.head_repo) {
             (PullState::Merged { .. }, _) => format!(" (#{}, whose branch it was, is merged)", other.number),
             (PullState::Closed { .. }, _) => format!(" (#{}, whose branch it was, is closed)", other.number),
             (PullState::Open, _) => format!(" (#{} has a branch of that name in a fork)", other.number),
         });
-        NoStack::MissingLink {
+        StackError::MissingLink {
             pull: pull.number,
             base: pull.base_ref.clone(),
             default: self.facts.default_branch.clone(),
@@ -130,36 +130,36 @@ impl<'a> Open<'a> {
     }
 
     /// Adds a pull request and all that stands on it. What leads down to the root never leads in a circle.
-    fn gather(&self, pull: &'a PullFacts, predecessor: Option<&PullFacts>, formation: &mut Formation) {
-        self.compare_with_declaration(pull, predecessor, formation);
+    fn gather(&self, pull: &'a PullFacts, predecessor: Option<&PullFacts>, reading: &mut StackReading) {
+        self.compare_with_declaration(pull, predecessor, reading);
         if pull.draft {
-            formation
+            reading
                 .notes
                 .push(format!("#{} is a draft: a train waits there until it is ready for review.", pull.number));
         }
         let below = predecessor.map(|below| below.number);
-        formation.members.push(Member::new(pull.number, pull.head_ref.clone(), pull.base_ref.clone(), below));
+        reading.members.push(Member::new(pull.number, pull.head_ref.clone(), pull.base_ref.clone(), below));
         let above: BTreeSet<PrNumber> =
             self.all().filter(|other| other.base_ref == pull.head_ref).map(|other| other.number).collect();
         for other in above.into_iter().filter_map(|number| self.any(number)) {
             match self.predecessor(other) {
                 _ if other.head_repo == HeadRepo::Fork => {
-                    formation.notes.push(format!(
+                    reading.notes.push(format!(
                         "#{} stands on #{} but comes from a fork: it is left alone.",
                         other.number, pull.number
                     ));
                 }
-                Ok(Some(below)) if below.number == pull.number => self.gather(other, Some(pull), formation),
+                Ok(Some(below)) if below.number == pull.number => self.gather(other, Some(pull), reading),
                 Ok(_) => {}
-                Err(unclear) => formation.notes.push(format!("#{} is left out: {unclear}.", other.number)),
+                Err(unclear) => reading.notes.push(format!("#{} is left out: {unclear}.", other.number)),
             }
         }
     }
 
-    fn compare_with_declaration(&self, pull: &PullFacts, predecessor: Option<&PullFacts>, formation: &mut Formation) {
+    fn compare_with_declaration(&self, pull: &PullFacts, predecessor: Option<&PullFacts>, reading: &mut StackReading) {
         let number = pull.number;
         match (self.declared(pull), predecessor) {
-            (None, Some(below)) => formation.notes.push(format!(
+            (None, Some(below)) => reading.notes.push(format!(
                 "#{number} does not say yet what it stands on: its author must comment `@merge-train predecessor #{}`.",
                 below.number
             )),
@@ -167,7 +167,7 @@ impl<'a> Open<'a> {
             // A predecessor that has landed is no predecessor any more.
             (Some(declared), _) => {
                 if let Some(other) = self.any(declared) {
-                    formation.refusals.push(format!(
+                    reading.refusals.push(format!(
                         "PR #{number} declares predecessor #{declared}, but its base branch '{}' doesn't match #{declared}'s \
                          head branch '{}'",
                         pull.base_ref, other.head_ref

@@ -10,23 +10,23 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::super::order::Seal;
+use super::super::guard_protocol::Seal;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum PathKind {
     Folder,
     File,
 }
 
 /// What a command may not touch, and what of that it may. All of it where it really is, without links.
 #[derive(Debug)]
-pub struct Places {
+pub struct SealedPaths {
     /// None is in another, and none in `own`: that is open with all in it.
     pub sealed: Vec<PathBuf>,
     pub own: PathBuf,
 }
 
-impl Places {
+impl SealedPaths {
     pub fn of(seal: &Seal) -> io::Result<Self> {
         let own = fs::canonicalize(&seal.own).map_err(|error| in_words(Path::new(&seal.own), &error))?;
         let mut found: Vec<PathBuf> =
@@ -42,7 +42,7 @@ impl Places {
     }
 
     /// Calls `allow` with every place that may be touched: it, and all in it.
-    pub fn open(&self, mut allow: impl FnMut(OwnedFd, Kind) -> io::Result<()>) -> io::Result<()> {
+    pub fn open(&self, mut allow: impl FnMut(OwnedFd, PathKind) -> io::Result<()>) -> io::Result<()> {
         around(Path::new("/"), &self.sealed, &mut allow)?;
         open_one(&self.own).map_or(Ok(()), |(place, kind)| allow(place, kind))
     }
@@ -66,7 +66,11 @@ fn in_words(path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// A folder or file as far as nothing of it is sealed. What cannot be listed is not allowed either.
-fn around(place: &Path, sealed: &[PathBuf], allow: &mut impl FnMut(OwnedFd, Kind) -> io::Result<()>) -> io::Result<()> {
+fn around(
+    place: &Path,
+    sealed: &[PathBuf],
+    allow: &mut impl FnMut(OwnedFd, PathKind) -> io::Result<()>,
+) -> io::Result<()> {
     if sealed.iter().any(|sealed| sealed == place) {
         return Ok(());
     }
@@ -81,11 +85,11 @@ fn around(place: &Path, sealed: &[PathBuf], allow: &mut impl FnMut(OwnedFd, Kind
 }
 
 /// Not a link: where it leads is allowed for what it is itself, or is not. What is gone meanwhile needs no leave.
-fn open_one(path: &Path) -> Option<(OwnedFd, Kind)> {
+fn open_one(path: &Path) -> Option<(OwnedFd, PathKind)> {
     let fd = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
     match FileType::from_raw_mode(rustix::fs::fstat(&fd).ok()?.st_mode) {
         FileType::Symlink => None,
-        FileType::Directory => Some((fd, Kind::Folder)),
-        _ => Some((fd, Kind::File)),
+        FileType::Directory => Some((fd, PathKind::Folder)),
+        _ => Some((fd, PathKind::File)),
     }
 }

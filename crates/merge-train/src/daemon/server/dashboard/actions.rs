@@ -12,17 +12,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::address::Address;
-use super::{Page, Visitor, go_to, guard, layout, sign_in};
+use super::address::PageAddress;
+use super::{DashboardPage, DashboardVisitor, go_to, guard, layout, sign_in};
 use crate::daemon::server::{self, App};
 
 /// How much of an answer is read: all that the API says to an order.
 const ANSWER_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
-pub struct Wish {
+pub struct ActionForm {
     token: String,
-    order: Order,
+    order: DashboardAction,
     /// The page that it was pressed on.
     back: String,
     repo: Option<RepoId>,
@@ -33,7 +33,7 @@ pub struct Wish {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Order {
+enum DashboardAction {
     StartTrain,
     StopTrain,
     RatchetOn,
@@ -44,7 +44,7 @@ enum Order {
     Resume,
 }
 
-impl Wish {
+impl ActionForm {
     /// What the API is asked; none where the form does not say what it is about.
     fn request(&self) -> Option<(Method, String, Value)> {
         let reason = self.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
@@ -66,28 +66,29 @@ impl Wish {
         };
         let of_run = |what: &str, body: Value| Some((Method::POST, format!("/api/v1/runs/{}/{what}", run()?), body));
         match self.order {
-            Order::StartTrain => of_train("start"),
-            Order::StopTrain => of_train("stop"),
-            Order::RatchetOn => of_ratchet(true),
-            Order::RatchetOff => of_ratchet(false),
-            Order::Approve => of_run("approve", why),
-            Order::Reject => of_run("reject", why),
-            Order::Cancel => of_run("cancel", why),
-            Order::Resume => of_run("resume", json!({})),
+            DashboardAction::StartTrain => of_train("start"),
+            DashboardAction::StopTrain => of_train("stop"),
+            DashboardAction::RatchetOn => of_ratchet(true),
+            DashboardAction::RatchetOff => of_ratchet(false),
+            DashboardAction::Approve => of_run("approve", why),
+            DashboardAction::Reject => of_run("reject", why),
+            DashboardAction::Cancel => of_run("cancel", why),
+            DashboardAction::Resume => of_run("resume", json!({})),
         }
     }
 }
 
-pub async fn give(State(app): State<Arc<App>>, headers: HeaderMap, Form(wish): Form<Wish>) -> Response {
-    let Some((visitor, _)) = Visitor::of(&app, &headers) else {
-        return go_to(&sign_in::address(&wish.back));
+pub async fn submit(State(app): State<Arc<App>>, headers: HeaderMap, Form(form): Form<ActionForm>) -> Response {
+    let Some((visitor, _)) = DashboardVisitor::of(&app, &headers) else {
+        return go_to(&sign_in::address(&form.back));
     };
-    let back = Address::read(wish.back.split('?').next().unwrap_or_default(), "").map_or("/", |_| wish.back.as_str());
-    if !visitor.session.has_token(&wish.token) {
+    let back =
+        PageAddress::read(form.back.split('?').next().unwrap_or_default(), "").map_or("/", |_| form.back.as_str());
+    if !visitor.session.has_token(&form.token) {
         let why = "This page is older than your session. Nothing was done; go back and try again.";
         return refusal(&app, &visitor, StatusCode::FORBIDDEN, why, back);
     }
-    let Some((method, path, body)) = wish.request() else {
+    let Some((method, path, body)) = form.request() else {
         return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form does not say what it is about.", back);
     };
     let mut request = Request::new(Body::from(body.to_string()));
@@ -109,11 +110,11 @@ pub async fn give(State(app): State<Arc<App>>, headers: HeaderMap, Form(wish): F
     refusal(&app, &visitor, status, told["detail"].as_str().unwrap_or("It was refused."), back)
 }
 
-fn refusal(app: &App, visitor: &Visitor<'_>, status: StatusCode, why: &str, back: &str) -> Response {
+fn refusal(app: &App, visitor: &DashboardVisitor<'_>, status: StatusCode, why: &str, back: &str) -> Response {
     let body = html! {
         h1 { "Not done" }
         p.notice.bad role="alert" { (why) }
         p { a href=(back) { "Back" } }
     };
-    guard((status, layout::page(app, visitor, None, &Page::new("Not done", body))).into_response())
+    guard((status, layout::page(app, visitor, None, &DashboardPage::new("Not done", body))).into_response())
 }

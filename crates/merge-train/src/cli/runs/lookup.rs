@@ -7,7 +7,7 @@ use merge_train_core::workflow::Run;
 use serde_json::Value;
 
 use super::table;
-use crate::cli::remote::Daemon;
+use crate::cli::remote::DaemonClient;
 use crate::clock;
 use crate::terminal::Ink;
 
@@ -23,12 +23,12 @@ pub enum Error {
 }
 
 /// The run whose id it is, or else the only one of the newest whose id begins so.
-pub async fn find(daemon: &Daemon, meant: &RunId) -> anyhow::Result<Value> {
+pub async fn find(daemon: &DaemonClient, meant: &RunId) -> anyhow::Result<Value> {
     match daemon.get(&format!("/api/v1/runs/{meant}")).await {
         Err(error) if error.is_no_such_run() => {}
         found => return Ok(found?),
     }
-    let newest = daemon.beginning::<Value>(("/api/v1/runs", "runs"), &[], Some(NEWEST)).await?;
+    let newest = daemon.partial_list::<Value>(("/api/v1/runs", "runs"), &[], Some(NEWEST)).await?;
     let begins_so = |run: &Value| run["id"].as_str().is_some_and(|id| id.starts_with(meant.as_str()));
     let mut found: Vec<Value> = newest.items.into_iter().filter(begins_so).collect();
     match found.len() {

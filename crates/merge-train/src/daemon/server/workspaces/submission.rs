@@ -20,12 +20,12 @@ use crate::daemon::server::trains::{known, no_such_pull};
 use crate::daemon::server::{App, idempotency, runs};
 
 /// What came of it so far.
-pub struct Answer {
+pub struct SubmissionResult {
     progress: Progress,
     is_repeated: bool,
 }
 
-impl Answer {
+impl SubmissionResult {
     /// What whoever asked is told: with this status where it is done. Whoever sent it before is told so.
     pub fn tell(&self, done: StatusCode, shown: impl Serialize) -> Response {
         let status = if self.progress == Progress::Done { done } else { StatusCode::ACCEPTED };
@@ -38,42 +38,42 @@ impl Answer {
 }
 
 /// Why not.
-pub enum Denied {
+pub enum SubmissionError {
     /// The repository's worker says so.
     Refused(String),
     Problem(Problem),
 }
 
-impl From<Denied> for Problem {
-    fn from(denied: Denied) -> Self {
-        match denied {
-            Denied::Refused(detail) => Self::conflict(detail),
-            Denied::Problem(problem) => problem,
+impl From<SubmissionError> for Problem {
+    fn from(error: SubmissionError) -> Self {
+        match error {
+            SubmissionError::Refused(detail) => Self::conflict(detail),
+            SubmissionError::Problem(problem) => problem,
         }
     }
 }
 
-impl From<Problem> for Denied {
+impl From<Problem> for SubmissionError {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
 }
 
 /// Somebody who wants something of a repository.
-pub struct Asking<'a> {
+pub struct RequestSubmission<'a> {
     pub app: &'a App,
     pub client: &'a ApiKey,
     pub repo: &'a RepoId,
     pub key: Key,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> RequestSubmission<'a> {
     pub fn new(app: &'a App, client: &'a ApiKey, headers: &HeaderMap, repo: &'a RepoId) -> Result<Self, Problem> {
         Ok(Self { app, client, repo, key: requests::key(headers, &client.name)? })
     }
 
     /// Sees to it that there is such a pull request. A repetition gets what the first got, although that may be gone by now.
-    pub async fn about(&self, pr: PrNumber) -> Result<(), Problem> {
+    pub async fn check_pull_request(&self, pr: PrNumber) -> Result<(), Problem> {
         if self.app.store.record(&self.repo.tenant(), &self.key).await?.is_some() {
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Puts it into the inbox, and waits a while for what comes of it.
-    pub async fn ask(&self, request: Request, body: &[u8]) -> Result<Answer, Denied> {
+    pub async fn submit(&self, request: Request, body: &[u8]) -> Result<SubmissionResult, SubmissionError> {
         let (app, tenant) = (self.app, self.repo.tenant());
         let asked = Asked {
             client: &self.client.name,
@@ -97,9 +97,9 @@ impl<'a> Asking<'a> {
         idempotency::answer(Source::Api, &self.key, admission, &asked.besides)?;
         app.driver.wake(self.repo, Urgency::Usual);
         match app.orders.settled(&tenant, &self.key).await {
-            Ok(progress) => Ok(Answer { progress, is_repeated }),
-            Err(Failed::Refused(refused)) => Err(Denied::Refused(refused.detail)),
-            Err(failed) => Err(Denied::Problem(runs::told(app)(failed))),
+            Ok(progress) => Ok(SubmissionResult { progress, is_repeated }),
+            Err(Failed::Refused(refused)) => Err(SubmissionError::Refused(refused.detail)),
+            Err(failed) => Err(SubmissionError::Problem(runs::told(app)(failed))),
         }
     }
 }

@@ -10,46 +10,50 @@ use merge_train_core::workflow::Program;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::Limits;
-use super::disk::{self, Trouble};
-use super::guarded::{Ended, Guarded};
-use super::order::{Order, Seal};
+use super::ResourceLimits;
+use super::disk::{self, DiskProblem};
+use super::guard_process::{GuardProcess, GuardedExit};
+use super::guard_protocol::{GuardOrder, Seal};
 
 /// A command as its guard gets it, and for how long and how big it may be.
-pub struct Job<'a> {
+pub struct SupervisedCommand<'a> {
     pub program: &'a Program,
     pub input: &'a [u8],
     /// The folder whose size is bounded.
     pub own: &'a Path,
-    pub limits: &'a Limits,
+    pub limits: &'a ResourceLimits,
     pub seal: Option<Seal>,
 }
 
 /// Why a command is waited for no longer.
-pub enum Over {
+pub enum SupervisionEnd {
     /// By itself, or by its guard.
-    Ended(Ended),
+    Ended(GuardedExit),
     Stopped,
-    Disk(Trouble),
+    Disk(DiskProblem),
     Deadline,
 }
 
 /// Has a command started, and waits until it is over or has to be ended.
-pub async fn until_over(guarded: &mut Guarded, job: &Job<'_>, stop: &CancellationToken) -> Over {
-    let deadline = Duration::from_millis(job.program.timeout_ms);
+pub async fn run_to_end(
+    guarded: &mut GuardProcess,
+    command: &SupervisedCommand<'_>,
+    stop: &CancellationToken,
+) -> SupervisionEnd {
+    let deadline = Duration::from_millis(command.program.timeout_ms);
     tokio::select! {
         biased;
-        () = stop.cancelled() => Over::Stopped,
-        ended = guarded.ended(job.order(), job.input) => Over::Ended(ended),
-        trouble = disk::beyond(job.own, job.limits.room()) => Over::Disk(trouble),
-        () = tokio::time::sleep(deadline) => Over::Deadline,
+        () = stop.cancelled() => SupervisionEnd::Stopped,
+        ended = guarded.ended(command.order(), command.input) => SupervisionEnd::Ended(ended),
+        problem = disk::beyond(command.own, command.limits.disk_limits()) => SupervisionEnd::Disk(problem),
+        () = tokio::time::sleep(deadline) => SupervisionEnd::Deadline,
     }
 }
 
-impl Job<'_> {
-    fn order(&self) -> Order {
+impl SupervisedCommand<'_> {
+    fn order(&self) -> GuardOrder {
         let limits = self.limits;
-        Order {
+        GuardOrder {
             command: self.program.command.clone(),
             file_bytes: limits.disk_bytes,
             memory_bytes: limits.memory_bytes,

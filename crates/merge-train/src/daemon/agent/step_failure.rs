@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use merge_train_core::workflow::{DEEPEST, Program};
 
-use super::Limits;
-use super::disk::Trouble;
-use super::log::Tail;
-use super::order::{Excess, Refusal};
-use super::words::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
+use super::ResourceLimits;
+use super::disk::DiskProblem;
+use super::guard_protocol::{ExceededLimit, StartRefusal};
+use super::log::LogTail;
+use super::messages::{
+    CommandSource, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of,
+};
 
-const WORKFLOW: Author = Author { who: "The step", place: "the workflow" };
+const WORKFLOW: CommandSource = CommandSource { who: "The step", place: "the workflow" };
 
 #[derive(Debug)]
-pub enum Failure {
+pub enum StepFailure {
     /// The working folder cannot be made.
     Folder {
         folder: PathBuf,
@@ -26,14 +28,14 @@ pub enum Failure {
         guard: PathBuf,
         error: io::Error,
     },
-    Refused(Refusal),
+    Refused(StartRefusal),
     Exited {
         code: i32,
-        tail: Tail,
+        tail: LogTail,
     },
     Killed {
         signal: i32,
-        tail: Tail,
+        tail: LogTail,
     },
     Silent,
     NotUtf8(std::str::Utf8Error),
@@ -41,39 +43,39 @@ pub enum Failure {
     /// What it printed is nested too deeply.
     TooDeep,
     TooMuch,
-    Disk(Trouble),
+    Disk(DiskProblem),
     /// It holds too much, of a command that ended before anybody noticed.
     Full,
-    Over(Excess),
+    Over(ExceededLimit),
     Deadline {
-        tail: Tail,
+        tail: LogTail,
     },
     Stopped,
     /// The guard was ended by something else.
     Lost {
-        tail: Tail,
+        tail: LogTail,
     },
 }
 
-impl Failure {
+impl StepFailure {
     pub fn exited(code: i32) -> Self {
-        Self::Exited { code, tail: Tail::default() }
+        Self::Exited { code, tail: LogTail::default() }
     }
 
     pub fn killed(signal: i32) -> Self {
-        Self::Killed { signal, tail: Tail::default() }
+        Self::Killed { signal, tail: LogTail::default() }
     }
 
     pub fn deadline() -> Self {
-        Self::Deadline { tail: Tail::default() }
+        Self::Deadline { tail: LogTail::default() }
     }
 
     pub fn lost() -> Self {
-        Self::Lost { tail: Tail::default() }
+        Self::Lost { tail: LogTail::default() }
     }
 
     /// With the last lines of the log, where they help.
-    pub fn with_log(self, tail: Tail) -> Self {
+    pub fn with_log(self, tail: LogTail) -> Self {
         match self {
             Self::Exited { code, .. } => Self::Exited { code, tail },
             Self::Killed { signal, .. } => Self::Killed { signal, tail },
@@ -83,7 +85,7 @@ impl Failure {
         }
     }
 
-    pub fn tell(&self, program: &Program, limits: &Limits) -> String {
+    pub fn tell(&self, program: &Program, limits: &ResourceLimits) -> String {
         let name = name(program);
         match self {
             Self::Folder { folder, error } => {
@@ -124,23 +126,23 @@ impl Failure {
                  everything else on standard error, or raise max_output_kb in [runs].",
                 size(limits.output_bytes as u64)
             ),
-            Self::Disk(Trouble::Full) => format!(
+            Self::Disk(DiskProblem::Full) => format!(
                 "{name} filled its working folder with more than {} and was ended; let it remove what it does not \
                  need, or raise max_disk_mb in [runs].",
                 size(limits.disk_bytes)
             ),
-            Self::Disk(Trouble::Unseen) => format!("{name} {UNSEEN}"),
-            Self::Disk(Trouble::Scarce) => format!("{name} {}", scarce(limits.free_bytes)),
+            Self::Disk(DiskProblem::Unseen) => format!("{name} {UNSEEN}"),
+            Self::Disk(DiskProblem::Scarce) => format!("{name} {}", scarce(limits.free_bytes)),
             Self::Full => format!(
                 "{name} left more than {} in its working folder; let it remove what it does not need, or raise \
                  max_disk_mb in [runs].",
                 size(limits.disk_bytes)
             ),
-            Self::Over(Excess::Memory) => format!(
+            Self::Over(ExceededLimit::Memory) => format!(
                 "{name} and all that it started took more memory than {} and were ended; let it use less.",
                 size_of(limits.memory_bytes)
             ),
-            Self::Over(Excess::Processes) => format!(
+            Self::Over(ExceededLimit::Processes) => format!(
                 "{name} was more processes than {} at once and was ended with all of them; let it start fewer.",
                 count_of(limits.processes)
             ),
@@ -160,7 +162,7 @@ impl Failure {
     }
 }
 
-fn quoted(tail: &Tail) -> String {
+fn quoted(tail: &LogTail) -> String {
     match tail.text() {
         text if text.is_empty() => " Its log is empty.".to_owned(),
         text => format!(" The end of its log:\n{text}"),

@@ -8,15 +8,15 @@ use anyhow::{Context, bail};
 use github::NewApp;
 
 use crate::cli::init;
-use crate::cli::private_file::{self, Existing};
-use crate::config::{Config, Environment, Values};
+use crate::cli::private_file::{self, ExistingFile};
+use crate::config::{Config, Environment, NewFileValues};
 
 /// The settings that say who the daemon is on GitHub. Where one of them is set, somebody has decided that already.
 const IDENTITY: [(&str, &str); 4] =
     [("github", "app_id"), ("github", "private_key_path"), ("github", "token"), ("server", "webhook_secret")];
 
 /// The folder and the file that are written to.
-pub struct Shelf {
+pub struct AppFiles {
     dir: PathBuf,
     config: PathBuf,
     /// What the file says, if it is there.
@@ -24,14 +24,14 @@ pub struct Shelf {
 }
 
 /// What was written.
-pub struct Kept {
+pub struct SavedAppFiles {
     pub key: PathBuf,
     pub config: PathBuf,
     /// The key for the API, where the file is new.
     pub api_key: Option<String>,
 }
 
-impl Shelf {
+impl AppFiles {
     /// Makes sure, before there is anything to lose, that it can be kept.
     pub fn find(dir: &Path, config: &Path) -> anyhow::Result<Self> {
         let unwritable = |folder: &Path| {
@@ -50,7 +50,7 @@ impl Shelf {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("{} cannot be read", config.display())),
         };
-        let mut identity = Values::default();
+        let mut identity = NewFileValues::default();
         IDENTITY.iter().for_each(|(section, key)| identity.text(section, key, ""));
         let known = identity.set_in(config, text.as_deref().unwrap_or_default());
         if !known.is_empty() {
@@ -70,7 +70,7 @@ impl Shelf {
     }
 
     /// Makes sure, before there is anything to lose, that what is going to be written can be read.
-    pub fn rehearse(&self, mut values: Values) -> anyhow::Result<()> {
+    pub fn rehearse(&self, mut values: NewFileValues) -> anyhow::Result<()> {
         values.number("github", "app_id", 1);
         values.text("github", "private_key_path", "key");
         values.text("server", "webhook_secret", "secret");
@@ -81,8 +81,8 @@ impl Shelf {
     }
 
     /// Writes the key, and then the configuration with it.
-    pub fn keep(&self, new: &NewApp, mut values: Values) -> anyhow::Result<Kept> {
-        let key = self.keep_key(new)?;
+    pub fn save(&self, new: &NewApp, mut values: NewFileValues) -> anyhow::Result<SavedAppFiles> {
+        let key = self.save_key(new)?;
         let is_beside = key.parent() == self.config.parent();
         let path =
             if is_beside { PathBuf::from(key.file_name().unwrap_or_default()) } else { std::path::absolute(&key)? };
@@ -92,10 +92,10 @@ impl Shelf {
             values.text("server", "webhook_secret", secret.expose());
         }
         let (text, existing, api_key) = match &self.text {
-            Some(text) => (values.added_to(text), Existing::Replace, None),
+            Some(text) => (values.added_to(text), ExistingFile::Replace, None),
             None => {
                 let api_key = init::begin(&mut values);
-                (values.as_new_file(), Existing::Keep, Some(api_key))
+                (values.as_new_file(), ExistingFile::Keep, Some(api_key))
             }
         };
         let readable = Config::parse(&self.config, &text, &Environment::of_process());
@@ -107,17 +107,17 @@ impl Shelf {
         };
         if let Err(error) = written {
             let aside = free(&self.dir, &new.app.slug, "toml");
-            private_file::write(&aside, &values.added_to(""), Existing::Keep)?;
+            private_file::write(&aside, &values.added_to(""), ExistingFile::Keep)?;
             return Err(error).with_context(|| {
                 format!("{} was left as it is; what belongs into it is in {}", self.config.display(), aside.display())
             });
         }
-        Ok(Kept { key, config: self.config.clone(), api_key })
+        Ok(SavedAppFiles { key, config: self.config.clone(), api_key })
     }
 
-    fn keep_key(&self, new: &NewApp) -> anyhow::Result<PathBuf> {
+    fn save_key(&self, new: &NewApp) -> anyhow::Result<PathBuf> {
         let key = free(&self.dir, &new.app.slug, "private-key.pem");
-        private_file::write(&key, new.pem.expose(), Existing::Keep).with_context(|| {
+        private_file::write(&key, new.pem.expose(), ExistingFile::Keep).with_context(|| {
             format!(
                 "the app {} is made, and its key could not be kept in {}; generate another in the app's settings on GitHub",
                 new.app.slug,

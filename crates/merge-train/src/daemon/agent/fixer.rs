@@ -8,11 +8,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::super::telemetry::redact::Mask;
-use super::attend::{self, Job, Over};
-use super::exit::{self, Exit};
-use super::guarded::{Guarded, Outputs};
-use super::order::{Seal, UnixSockets};
-use super::{LINGER, Limits, disk, log};
+use super::fixer_exit::{self, FixerProcessExit};
+use super::guard_process::{CommandOutputs, GuardProcess};
+use super::guard_protocol::{Seal, UnixSockets};
+use super::supervision::{self, SupervisedCommand, SupervisionEnd};
+use super::{LINGER, ResourceLimits, disk, log};
 
 /// What every fixer gets of the daemon's environment.
 const INHERITED: [&str; 2] = ["PATH", "LANG"];
@@ -23,7 +23,7 @@ const NOTICES: usize = 4;
 
 /// A fixer that is to be run, what it gets, and what is kept from it.
 #[derive(Clone, Copy, Debug)]
-pub struct Errand<'a> {
+pub struct FixerCommand<'a> {
     pub program: &'a Program,
     /// What it reads on standard input: the prompt.
     pub input: &'a [u8],
@@ -41,13 +41,13 @@ pub struct Errand<'a> {
     /// Where the daemon may not mount, a folder above one of these takes nothing new from it, and is not listed for it.
     pub sealed: &'a [PathBuf],
     pub unix_sockets: UnixSockets,
-    pub limits: Limits,
+    pub limits: ResourceLimits,
 }
 
 /// What became of a fixer.
 #[derive(Debug)]
-pub struct Watched {
-    pub exit: Exit,
+pub struct FixerRunResult {
+    pub exit: FixerProcessExit,
     /// The last lines of its log, as text that is safe on a terminal and in a comment: what it inherits is masked in both.
     pub tail: String,
 }
@@ -55,33 +55,35 @@ pub struct Watched {
 /// Runs a fixer to its end, or until `stop`.
 ///
 /// Who drops this has it killed at once, without the grace that `stop` gives.
-pub async fn watch(errand: Errand<'_>, stop: CancellationToken) -> Watched {
-    watch_guarded_by(&super::this_program(), errand, stop).await
+pub async fn run_fixer(command: FixerCommand<'_>, stop: CancellationToken) -> FixerRunResult {
+    run_fixer_guarded_by(&super::this_program(), command, stop).await
 }
 
 /// The same with another program that knows [`super::guard::SUBCOMMAND`].
-pub async fn watch_guarded_by(guard: &Path, errand: Errand<'_>, stop: CancellationToken) -> Watched {
+pub async fn run_fixer_guarded_by(guard: &Path, command: FixerCommand<'_>, stop: CancellationToken) -> FixerRunResult {
     let (pipe, outputs) = match output() {
         Ok(output) => output,
-        Err(error) => return Watched { exit: exit::unguarded(&errand, guard, &error), tail: String::new() },
-    };
-    let (notices, heard) = mpsc::channel(NOTICES);
-    let mask = Mask::of(&values_of(listed(&errand)));
-    let log = tokio::spawn(log::keep(pipe, errand.log.to_owned(), errand.limits.log_bytes, mask, heard));
-    let notice = |exit: &Exit| {
-        if exit.is_of_our_doing() {
-            let _ = notices.try_send(exit.tell(errand.program, &errand.limits));
+        Err(error) => {
+            return FixerRunResult { exit: fixer_exit::unguarded(&command, guard, &error), tail: String::new() };
         }
     };
-    let exit = Box::pin(attend(guard, &errand, outputs, notice, &stop)).await;
+    let (notices, heard) = mpsc::channel(NOTICES);
+    let mask = Mask::of(&values_of(listed(&command)));
+    let log = tokio::spawn(log::keep(pipe, command.log.to_owned(), command.limits.log_bytes, mask, heard));
+    let notice = |exit: &FixerProcessExit| {
+        if exit.is_of_our_doing() {
+            let _ = notices.try_send(exit.tell(command.program, &command.limits));
+        }
+    };
+    let exit = Box::pin(attend(guard, &command, outputs, notice, &stop)).await;
     drop(notices);
     let tail = tokio::time::timeout(LINGER, log).await.ok().and_then(Result::ok).unwrap_or_default();
-    Watched { exit, tail: tail.text() }
+    FixerRunResult { exit, tail: tail.text() }
 }
 
 /// One pipe for both outputs: what is printed arrives in the order in which it was.
-fn output() -> io::Result<(tokio::net::unix::pipe::Receiver, Outputs)> {
-    let (pipe, stdout) = attend::output()?;
+fn output() -> io::Result<(tokio::net::unix::pipe::Receiver, CommandOutputs)> {
+    let (pipe, stdout) = supervision::output()?;
     let stderr = stdout.try_clone()?;
     Ok((pipe, (stdout, stderr)))
 }
@@ -89,13 +91,13 @@ fn output() -> io::Result<(tokio::net::unix::pipe::Receiver, Outputs)> {
 /// `notice` is told of the exit as soon as it is known: what the command says of it stands behind.
 async fn attend(
     guard: &Path,
-    errand: &Errand<'_>,
-    outputs: Outputs,
-    notice: impl Fn(&Exit),
+    command: &FixerCommand<'_>,
+    outputs: CommandOutputs,
+    notice: impl Fn(&FixerProcessExit),
     stop: &CancellationToken,
-) -> Exit {
-    let limits = &errand.limits;
-    let begun = seal(errand).and_then(|seal| Ok((seal, begin(guard, errand, outputs, stop)?)));
+) -> FixerProcessExit {
+    let limits = &command.limits;
+    let begun = seal(command).and_then(|seal| Ok((seal, begin(guard, command, outputs, stop)?)));
     let (seal, mut guarded) = match begun {
         Ok(begun) => begun,
         Err(exit) => {
@@ -103,36 +105,42 @@ async fn attend(
             return exit;
         }
     };
-    let job = Job { program: errand.program, input: errand.input, own: errand.own, limits, seal: Some(seal) };
-    let over = attend::until_over(&mut guarded, &job, stop).await;
-    let is_to_be_ended = !matches!(over, Over::Ended(_));
-    let exit = exit::of(over, errand);
+    let supervised = SupervisedCommand {
+        program: command.program,
+        input: command.input,
+        own: command.own,
+        limits,
+        seal: Some(seal),
+    };
+    let over = supervision::run_to_end(&mut guarded, &supervised, stop).await;
+    let is_to_be_ended = !matches!(over, SupervisionEnd::Ended(_));
+    let exit = fixer_exit::of(over, command);
     notice(&exit);
     if is_to_be_ended {
         guarded.ask_to_end().await;
     }
     guarded.gone(limits.grace).await;
     // One that was quick may have ended before its folder was ever measured.
-    if exit == Exit::Done && disk::is_beyond(errand.own, limits.disk_bytes, stop).await {
-        notice(&Exit::OverDisk);
-        return Exit::OverDisk;
+    if exit == FixerProcessExit::Done && disk::is_beyond(command.own, limits.disk_bytes, stop).await {
+        notice(&FixerProcessExit::OverDisk);
+        return FixerProcessExit::OverDisk;
     }
     exit
 }
 
 /// What the guard is to seal off. It runs elsewhere: a path that begins where the daemon runs would mean another there.
-fn seal(errand: &Errand<'_>) -> Result<Seal, Exit> {
+fn seal(command: &FixerCommand<'_>) -> Result<Seal, FixerProcessExit> {
     let absolute = |path: &Path| Ok(std::path::absolute(path)?.into_os_string());
     let seal = || -> io::Result<Seal> {
-        let sealed = errand.sealed.iter().map(|path| absolute(path)).collect::<io::Result<_>>()?;
-        Ok(Seal { sealed, own: absolute(errand.own)?, unix_sockets: errand.unix_sockets })
+        let sealed = command.sealed.iter().map(|path| absolute(path)).collect::<io::Result<_>>()?;
+        Ok(Seal { sealed, own: absolute(command.own)?, unix_sockets: command.unix_sockets })
     };
-    seal().map_err(|error| exit::unsealable(errand, &error))
+    seal().map_err(|error| fixer_exit::unsealable(command, &error))
 }
 
 /// The variables that it inherits because somebody listed them.
-fn listed<'a>(errand: &Errand<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
-    errand.inherited.iter().map(String::as_str).filter(|name| !NEVER_INHERITED.contains(name))
+fn listed<'a>(command: &FixerCommand<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    command.inherited.iter().map(String::as_str).filter(|name| !NEVER_INHERITED.contains(name))
 }
 
 /// What they hold, as far as it is text.
@@ -140,13 +148,19 @@ fn values_of<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     names.filter_map(|name| std::env::var(name).ok()).collect()
 }
 
-fn begin(guard: &Path, errand: &Errand<'_>, outputs: Outputs, stop: &CancellationToken) -> Result<Guarded, Exit> {
+fn begin(
+    guard: &Path,
+    command: &FixerCommand<'_>,
+    outputs: CommandOutputs,
+    stop: &CancellationToken,
+) -> Result<GuardProcess, FixerProcessExit> {
     if stop.is_cancelled() {
-        return Err(Exit::Stopped);
+        return Err(FixerProcessExit::Stopped);
     }
-    if !errand.folder.is_dir() {
-        return Err(exit::homeless(errand));
+    if !command.folder.is_dir() {
+        return Err(fixer_exit::homeless(command));
     }
-    let environment = attend::environment(INHERITED.into_iter().chain(listed(errand)), errand.environment);
-    Guarded::start(guard, errand.folder, environment, outputs).map_err(|error| exit::unguarded(errand, guard, &error))
+    let environment = supervision::environment(INHERITED.into_iter().chain(listed(command)), command.environment);
+    GuardProcess::start(guard, command.folder, environment, outputs)
+        .map_err(|error| fixer_exit::unguarded(command, guard, &error))
 }

@@ -7,9 +7,9 @@ use merge_train_core::workflow::{Decision, Gate, Kind, Run, RunStatus};
 use store::{RunQuery, Since};
 use tokio::time::Instant;
 
-use super::Slack;
-use super::reply::Address;
-use super::texts::{self, Decided, Message};
+use super::SlackIntegration;
+use super::reply::ReplyAddress;
+use super::texts::{self, GateDecision, SlackMessage};
 use crate::clock;
 use crate::daemon::driver::replay_run;
 use crate::daemon::orders::{Failed, Placed, Progress};
@@ -24,7 +24,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(15);
 const LISTED: usize = 10;
 
 /// What is to be told once a request has been answered.
-pub enum Then {
+pub enum FollowUp {
     List,
     Show(RunId),
     Started(Placed),
@@ -33,28 +33,28 @@ pub enum Then {
 }
 
 /// Who is told, and where.
-pub struct Teller<'a> {
+pub struct FollowUpSender<'a> {
     pub app: &'a App,
-    pub slack: &'a Slack,
+    pub slack: &'a SlackIntegration,
     pub tenant: &'a TenantId,
     /// As runs name whoever asked.
     pub actor: &'a str,
     /// The name of the command, for hints.
     pub slash: &'a str,
     /// Whether a message with buttons is there to be replaced.
-    pub by: By,
-    pub address: Address,
+    pub by: SlackInput,
+    pub address: ReplyAddress,
 }
 
 /// How a request was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum SlackInput {
     Typing,
     Pressing,
 }
 
 /// Where a run was when it was looked at last.
-enum Seen {
+enum WatchedRun {
     /// Where it was to come.
     There(Box<Run>),
     /// Somewhere else still, when there was no more time.
@@ -63,25 +63,25 @@ enum Seen {
     Nothing,
 }
 
-impl Teller<'_> {
-    pub async fn tell(mut self, then: Then) {
+impl FollowUpSender<'_> {
+    pub async fn tell(mut self, then: FollowUp) {
         let told = match then {
-            Then::List => self.list().await,
-            Then::Show(run) => self.show(&run).await,
-            Then::Started(placed) => self.started(&placed).await,
-            Then::Decided { placed, run, step, gate, decision, reason } => {
+            FollowUp::List => self.list().await,
+            FollowUp::Show(run) => self.show(&run).await,
+            FollowUp::Started(placed) => self.started(&placed).await,
+            FollowUp::Decided { placed, run, step, gate, decision, reason } => {
                 let at = clock::now();
-                let decided = Decided { by: self.actor, decision, reason: reason.as_deref(), at, step: &step };
+                let decided = GateDecision { by: self.actor, decision, reason: reason.as_deref(), at, step: &step };
                 self.decided(&placed, &run, &gate, decided).await
             }
-            Then::Cancelled(placed) => self.cancelled(&placed).await,
+            FollowUp::Cancelled(placed) => self.cancelled(&placed).await,
         };
         if let Err(failed) = told {
             self.say(&texts::refused(&failed.to_string())).await;
         }
     }
 
-    async fn say(&mut self, message: &Message) {
+    async fn say(&mut self, message: &SlackMessage) {
         self.slack.replies.send(&mut self.address, &message.json()).await;
     }
 
@@ -116,7 +116,7 @@ impl Teller<'_> {
     async fn go_on(&mut self, run: &RunId) -> Result<(), Failed> {
         let stands = |run: &Run| run.status.is_terminal() || run.status == RunStatus::AwaitingApproval;
         match self.watch(run, stands).await {
-            Seen::There(run) => {
+            WatchedRun::There(run) => {
                 let message = match gate_of(self.app, &run).await? {
                     Some((step, gate)) => texts::asked(&run, &step, &gate),
                     None if run.status.is_terminal() => texts::ended(&run),
@@ -124,13 +124,13 @@ impl Teller<'_> {
                 };
                 self.say(&message.for_all()).await;
             }
-            Seen::Elsewhere(status) => self.say(&texts::still_going(run, status, self.slash)).await,
-            Seen::Nothing => {}
+            WatchedRun::Elsewhere(status) => self.say(&texts::still_going(run, status, self.slash)).await,
+            WatchedRun::Nothing => {}
         }
         Ok(())
     }
 
-    async fn decided(&mut self, placed: &Placed, run: &Run, gate: &Gate, said: Decided<'_>) -> Result<(), Failed> {
+    async fn decided(&mut self, placed: &Placed, run: &Run, gate: &Gate, said: GateDecision<'_>) -> Result<(), Failed> {
         if self.settled(placed).await? == Progress::UnderWay {
             return Ok(());
         }
@@ -140,8 +140,8 @@ impl Teller<'_> {
         let is_enough = !now.as_ref().is_some_and(is_at_gate);
         let message = if is_enough { texts::decided(run, &said) } else { texts::not_enough_yet(run, &said, gate) };
         let message = match self.by {
-            By::Pressing => message.instead(),
-            By::Typing => message.for_all(),
+            SlackInput::Pressing => message.instead(),
+            SlackInput::Typing => message.for_all(),
         };
         self.say(&message).await;
         if is_enough && said.decision == Decision::Approved { self.go_on(&run.id).await } else { Ok(()) }
@@ -152,9 +152,9 @@ impl Teller<'_> {
             return Ok(());
         }
         match self.watch(&placed.run, |run| run.status.is_terminal()).await {
-            Seen::There(run) => self.say(&texts::ended(&run)).await,
-            Seen::Elsewhere(status) => self.say(&texts::still_going(&placed.run, status, self.slash)).await,
-            Seen::Nothing => {}
+            WatchedRun::There(run) => self.say(&texts::ended(&run)).await,
+            WatchedRun::Elsewhere(status) => self.say(&texts::still_going(&placed.run, status, self.slash)).await,
+            WatchedRun::Nothing => {}
         }
         Ok(())
     }
@@ -175,21 +175,21 @@ impl Teller<'_> {
     }
 
     /// Watches a run until it is where it should be.
-    async fn watch(&self, run: &RunId, is_there: impl Fn(&Run) -> bool) -> Seen {
+    async fn watch(&self, run: &RunId, is_there: impl Fn(&Run) -> bool) -> WatchedRun {
         let deadline = Instant::now() + WATCHED_FOR;
         let mut wait = FIRST_LOOK;
         let mut status = None;
         loop {
             match self.app.store.run(Some(self.tenant), run).await {
-                Ok(Some(run)) if is_there(&run) => return Seen::There(Box::new(run)),
+                Ok(Some(run)) if is_there(&run) => return WatchedRun::There(Box::new(run)),
                 Ok(run) => status = run.map(|run| run.status),
                 Err(error) => tracing::info!(%error, %run, "a run that somebody in Slack waits for could not be read"),
             }
             if Instant::now() + wait >= deadline {
-                return Seen::Elsewhere(status);
+                return WatchedRun::Elsewhere(status);
             }
             tokio::select! {
-                () = self.slack.stopping.cancelled() => return Seen::Nothing,
+                () = self.slack.stopping.cancelled() => return WatchedRun::Nothing,
                 () = tokio::time::sleep(wait) => {}
             }
             wait = LONGEST_LOOK.min(wait * 3 / 2);

@@ -7,17 +7,17 @@
 
 use std::io;
 
-use super::super::order::UnixSockets;
+use super::super::guard_protocol::UnixSockets;
 
 /// Which calls are refused.
-pub struct Refused {
+pub struct RefusedCalls {
     pub sockets: UnixSockets,
-    pub signals: Signals,
+    pub signals: SignalRefusal,
 }
 
 /// Whether signals to the guard have to be refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Signals {
+pub enum SignalRefusal {
     /// Landlock does that, by who is sealed off and who is not.
     BoundOtherwise,
     /// Nothing else does.
@@ -25,7 +25,7 @@ pub enum Signals {
 }
 
 /// What became of it.
-pub enum Outcome {
+pub enum FilterOutcome {
     Refuses,
     /// This system cannot.
     Unavailable(&'static str),
@@ -47,7 +47,7 @@ mod filter {
         SeccompCondition as Condition, SeccompFilter, SeccompRule,
     };
 
-    use super::{Outcome, Refused, Signals, UnixSockets, io};
+    use super::{FilterOutcome, RefusedCalls, SignalRefusal, UnixSockets, io};
 
     /// The bits of a socket's type that are not flags.
     const TYPE: u64 = 0xf;
@@ -57,11 +57,13 @@ mod filter {
 
     type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-    pub fn refuse(refused: &Refused) -> io::Result<Outcome> {
+    pub fn refuse(refused: &RefusedCalls) -> io::Result<FilterOutcome> {
         let program = program(rules(refused)?).map_err(io::Error::other)?;
         match seccompiler::apply_filter(&program) {
-            Ok(()) => Ok(Outcome::Refuses),
-            Err(Error::Seccomp(error)) if is_unknown(&error) => Ok(Outcome::Unavailable("this kernel has no seccomp")),
+            Ok(()) => Ok(FilterOutcome::Refuses),
+            Err(Error::Seccomp(error)) if is_unknown(&error) => {
+                Ok(FilterOutcome::Unavailable("this kernel has no seccomp"))
+            }
             Err(error) => Err(io::Error::other(error)),
         }
     }
@@ -75,14 +77,14 @@ mod filter {
         SeccompFilter::new(rules, SeccompAction::Allow, refusal, std::env::consts::ARCH.try_into()?)?.try_into()
     }
 
-    fn rules(refused: &Refused) -> io::Result<Rules> {
+    fn rules(refused: &RefusedCalls) -> io::Result<Rules> {
         let mut rules = Rules::new();
         // Whoever sets the limits of another process can have the kernel end it: that of the time it may compute.
         refuse_call(&mut rules, libc::SYS_prlimit64, vec![vec![is_not(0, 0), is_set(2)]]);
         if refused.sockets == UnixSockets::Refused {
             sockets(&mut rules);
         }
-        if refused.signals == Signals::ToThisProcess {
+        if refused.signals == SignalRefusal::ToThisProcess {
             signals(&mut rules)?;
         }
         Ok(rules)
@@ -177,15 +179,15 @@ mod filter {
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 )))]
 mod filter {
-    use super::{Outcome, Refused, io};
+    use super::{FilterOutcome, RefusedCalls, io};
 
-    pub fn refuse(_: &Refused) -> io::Result<Outcome> {
-        Ok(Outcome::Unavailable("calls are not looked at on this architecture"))
+    pub fn refuse(_: &RefusedCalls) -> io::Result<FilterOutcome> {
+        Ok(FilterOutcome::Unavailable("calls are not looked at on this architecture"))
     }
 }
 
 /// Refuses these calls to this thread and to all that it starts.
-pub fn refuse(refused: &Refused) -> io::Result<Outcome> {
+pub fn refuse(refused: &RefusedCalls) -> io::Result<FilterOutcome> {
     filter::refuse(refused)
 }
 
@@ -199,8 +201,8 @@ mod tests {
     #[test]
     fn whoever_may_signal_nobody_of_this_process_can_signal_all_others() {
         let refused = || {
-            let refused = Refused { sockets: UnixSockets::Allowed, signals: Signals::ToThisProcess };
-            assert!(matches!(refuse(&refused).unwrap(), Outcome::Refuses));
+            let refused = RefusedCalls { sockets: UnixSockets::Allowed, signals: SignalRefusal::ToThisProcess };
+            assert!(matches!(refuse(&refused).unwrap(), FilterOutcome::Refuses));
             let thread = Pid::from_raw(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
             assert_eq!(test_kill_process(getpid()), Err(Errno::ACCESS));
             assert_eq!(test_kill_process(thread), Err(Errno::ACCESS), "a thread of it");

@@ -7,8 +7,8 @@ use merge_train_core::workflow::{Decision, Initiator, Request, Trigger, TriggerS
 use serde_json::{Map, Value, json};
 use store::{Admission, Arrival, Route};
 
-use super::follow::{self, Then};
-use super::texts::{self, Message};
+use super::follow_up::{self, FollowUp};
+use super::texts::{self, SlackMessage};
 use crate::clock;
 use crate::daemon::orders::{self, Failed, Origin, Placed};
 use crate::daemon::server::App;
@@ -17,24 +17,24 @@ use crate::daemon::server::App;
 const ANSWER: &str = "slack";
 
 /// What somebody wants, and who it is.
-pub struct Errand {
+pub struct SlackRequest {
     pub tenant: TenantId,
     pub user: String,
-    pub standing: Standing,
+    pub role: SlackRole,
     pub key: Key,
     pub hash: RequestHash,
     /// The name of the command, for hints.
     pub slash: String,
-    pub wish: Wish,
+    pub action: SlackAction,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum SlackRole {
     Operator,
     Viewer,
 }
 
-pub enum Wish {
+pub enum SlackAction {
     Run {
         workflow: String,
         inputs: Map<String, Value>,
@@ -54,17 +54,17 @@ pub enum Wish {
     },
 }
 
-/// What came of taking an errand in.
-pub enum Taken {
+/// What came of accepting a request.
+pub enum SlackResponse {
     /// It is answered, and that is all.
     Answered(Value),
     /// It is answered as it was before.
     Repeated(Value),
     /// It is answered, and there will be more to tell.
-    Begun(Value, Then),
+    Begun(Value, FollowUp),
 }
 
-impl Errand {
+impl SlackRequest {
     /// As gates and runs name whoever wants it.
     pub fn actor(&self) -> String {
         format!("slack:{}", self.user)
@@ -75,31 +75,31 @@ impl Errand {
     }
 
     /// Puts it where it is not lost, or says why not. What came before gets what it got then.
-    pub async fn take_in(&self, app: &App) -> Result<Taken, Failed> {
+    pub async fn accept(&self, app: &App) -> Result<SlackResponse, Failed> {
         if let Some(record) = app.store.record(&self.tenant, &self.key).await? {
             if record.request_hash != self.hash {
                 return Err(Failed::Conflict { key: self.key.clone() });
             }
             if let Some(answer) = record.response.as_ref().and_then(|response| response.get(ANSWER)) {
-                return Ok(Taken::Repeated(answer.clone()));
+                return Ok(SlackResponse::Repeated(answer.clone()));
             }
-            if let Wish::Decide { run, .. } | Wish::Cancel { run, .. } = &self.wish {
-                return Ok(Taken::Repeated(texts::taken_in(run).json()));
+            if let SlackAction::Decide { run, .. } | SlackAction::Cancel { run, .. } = &self.action {
+                return Ok(SlackResponse::Repeated(texts::taken_in(run).json()));
             }
         }
-        match &self.wish {
-            Wish::Run { workflow, inputs } => self.run(app, workflow, inputs).await,
-            Wish::List => self.note(app, texts::looking(), Some(Then::List)).await,
-            Wish::Show(run) => self.note(app, texts::looking(), Some(Then::Show(run.clone()))).await,
-            Wish::Decide { run, gate, decision, reason } => {
+        match &self.action {
+            SlackAction::Run { workflow, inputs } => self.run(app, workflow, inputs).await,
+            SlackAction::List => self.store_answer(app, texts::looking(), Some(FollowUp::List)).await,
+            SlackAction::Show(run) => self.store_answer(app, texts::looking(), Some(FollowUp::Show(run.clone()))).await,
+            SlackAction::Decide { run, gate, decision, reason } => {
                 self.decide(app, run, gate.as_deref(), *decision, reason.clone()).await
             }
-            Wish::Cancel { run, reason } => self.cancel(app, run, reason.clone()).await,
+            SlackAction::Cancel { run, reason } => self.cancel(app, run, reason.clone()).await,
         }
     }
 
-    async fn run(&self, app: &App, workflow: &str, inputs: &Map<String, Value>) -> Result<Taken, Failed> {
-        if self.standing == Standing::Viewer {
+    async fn run(&self, app: &App, workflow: &str, inputs: &Map<String, Value>) -> Result<SlackResponse, Failed> {
+        if self.role == SlackRole::Viewer {
             return self.refuse(app, texts::for_operators(&self.user)).await;
         }
         let wanted = orders::Wanted {
@@ -112,8 +112,12 @@ impl Errand {
             trigger: Trigger { source: TriggerSource::Ui, user_id: Some(self.actor()), webhook_event_id: None },
         };
         match app.orders.create(wanted, self.origin()).await {
-            Ok(placed) if placed.is_repeated => Ok(Taken::Repeated(texts::started(&placed.run, workflow).json())),
-            Ok(placed) => Ok(Taken::Begun(texts::started(&placed.run, workflow).json(), Then::Started(placed))),
+            Ok(placed) if placed.is_repeated => {
+                Ok(SlackResponse::Repeated(texts::started(&placed.run, workflow).json()))
+            }
+            Ok(placed) => {
+                Ok(SlackResponse::Begun(texts::started(&placed.run, workflow).json(), FollowUp::Started(placed)))
+            }
             Err(failed @ (Failed::UnknownWorkflow { .. } | Failed::Inputs { .. })) => {
                 self.refuse(app, texts::refused(&failed.to_string())).await
             }
@@ -128,18 +132,18 @@ impl Errand {
         meant: Option<&str>,
         decision: Decision,
         reason: Option<String>,
-    ) -> Result<Taken, Failed> {
+    ) -> Result<SlackResponse, Failed> {
         let Some(run) = app.store.run(Some(&self.tenant), id).await? else {
             return self.refuse(app, texts::no_such_run(id)).await;
         };
         if run.kind == TRAIN {
             return self.refuse(app, texts::is_a_train(&run)).await;
         }
-        let Some((step, gate)) = follow::gate_of(app, &run).await? else {
+        let Some((step, gate)) = follow_up::gate_of(app, &run).await? else {
             return self.refuse(app, texts::nothing_to_decide(&run)).await;
         };
         // Where people are named, the run itself knows whether this is one of them.
-        if gate.by.is_empty() && self.standing == Standing::Viewer {
+        if gate.by.is_empty() && self.role == SlackRole::Viewer {
             return self.refuse(app, texts::for_operators(&self.user)).await;
         }
         // Whoever may decide here may not at another gate, and whoever pressed a button has seen only one.
@@ -147,11 +151,11 @@ impl Errand {
         let request = Request::Decide { by: self.actor(), decision, reason: reason.clone(), step: Some(step.clone()) };
         let placed = app.orders.ask(&self.tenant, id, request, self.origin()).await?;
         let (run, gate) = (Box::new(run), Box::new(gate));
-        Ok(self.placed(placed, |placed| Then::Decided { placed, run, step, gate, decision, reason }))
+        Ok(self.placed(placed, |placed| FollowUp::Decided { placed, run, step, gate, decision, reason }))
     }
 
-    async fn cancel(&self, app: &App, id: &RunId, reason: Option<String>) -> Result<Taken, Failed> {
-        if self.standing == Standing::Viewer {
+    async fn cancel(&self, app: &App, id: &RunId, reason: Option<String>) -> Result<SlackResponse, Failed> {
+        if self.role == SlackRole::Viewer {
             return self.refuse(app, texts::for_operators(&self.user)).await;
         }
         match app.store.run(Some(&self.tenant), id).await? {
@@ -161,20 +165,25 @@ impl Errand {
         }
         let request = Request::Cancel { initiator: Initiator::User, by: Some(self.actor()), reason };
         let placed = app.orders.ask(&self.tenant, id, request, self.origin()).await?;
-        Ok(self.placed(placed, Then::Cancelled))
+        Ok(self.placed(placed, FollowUp::Cancelled))
     }
 
-    fn placed(&self, placed: Placed, then: impl FnOnce(Placed) -> Then) -> Taken {
+    fn placed(&self, placed: Placed, then: impl FnOnce(Placed) -> FollowUp) -> SlackResponse {
         let answer = texts::taken_in(&placed.run).json();
-        if placed.is_repeated { Taken::Repeated(answer) } else { Taken::Begun(answer, then(placed)) }
+        if placed.is_repeated { SlackResponse::Repeated(answer) } else { SlackResponse::Begun(answer, then(placed)) }
     }
 
-    async fn refuse(&self, app: &App, message: Message) -> Result<Taken, Failed> {
-        self.note(app, message, None).await
+    async fn refuse(&self, app: &App, message: SlackMessage) -> Result<SlackResponse, Failed> {
+        self.store_answer(app, message, None).await
     }
 
     /// Remembers what was answered, for nothing but that: whoever sends it again must not get more out of it.
-    async fn note(&self, app: &App, message: Message, then: Option<Then>) -> Result<Taken, Failed> {
+    async fn store_answer(
+        &self,
+        app: &App,
+        message: SlackMessage,
+        then: Option<FollowUp>,
+    ) -> Result<SlackResponse, Failed> {
         let Origin { source, key, hash } = self.origin();
         let (answer, tenant) = (message.json(), self.tenant.clone());
         let route = Route::Done { response: json!({ ANSWER: answer }) };
@@ -182,10 +191,10 @@ impl Errand {
         let admission = app.store.admit(arrival).await?;
         orders::count(source, &key, &admission);
         match (admission, then) {
-            (Admission::Accepted, Some(then)) => Ok(Taken::Begun(answer, then)),
-            (Admission::Accepted, None) => Ok(Taken::Answered(answer)),
+            (Admission::Accepted, Some(then)) => Ok(SlackResponse::Begun(answer, then)),
+            (Admission::Accepted, None) => Ok(SlackResponse::Answered(answer)),
             (Admission::Conflict, _) => Err(Failed::Conflict { key }),
-            _ => Ok(Taken::Repeated(answer)),
+            _ => Ok(SlackResponse::Repeated(answer)),
         }
     }
 }

@@ -7,31 +7,31 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::environment::Environment;
-use super::file::{self, Contents, Entry};
-use super::kind::{Kind, Written};
-use super::problem::{Place, Problem};
-use super::settings::{Need, Rows, SECTIONS, Section, Setting};
+use super::file::{self, FileContents, FileEntry};
+use super::kind::{ValueKind, WrittenValue};
+use super::problem::{ConfigProblem, ValueSource};
+use super::settings::{SECTIONS, Section, SectionCount, Setting, SettingRequirement};
 
 /// A setting, by the names of its section and key.
-type Name = (&'static str, &'static str);
+type SettingName = (&'static str, &'static str);
 
 /// A configuration in the making: what is set so far, where, and what is wrong with it.
 #[derive(Default)]
-pub struct Draft {
-    values: BTreeMap<Name, (Value, Place)>,
-    rows: BTreeMap<&'static str, Vec<Row>>,
+pub struct ConfigBuilder {
+    values: BTreeMap<SettingName, (Value, ValueSource)>,
+    rows: BTreeMap<&'static str, Vec<BuiltRow>>,
     /// The variables that secrets are taken from.
     feeds: BTreeSet<String>,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 /// One `[[…]]` of a section that repeats.
-pub struct Row {
-    pub place: Place,
+pub struct BuiltRow {
+    pub place: ValueSource,
     values: Map<String, Value>,
 }
 
-impl Row {
+impl BuiltRow {
     pub fn text(&self, key: &str) -> Option<&str> {
         self.values.get(key).and_then(Value::as_str)
     }
@@ -42,26 +42,26 @@ impl Row {
     }
 }
 
-impl Draft {
+impl ConfigBuilder {
     /// What the file and the environment say. Paths in the file are seen from its directory.
-    pub fn new(contents: Contents, directory: &Path, environment: &Environment) -> Self {
-        let mut draft = Self { problems: contents.problems, ..Self::default() };
+    pub fn new(contents: FileContents, directory: &Path, environment: &Environment) -> Self {
+        let mut builder = Self { problems: contents.problems, ..Self::default() };
         for entry in contents.entries {
             let overridden = environment.setting(entry.section, entry.setting).is_some();
-            if let Some(value) = draft.accept(&entry, directory, overridden) {
-                draft.values.insert((entry.section.name, entry.setting.key), (value, entry.place));
+            if let Some(value) = builder.accept(&entry, directory, overridden) {
+                builder.values.insert((entry.section.name, entry.setting.key), (value, entry.place));
             }
         }
         for row in contents.rows {
             let section = row.section.name;
-            let row = draft.row(row, directory);
-            draft.rows.entry(section).or_default().push(row);
+            let row = builder.row(row, directory);
+            builder.rows.entry(section).or_default().push(row);
         }
-        draft.take_environment(environment);
-        draft
+        builder.take_environment(environment);
+        builder
     }
 
-    fn accept(&mut self, entry: &Entry, directory: &Path, overridden: bool) -> Option<Value> {
+    fn accept(&mut self, entry: &FileEntry, directory: &Path, overridden: bool) -> Option<Value> {
         if entry.setting.kind.reveals() {
             self.feeds.extend(entry.variables.iter().cloned());
         }
@@ -71,7 +71,7 @@ impl Draft {
             Err(problem) => Err(problem.clone()),
         };
         match outcome {
-            Ok(Value::String(path)) if entry.setting.kind == Kind::Path => Some(absolute(directory, &path)),
+            Ok(Value::String(path)) if entry.setting.kind == ValueKind::Path => Some(absolute(directory, &path)),
             Ok(value) => Some(value),
             Err(problem) => {
                 self.problems.push(problem);
@@ -80,8 +80,8 @@ impl Draft {
         }
     }
 
-    fn row(&mut self, row: file::Row, directory: &Path) -> Row {
-        let file::Row { section, place, entries, rows } = row;
+    fn row(&mut self, row: file::FileRow, directory: &Path) -> BuiltRow {
+        let file::FileRow { section, place, entries, rows } = row;
         let mut values = Map::new();
         for entry in &entries {
             if let Some(value) = self.accept(entry, directory, false) {
@@ -90,9 +90,9 @@ impl Draft {
         }
         for setting in section.settings {
             let written = entries.iter().any(|entry| entry.setting.key == setting.key);
-            if setting.need == Need::Required && !written {
+            if setting.requirement == SettingRequirement::Required && !written {
                 let text = format!("{} lacks {:?}: {}", section.header(), setting.key, setting.doc);
-                self.problems.push(Problem::new(place.clone(), text));
+                self.problems.push(ConfigProblem::new(place.clone(), text));
             } else if !written && let Some(value) = default(section, setting) {
                 values.insert(setting.key.to_owned(), value);
             }
@@ -103,15 +103,15 @@ impl Draft {
             let all = values.entry(name).or_insert_with(|| Value::Array(Vec::new()));
             all.as_array_mut().expect("rows are a list").push(inner);
         }
-        Row { place, values }
+        BuiltRow { place, values }
     }
 
     fn take_environment(&mut self, environment: &Environment) {
         for (section, setting) in single_settings() {
             let Some((variable, text)) = environment.setting(section, setting) else { continue };
-            let place = Place::Variable(variable);
-            match judge(section, setting, &Written::Bare(text.to_owned()), &place) {
-                Ok(Value::String(path)) if setting.kind == Kind::Path => {
+            let place = ValueSource::Variable(variable);
+            match judge(section, setting, &WrittenValue::Bare(text.to_owned()), &place) {
+                Ok(Value::String(path)) if setting.kind == ValueKind::Path => {
                     _ = self.values.insert((section.name, setting.key), (absolute(Path::new(""), &path), place));
                 }
                 Ok(value) => _ = self.values.insert((section.name, setting.key), (value, place)),
@@ -124,19 +124,19 @@ impl Draft {
     pub fn take_defaults(&mut self) {
         for (section, setting) in single_settings() {
             if let Some(value) = default(section, setting) {
-                self.values.entry((section.name, setting.key)).or_insert((value, Place::Nowhere));
+                self.values.entry((section.name, setting.key)).or_insert((value, ValueSource::Nowhere));
             }
         }
     }
 
     /// The text of a setting and where it stands, if it is set.
-    pub fn text(&self, section: &'static str, key: &'static str) -> Option<(&str, &Place)> {
+    pub fn text(&self, section: &'static str, key: &'static str) -> Option<(&str, &ValueSource)> {
         let (value, place) = self.values.get(&(section, key))?;
         value.as_str().map(|text| (text, place))
     }
 
     /// The texts of a setting and where they stand, if it is set.
-    pub fn texts(&self, section: &'static str, key: &'static str) -> Option<(Vec<&str>, &Place)> {
+    pub fn texts(&self, section: &'static str, key: &'static str) -> Option<(Vec<&str>, &ValueSource)> {
         let (value, place) = self.values.get(&(section, key))?;
         Some((value.as_array()?.iter().filter_map(Value::as_str).collect(), place))
     }
@@ -147,36 +147,36 @@ impl Draft {
     }
 
     /// The number of a setting and where it stands, if it is set.
-    pub fn number(&self, section: &'static str, key: &'static str) -> Option<(u64, &Place)> {
+    pub fn number(&self, section: &'static str, key: &'static str) -> Option<(u64, &ValueSource)> {
         let (value, place) = self.values.get(&(section, key))?;
         value.as_u64().map(|number| (number, place))
     }
 
     /// Where a setting stands, if it is set.
-    pub fn place(&self, section: &'static str, key: &'static str) -> Option<&Place> {
+    pub fn place(&self, section: &'static str, key: &'static str) -> Option<&ValueSource> {
         self.values.get(&(section, key)).map(|(_, place)| place)
     }
 
     /// Sets what follows from another setting.
-    pub fn derive(&mut self, section: &'static str, key: &'static str, text: String, from: Place) {
+    pub fn derive(&mut self, section: &'static str, key: &'static str, text: String, from: ValueSource) {
         self.values.insert((section, key), (text.into(), from));
     }
 
-    pub fn rows(&self, section: &'static str) -> &[Row] {
+    pub fn rows(&self, section: &'static str) -> &[BuiltRow] {
         self.rows.get(section).map_or(&[], Vec::as_slice)
     }
 
-    pub fn complain(&mut self, place: Place, text: impl Into<String>) {
-        self.problems.push(Problem::new(place, text));
+    pub fn complain(&mut self, place: ValueSource, text: impl Into<String>) {
+        self.problems.push(ConfigProblem::new(place, text));
     }
 
     /// The tree that the typed sections are read from, and where each setting stood.
-    pub fn finish(self) -> (Value, BTreeMap<Name, Place>) {
+    pub fn finish(self) -> (Value, BTreeMap<SettingName, ValueSource>) {
         let mut root = Map::new();
         for section in SECTIONS.iter().filter(|section| !section.is_nested()) {
             let value = match section.rows {
-                Rows::One => Value::Object(Map::new()),
-                Rows::Many => Value::Array(Vec::new()),
+                SectionCount::One => Value::Object(Map::new()),
+                SectionCount::Many => Value::Array(Vec::new()),
             };
             insert(&mut root, section.name, value);
         }
@@ -199,17 +199,22 @@ fn absolute(directory: &Path, path: &str) -> Value {
 }
 
 fn single_settings() -> impl Iterator<Item = (&'static Section, &'static Setting)> {
-    let single = SECTIONS.iter().filter(|section| section.rows == Rows::One);
+    let single = SECTIONS.iter().filter(|section| section.rows == SectionCount::One);
     single.flat_map(|section| section.settings.iter().map(move |setting| (section, setting)))
 }
 
-fn judge(section: &Section, setting: &Setting, written: &Written, place: &Place) -> Result<Value, Problem> {
-    let complain = |text| Problem::new(place.clone(), format!("{}.{} {text}", section.name, setting.key));
+fn judge(
+    section: &Section,
+    setting: &Setting,
+    written: &WrittenValue,
+    place: &ValueSource,
+) -> Result<Value, ConfigProblem> {
+    let complain = |text| ConfigProblem::new(place.clone(), format!("{}.{} {text}", section.name, setting.key));
     setting.kind.accept(written).map_err(complain)
 }
 
 fn default(section: &Section, setting: &Setting) -> Option<Value> {
-    let written = Written::Bare(setting.default?.to_owned());
+    let written = WrittenValue::Bare(setting.default?.to_owned());
     let value = setting.kind.accept(&written);
     Some(value.unwrap_or_else(|text| panic!("the default of {}.{} {text}", section.name, setting.key)))
 }

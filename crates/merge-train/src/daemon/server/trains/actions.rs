@@ -24,12 +24,12 @@ use crate::daemon::server::requests::{self, Asked, Identity, NoParameters};
 
 /// An order that somebody may give for a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum TrainAction {
     Start,
     Stop,
 }
 
-impl Order {
+impl TrainAction {
     /// What is put into the inbox, before what else it is worked on, and how loudly the worker is called.
     fn of(self, pr: PrNumber, behest: Behest) -> (Request, Priority, Urgency) {
         match self {
@@ -63,7 +63,7 @@ pub async fn start(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    give(&app, Order::Start, &path, &headers, body).await
+    give(&app, TrainAction::Start, &path, &headers, body).await
 }
 
 /// Stops the train that has a pull request on board, before anything else that waits
@@ -90,12 +90,12 @@ pub async fn stop(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    give(&app, Order::Stop, &path, &headers, body).await
+    give(&app, TrainAction::Stop, &path, &headers, body).await
 }
 
 async fn give(
     app: &App,
-    order: Order,
+    order: TrainAction,
     PullRequest { repository, number }: &PullRequest,
     headers: &HeaderMap,
     body: Body,
@@ -125,19 +125,19 @@ async fn give(
 }
 
 /// What need not wait for the worker to be refused.
-fn check(repo: &RepoId, state: &RepoState, order: Order, pr: PrNumber) -> Result<(), Problem> {
+fn check(repo: &RepoId, state: &RepoState, order: TrainAction, pr: PrNumber) -> Result<(), Problem> {
     let Some(known) = state.pr(pr) else {
         return Err(no_such_pull(repo, pr));
     };
     match (order, &known.state) {
         // Whether there is anything to stop, the worker knows best: a start may be under way.
-        (Order::Stop, _) | (Order::Start, PrState::Open) => Ok(()),
+        (TrainAction::Stop, _) | (TrainAction::Start, PrState::Open) => Ok(()),
         // Its train halted after it: what stood on it can still land.
-        (Order::Start, PrState::Merged { .. }) if state.train_of(pr).is_some() => Ok(()),
-        (Order::Start, PrState::Merged { .. }) => Err(Problem::conflict(format!(
+        (TrainAction::Start, PrState::Merged { .. }) if state.train_of(pr).is_some() => Ok(()),
+        (TrainAction::Start, PrState::Merged { .. }) => Err(Problem::conflict(format!(
             "pull request #{pr} of {repo} is merged: there is nothing left of it to land"
         ))),
-        (Order::Start, PrState::Closed { .. }) => {
+        (TrainAction::Start, PrState::Closed { .. }) => {
             Err(Problem::conflict(format!("pull request #{pr} of {repo} is closed: reopen it if it is to land")))
         }
     }
@@ -151,10 +151,10 @@ mod tests {
     fn a_stop_goes_before_everything_else_and_a_start_waits_its_turn() {
         let pr = PrNumber::new(7);
         let behest = Behest::default;
-        let (request, priority, urgency) = Order::Stop.of(pr, behest());
+        let (request, priority, urgency) = TrainAction::Stop.of(pr, behest());
         let stop = Request::StopTrain { pr, behest: behest() };
         assert_eq!((request, priority, urgency), (stop, Priority::Stop, Urgency::Alarm));
-        let (request, priority, urgency) = Order::Start.of(pr, behest());
+        let (request, priority, urgency) = TrainAction::Start.of(pr, behest());
         let start = Request::StartTrain { pr, behest: behest() };
         assert_eq!((request, priority, urgency), (start, Priority::Normal, Urgency::Usual));
     }

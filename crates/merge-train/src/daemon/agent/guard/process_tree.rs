@@ -7,18 +7,18 @@ use rustix::process::{
     Pid, Signal, getpgid, getpgrp, getpid, kill_process, kill_process_group, test_kill_process_group,
 };
 
-use super::seal::Executioner;
+use super::seal::SealedProcessKiller;
 
 /// How far a guard can see.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Reach {
+pub enum TreeVisibility {
     /// Whoever loses its parent becomes a child of the guard: no child left means nothing left.
     Tree,
     /// Only the group of the command: this system knows no more.
     Group,
 }
 
-impl Reach {
+impl TreeVisibility {
     /// To be called before anything is started.
     pub fn claim() -> Self {
         if can_list_children() && becomes_reaper() { Self::Tree } else { Self::Group }
@@ -41,31 +41,31 @@ fn can_list_children() -> bool {
     fs::read_to_string(format!("/proc/{id}/task/{id}/children")).is_ok()
 }
 
-pub struct Tree {
-    reach: Reach,
+pub struct ProcessTree {
+    reach: TreeVisibility,
     command: Pid,
-    executioner: Option<Executioner>,
+    killer: Option<SealedProcessKiller>,
     /// Who was asked to end.
     asked: HashSet<Pid>,
 }
 
-impl Tree {
-    pub fn new(reach: Reach, command: Pid, executioner: Option<Executioner>) -> Self {
-        Self { reach, command, executioner, asked: HashSet::new() }
+impl ProcessTree {
+    pub fn new(reach: TreeVisibility, command: Pid, killer: Option<SealedProcessKiller>) -> Self {
+        Self { reach, command, killer, asked: HashSet::new() }
     }
 
     /// Asks every process to end.
     pub fn terminate(&mut self) {
         match self.reach {
-            Reach::Group => drop(kill_process_group(self.command, Signal::TERM)),
-            Reach::Tree => self.ask(descendants(usize::MAX)),
+            TreeVisibility::Group => drop(kill_process_group(self.command, Signal::TERM)),
+            TreeVisibility::Tree => self.ask(descendants(usize::MAX)),
         }
     }
 
     /// Asks those to end whose parent died meanwhile, each once. What one starts that was asked and still lives is how it
     /// tidies up.
     pub fn terminate_orphans(&mut self) {
-        if self.reach == Reach::Tree {
+        if self.reach == TreeVisibility::Tree {
             self.ask(children(getpid()));
         }
     }
@@ -79,10 +79,10 @@ impl Tree {
     /// Kills every child of the guard, with its group. What those had started become children by that: call it until none is
     /// left. Only children are killed, since only the number of a child cannot mean another process by now.
     pub fn kill(&self) {
-        if let Some(executioner) = &self.executioner {
-            executioner.strike();
+        if let Some(killer) = &self.killer {
+            killer.strike();
         }
-        if self.reach == Reach::Group {
+        if self.reach == TreeVisibility::Group {
             let _ = kill_process_group(self.command, Signal::KILL);
             return;
         }
@@ -97,7 +97,7 @@ impl Tree {
 
     /// Whether something of the command lives that is not a child of the guard.
     pub fn has_strays(&self) -> bool {
-        self.reach == Reach::Group && test_kill_process_group(self.command).is_ok()
+        self.reach == TreeVisibility::Group && test_kill_process_group(self.command).is_ok()
     }
 }
 

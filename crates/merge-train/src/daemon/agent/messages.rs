@@ -3,8 +3,8 @@
 use merge_train_core::workflow::Program;
 use rustix::process::Signal;
 
+use super::guard_protocol::StartRefusal;
 use super::log::harmless;
-use super::order::Refusal;
 
 /// The longest name of a command in an error.
 const LONGEST_NAME: usize = 120;
@@ -17,31 +17,31 @@ pub fn name(program: &Program) -> String {
 }
 
 /// Who names a command, and where that is corrected.
-pub struct Author {
+pub struct CommandSource {
     pub who: &'static str,
     pub place: &'static str,
 }
 
-pub fn refused(program: &Program, refusal: &Refusal, author: &Author) -> String {
-    let (name, Author { who, place }) = (name(program), author);
+pub fn refused(program: &Program, refusal: &StartRefusal, author: &CommandSource) -> String {
+    let (name, CommandSource { who, place }) = (name(program), author);
     let is_path = program.command.first().is_some_and(|program| program.contains('/'));
     match refusal {
         _ if program.command.first().is_none_or(String::is_empty) => {
             format!("{who} names no command; write the program and its arguments into {place}.")
         }
-        Refusal::NotFound if is_path => format!(
+        StartRefusal::NotFound if is_path => format!(
             "{name} cannot be started: there is no such file, or the interpreter that its first line names is missing; \
              install it, or correct the path in {place}."
         ),
-        Refusal::NotFound => format!(
+        StartRefusal::NotFound => format!(
             "{name} cannot be started: no folder of the daemon's PATH has a program of that name; install it, or write \
              its full path into {place}."
         ),
-        Refusal::NotExecutable => format!(
+        StartRefusal::NotExecutable => format!(
             "{name} cannot be started: the user that the daemon runs as may not execute it; make it executable with \
              chmod +x."
         ),
-        Refusal::Other(error) => {
+        StartRefusal::Other(error) => {
             format!("{name} cannot be started: {error}; try the command by hand as the user that the daemon runs as.")
         }
     }

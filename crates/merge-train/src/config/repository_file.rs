@@ -5,26 +5,26 @@ use std::path::Path;
 use merge_train_core::repo::settings::{Behavior, FILE, Merge, OwnSettings, Problem, Ratchet};
 use serde::Deserialize;
 
-use super::draft::Draft;
+use super::builder::ConfigBuilder;
 use super::environment::Environment;
-use super::file::{self, Entry, Whose};
-use super::problem::{self, Place};
+use super::file::{self, FileEntry, FileOwner};
+use super::problem::{self, ValueSource};
 use super::sections::Minutes;
-use super::settings::{Reach, SECTIONS, Section, Setting};
+use super::settings::{SECTIONS, Section, Setting, SettingOwner};
 
 /// Larger is a mistake, and would make much of every check.
 const LARGEST: usize = 64 << 10;
 
 /// The file, typed as its keys are.
 #[derive(Deserialize)]
-struct Own {
+struct RepositoryFile {
     behavior: Behavior,
     merge: Merge,
-    ratchet: OwnRatchet,
+    ratchet: RepositoryFileRatchet,
 }
 
 #[derive(Deserialize)]
-struct OwnRatchet {
+struct RepositoryFileRatchet {
     stale_ci_timeout_mins: Option<Minutes>,
     grace_mins: Option<Minutes>,
     #[serde(flatten)]
@@ -41,36 +41,36 @@ pub fn own_settings(content: &[u8]) -> Result<OwnSettings, Vec<Problem>> {
         let line = content[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
         at_start(format!("{FILE} is not text in UTF-8: line {line}"))
     })?;
-    let mut contents = file::read(Path::new(FILE), text, Whose::Repository);
+    let mut contents = file::read(Path::new(FILE), text, FileOwner::Repository);
     for row in &contents.rows {
         let text = format!(
             "{} is the operator's to set, in the daemon's own configuration; {}",
             row.section.header(),
             allowed()
         );
-        contents.problems.push(problem::Problem::new(row.place.clone(), text));
+        contents.problems.push(problem::ConfigProblem::new(row.place.clone(), text));
     }
     contents.rows.clear();
-    let (own, foreign): (Vec<Entry>, Vec<Entry>) =
-        contents.entries.into_iter().partition(|entry| entry.setting.reach == Reach::Repository);
+    let (own, foreign): (Vec<FileEntry>, Vec<FileEntry>) =
+        contents.entries.into_iter().partition(|entry| entry.setting.owner == SettingOwner::Repository);
     contents.entries = own;
-    for Entry { section, setting, place, .. } in foreign {
+    for FileEntry { section, setting, place, .. } in foreign {
         let text = format!(
             "{}.{} is the operator's to set, in the daemon's own configuration; {}",
             section.name,
             setting.key,
             allowed()
         );
-        contents.problems.push(problem::Problem::new(place, text));
+        contents.problems.push(problem::ConfigProblem::new(place, text));
     }
-    let mut draft = Draft::new(contents, Path::new(""), &Environment::default());
-    let problems = std::mem::take(&mut draft.problems);
+    let mut builder = ConfigBuilder::new(contents, Path::new(""), &Environment::default());
+    let problems = std::mem::take(&mut builder.problems);
     problem::none_of(problems).map_err(|error| match error {
         problem::Error::Invalid(problems) => problems.into_iter().map(shown).collect(),
         problem::Error::Unreadable { .. } => at_start(error.to_string()),
     })?;
-    let (values, _) = draft.finish();
-    let Own { behavior, merge, ratchet } =
+    let (values, _) = builder.finish();
+    let RepositoryFile { behavior, merge, ratchet } =
         serde_json::from_value(values).expect("a setting's kind fits the field that it fills");
     let ms = |minutes: Minutes| u64::try_from(minutes.duration().as_millis()).unwrap_or(u64::MAX);
     let (stale_ci_timeout_ms, grace_ms) = (ratchet.stale_ci_timeout_mins.map(ms), ratchet.grace_mins.map(ms));
@@ -80,7 +80,7 @@ pub fn own_settings(content: &[u8]) -> Result<OwnSettings, Vec<Problem>> {
 /// Every setting that a repository may set.
 fn may_set() -> impl Iterator<Item = (&'static Section, &'static Setting)> {
     let all = SECTIONS.iter().flat_map(|section| section.settings.iter().map(move |setting| (section, setting)));
-    all.filter(|(_, setting)| setting.reach == Reach::Repository)
+    all.filter(|(_, setting)| setting.owner == SettingOwner::Repository)
 }
 
 fn allowed() -> String {
@@ -88,11 +88,11 @@ fn allowed() -> String {
     format!("a repository may set: {}", keys.join(", "))
 }
 
-fn shown(problem: problem::Problem) -> Problem {
+fn shown(problem: problem::ConfigProblem) -> Problem {
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (line, column) = match problem.place {
-        Place::File { line, column, .. } => (number(line), number(column)),
-        Place::Variable(_) | Place::Nowhere => (1, 1),
+        ValueSource::File { line, column, .. } => (number(line), number(column)),
+        ValueSource::Variable(_) | ValueSource::Nowhere => (1, 1),
     };
     Problem { line, column, text: problem.text }
 }

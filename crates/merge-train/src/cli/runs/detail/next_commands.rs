@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::super::table::{is_winding_up, subject};
 use crate::terminal::{BOLD, Cell, DIM, Ink, columns, line};
 
-pub fn text(run: &Run, story: Option<&RunState>, ink: Ink) -> String {
-    let ways = ways(run, story);
+pub fn text(run: &Run, run_state: Option<&RunState>, ink: Ink) -> String {
+    let ways = ways(run, run_state);
     if ways.is_empty() {
         return String::new();
     }
@@ -23,7 +23,7 @@ pub fn text(run: &Run, story: Option<&RunState>, ink: Ink) -> String {
     text
 }
 
-fn ways(run: &Run, story: Option<&RunState>) -> Vec<(String, &'static str)> {
+fn ways(run: &Run, run_state: Option<&RunState>) -> Vec<(String, &'static str)> {
     let on = |verb: &str| format!("merge-train runs {verb} {}", run.id);
     let watch = (on("watch"), "to follow it");
     let cancel = (on("cancel"), "to end it");
@@ -33,7 +33,7 @@ fn ways(run: &Run, story: Option<&RunState>) -> Vec<(String, &'static str)> {
     }
     match run.status {
         RunStatus::Completed => Vec::new(),
-        RunStatus::Failed | RunStatus::Cancelled => vec![(anew(run, story), "to begin anew")],
+        RunStatus::Failed | RunStatus::Cancelled => vec![(anew(run, run_state), "to begin anew")],
         _ if is_winding_up(run) => vec![watch],
         RunStatus::AwaitingApproval => {
             let reject = (format!("{} --reason 'why not'", on("reject")), "to say no, which ends it");
@@ -45,7 +45,7 @@ fn ways(run: &Run, story: Option<&RunState>) -> Vec<(String, &'static str)> {
             vec![(on("resume"), resume), cancel, watch]
         }
         RunStatus::Pending | RunStatus::Running => {
-            let step = story.and_then(|story| story.steps.get(story.position));
+            let step = run_state.and_then(|run_state| run_state.steps.get(run_state.position));
             let resume = step.is_some_and(|step| step.retry_at.is_some());
             let resume = resume.then(|| (on("resume"), "to try again at once"));
             resume.into_iter().chain([watch, cancel]).collect()
@@ -81,7 +81,7 @@ fn ways_of_fixer(run: &Run) -> Vec<(String, &'static str)> {
 }
 
 /// The command that begins the same again.
-fn anew(run: &Run, story: Option<&RunState>) -> String {
+fn anew(run: &Run, run_state: Option<&RunState>) -> String {
     if run.kind == TRAIN {
         // What has landed is not the root any more.
         let current = current_pull(run);
@@ -100,7 +100,7 @@ fn anew(run: &Run, story: Option<&RunState>) -> String {
             let _ = write!(command, " --repo {} --pr {}", quoted(repo), quoted(pr));
         }
     }
-    if let Some(inputs) = story.map(|story| &story.created.inputs).filter(|inputs| !inputs.is_empty()) {
+    if let Some(inputs) = run_state.map(|run_state| &run_state.created.inputs).filter(|inputs| !inputs.is_empty()) {
         let _ = write!(command, " --inputs {}", quoted(&visible(&Value::Object(inputs.clone()))));
     }
     command

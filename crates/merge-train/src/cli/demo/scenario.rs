@@ -11,9 +11,9 @@ use merge_train_core::repo::{Event, Recorded, trains};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::api::Api;
-use super::daemon::Access;
-use super::stack::{Stack, acknowledged};
+use super::api::SimulatorApi;
+use super::daemon::DemoDaemonApi;
+use super::stack::{DemoStack, acknowledged};
 
 /// Some seconds are enough, and as many as somebody who watches is given; a machine under load gets more.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -23,14 +23,14 @@ const EVENTS: usize = 500;
 
 /// How long there is to see what happens.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum DemoPace {
     /// As long as somebody needs who reads.
     Human,
     /// As long as it takes.
     Fast,
 }
 
-impl Pace {
+impl DemoPace {
     async fn pause(self, seconds: u64) {
         if self == Self::Human {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -47,7 +47,7 @@ impl Pace {
 }
 
 /// Somebody who watches the trains.
-struct Witness {
+struct DemoNarrator {
     began: Instant,
     /// The last event that was told.
     seen: u64,
@@ -61,8 +61,8 @@ struct Witness {
 }
 
 /// The story: a stack is declared, planned and started, something breaks and is mended, and all of it lands.
-pub async fn play(api: &Api, daemon: &Access, stack: &Stack, pace: Pace) -> anyhow::Result<()> {
-    let mut witness = Witness {
+pub async fn play(api: &SimulatorApi, daemon: &DemoDaemonApi, stack: &DemoStack, pace: DemoPace) -> anyhow::Result<()> {
+    let mut narrator = DemoNarrator {
         began: Instant::now(),
         seen: 0,
         landed: BTreeSet::new(),
@@ -74,26 +74,26 @@ pub async fn play(api: &Api, daemon: &Access, stack: &Stack, pace: Pace) -> anyh
     pace.pause(3).await;
     let mut declared = Vec::new();
     for (pull, below) in stack.declarations() {
-        witness.tell(&format!("{} comments on #{pull}: @merge-train predecessor #{below}", api.login));
+        narrator.tell(&format!("{} comments on #{pull}: @merge-train predecessor #{below}", api.login));
         declared.push(api.comment(pull, &format!("@merge-train predecessor #{below}")).await?);
         pace.pause(1).await;
     }
     for comment in declared {
         acknowledged(api, comment).await?;
     }
-    witness.tell("the daemon has noted what stands on what");
+    narrator.tell("the daemon has noted what stands on what");
     pace.pause(2).await;
-    witness.tell(&format!("{} comments on #{bottom}: @merge-train plan", api.login));
+    narrator.tell(&format!("{} comments on #{bottom}: @merge-train plan", api.login));
     api.comment(bottom, "@merge-train plan").await?;
     pace.pause(5).await;
     let broken = stack.slip(api).await?;
     let broken: Vec<String> = broken.iter().map(|pull| format!("#{pull}")).collect();
-    witness.tell(&format!("{} pushes to {} what breaks their tests", api.login, broken.join(" and ")));
-    witness.tell(&format!("{} comments on #{bottom}: @merge-train start", api.login));
+    narrator.tell(&format!("{} pushes to {} what breaks their tests", api.login, broken.join(" and ")));
+    narrator.tell(&format!("{} comments on #{bottom}: @merge-train start", api.login));
     api.comment(bottom, "@merge-train start").await?;
-    while witness.look(api, daemon, stack).await? {
-        witness.approve(daemon, pace).await?;
-        ensure!(witness.began.elapsed() < DEADLINE, "not all has landed within {} s", DEADLINE.as_secs());
+    while narrator.look(api, daemon, stack).await? {
+        narrator.approve(daemon, pace).await?;
+        ensure!(narrator.began.elapsed() < DEADLINE, "not all has landed within {} s", DEADLINE.as_secs());
         tokio::time::sleep(BETWEEN_LOOKS).await;
     }
     for pull in &stack.pulls {
@@ -103,9 +103,9 @@ pub async fn play(api: &Api, daemon: &Access, stack: &Stack, pace: Pace) -> anyh
     Ok(())
 }
 
-impl Witness {
+impl DemoNarrator {
     /// Tells what happened since the last look; whether there is more to come.
-    async fn look(&mut self, api: &Api, daemon: &Access, stack: &Stack) -> anyhow::Result<bool> {
+    async fn look(&mut self, api: &SimulatorApi, daemon: &DemoDaemonApi, stack: &DemoStack) -> anyhow::Result<bool> {
         let state = daemon.get(&format!("/api/v1/repos/{}/state?events={EVENTS}", api.repo)).await?;
         let events = Vec::<Recorded>::deserialize(&state["recent_events"]).context("the daemon's events")?;
         for Recorded { seq, event, .. } in events {
@@ -154,7 +154,7 @@ impl Witness {
     }
 
     /// Approves what fixers want to push, unless somebody else decides first.
-    async fn approve(&mut self, daemon: &Access, pace: Pace) -> anyhow::Result<()> {
+    async fn approve(&mut self, daemon: &DemoDaemonApi, pace: DemoPace) -> anyhow::Result<()> {
         let held = daemon.get("/api/v1/runs?type=fixer&status=awaiting_approval").await?;
         for run in held["runs"].as_array().into_iter().flatten() {
             let (id, pull) = (run["id"].as_str().context("a run has an id")?, run["prId"].as_str().unwrap_or_default());
@@ -226,7 +226,7 @@ fn words(pr: PrNumber, phase: &CascadePhase) -> Option<String> {
 }
 
 /// The commits of the default branch as `git log --oneline` shows them.
-pub async fn log(api: &Api, stack: &Stack) -> anyhow::Result<String> {
+pub async fn log(api: &SimulatorApi, stack: &DemoStack) -> anyhow::Result<String> {
     let commits = api.in_repo("GET", &format!("/commits?sha={}", stack.default_branch), Value::Null).await?;
     let line = |commit: &Value| {
         let title = commit["commit"]["message"].as_str().and_then(|message| message.lines().next());

@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
 
-use super::order::{Excess, Order, Refusal, Report};
+use super::guard_protocol::{ExceededLimit, GuardOrder, GuardReport, StartRefusal};
 use super::{guard, session};
 
 /// How long what was killed may take to be gone. It is a matter of milliseconds, but for a process that waits for a disk.
@@ -22,39 +22,39 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const END: &[u8] = b"end\n";
 
 /// How a command ended, as its guard tells it.
-pub enum Ended {
-    Refused(Refusal),
+pub enum GuardedExit {
+    Refused(StartRefusal),
     Exited(i32),
     Killed(i32),
-    Over(Excess),
+    Over(ExceededLimit),
     /// The guard was ended by something else.
     Lost,
 }
 
 /// What a process prints to: standard output and standard error.
-pub type Outputs = (OwnedFd, OwnedFd);
+pub type CommandOutputs = (OwnedFd, OwnedFd);
 
 /// A guard that runs. Dropped, it loses the daemon, and kills the command at once.
-pub struct Guarded {
+pub struct GuardProcess {
     guard: Child,
     orders: OwnedWriteHalf,
     reports: Lines<BufReader<OwnedReadHalf>>,
-    progress: Progress,
+    progress: OrderProgress,
 }
 
 #[derive(Clone, Copy)]
-enum Progress {
+enum OrderProgress {
     /// Not all of the order is with the guard.
     Ordering,
     Ordered,
 }
 
-impl Guarded {
+impl GuardProcess {
     pub fn start(
         program: &Path,
         folder: &Path,
         environment: Vec<(OsString, OsString)>,
-        (stdout, stderr): Outputs,
+        (stdout, stderr): CommandOutputs,
     ) -> io::Result<Self> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -69,31 +69,31 @@ impl Guarded {
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr))
             .spawn()?;
-        Ok(Self { guard, orders, reports: BufReader::new(reports).lines(), progress: Progress::Ordering })
+        Ok(Self { guard, orders, reports: BufReader::new(reports).lines(), progress: OrderProgress::Ordering })
     }
 
     /// Has the command started, and waits for its end. What it left may still run. Called off, it can be asked to end.
-    pub async fn ended(&mut self, order: Order, input: &[u8]) -> Ended {
+    pub async fn ended(&mut self, order: GuardOrder, input: &[u8]) -> GuardedExit {
         if order.send(input, &mut self.orders).await.is_err() {
-            return Ended::Lost;
+            return GuardedExit::Lost;
         }
-        self.progress = Progress::Ordered;
+        self.progress = OrderProgress::Ordered;
         loop {
             let line = self.reports.next_line().await.ok().flatten();
-            return match line.as_deref().and_then(Report::parse) {
-                Some(Report::Unsealed(why)) => {
+            return match line.as_deref().and_then(GuardReport::parse) {
+                Some(GuardReport::Unsealed(why)) => {
                     warn_of_unsealed(&why);
                     continue;
                 }
-                Some(Report::Unfiltered(why)) => {
+                Some(GuardReport::Unfiltered(why)) => {
                     warn_of_unfiltered(&why);
                     continue;
                 }
-                Some(Report::Refused(refusal)) => Ended::Refused(refusal),
-                Some(Report::Exited(code)) => Ended::Exited(code),
-                Some(Report::Killed(signal)) => Ended::Killed(signal),
-                Some(Report::Over(excess)) => Ended::Over(excess),
-                None => Ended::Lost,
+                Some(GuardReport::Refused(refusal)) => GuardedExit::Refused(refusal),
+                Some(GuardReport::Exited(code)) => GuardedExit::Exited(code),
+                Some(GuardReport::Killed(signal)) => GuardedExit::Killed(signal),
+                Some(GuardReport::Over(exceeded)) => GuardedExit::Over(exceeded),
+                None => GuardedExit::Lost,
             };
         }
     }
@@ -102,7 +102,7 @@ impl Guarded {
     pub async fn ask_to_end(&mut self) {
         let _ = match self.progress {
             // In the middle of an order a word would be taken for a part of it.
-            Progress::Ordering => self.orders.shutdown().await,
+            OrderProgress::Ordering => self.orders.shutdown().await,
             _ => self.orders.write_all(END).await,
         };
     }

@@ -9,57 +9,57 @@ use std::time::Duration;
 use rustix::process::Pid;
 use tokio::time::{Interval, MissedTickBehavior};
 
+use super::super::guard_protocol::{ExceededLimit, GuardOrder};
 use super::super::memory::in_bytes;
-use super::super::order::{Excess, Order};
-use super::tree;
+use super::process_tree;
 
 const EVERY: Duration = Duration::from_millis(200);
 
 /// The looks that are taken at a command, if it has bounds.
-pub struct Looks {
-    bounds: Bounds,
+pub struct UsageChecks {
+    bounds: UsageLimits,
     times: Interval,
 }
 
-impl Looks {
-    pub fn of(order: &Order) -> Self {
+impl UsageChecks {
+    pub fn of(order: &GuardOrder) -> Self {
         let mut times = tokio::time::interval(EVERY);
         // A guard that was kept waiting does not make up for it when the machine has the least to spare.
         times.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { bounds: Bounds { memory_bytes: order.memory_bytes, processes: order.processes }, times }
+        Self { bounds: UsageLimits { memory_bytes: order.memory_bytes, processes: order.processes }, times }
     }
 
     /// Waits until there is too much of something. It may be called off, and called again.
-    pub async fn exceeded(&mut self) -> Excess {
+    pub async fn exceeded(&mut self) -> ExceededLimit {
         if self.bounds.memory_bytes.is_none() && self.bounds.processes.is_none() {
             return std::future::pending().await;
         }
         loop {
             self.times.tick().await;
-            if let Some(excess) = self.bounds.exceeded() {
-                return excess;
+            if let Some(exceeded) = self.bounds.exceeded() {
+                return exceeded;
             }
         }
     }
 }
 
-struct Bounds {
+struct UsageLimits {
     memory_bytes: Option<u64>,
     processes: Option<u32>,
 }
 
-impl Bounds {
+impl UsageLimits {
     /// Of what there is too much now, if of anything. The dead count as processes until they are buried.
-    fn exceeded(&self) -> Option<Excess> {
+    fn exceeded(&self) -> Option<ExceededLimit> {
         let most = self.processes.map_or(usize::MAX, |most| most as usize);
         // No more are looked for than tell that there are too many: there may be very many.
-        let found = tree::descendants(most.saturating_add(1));
+        let found = process_tree::descendants(most.saturating_add(1));
         if found.len() > most {
-            return Some(Excess::Processes);
+            return Some(ExceededLimit::Processes);
         }
         let most = self.memory_bytes?;
         let used = found.into_iter().map(memory).fold(0, u64::saturating_add);
-        (used > most).then_some(Excess::Memory)
+        (used > most).then_some(ExceededLimit::Memory)
     }
 }
 

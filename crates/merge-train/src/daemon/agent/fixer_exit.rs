@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use merge_train_core::workflow::Program;
 
-use super::Limits;
-use super::attend::Over;
-use super::disk::Trouble;
-use super::errand::Errand;
-use super::guarded::Ended;
-use super::order::Excess;
-use super::words::{Author, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of};
+use super::ResourceLimits;
+use super::disk::DiskProblem;
+use super::fixer::FixerCommand;
+use super::guard_process::GuardedExit;
+use super::guard_protocol::ExceededLimit;
+use super::messages::{
+    CommandSource, UNSEEN, count_of, is_about_a_long_file, killed, name, refused, scarce, size, size_of,
+};
+use super::supervision::SupervisionEnd;
 
-const FIXER: Author = Author { who: "The fixer", place: "[ratchet.fixer]" };
+const FIXER: CommandSource = CommandSource { who: "The fixer", place: "[ratchet.fixer]" };
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Exit {
+pub enum FixerProcessExit {
     Done,
     Failed {
         code: i32,
@@ -44,8 +46,8 @@ pub enum Exit {
     Lost,
 }
 
-impl Exit {
-    pub fn tell(&self, program: &Program, limits: &Limits) -> String {
+impl FixerProcessExit {
+    pub fn tell(&self, program: &Program, limits: &ResourceLimits) -> String {
         let name = name(program);
         match self {
             Self::Done => format!("{name} ended by itself."),
@@ -90,40 +92,44 @@ impl Exit {
     }
 }
 
-pub(super) fn of(over: Over, errand: &Errand<'_>) -> Exit {
+pub(super) fn of(over: SupervisionEnd, command: &FixerCommand<'_>) -> FixerProcessExit {
     match over {
-        Over::Ended(Ended::Exited(0)) => Exit::Done,
-        Over::Ended(Ended::Exited(code)) => Exit::Failed { code },
-        Over::Ended(Ended::Killed(signal)) if is_about_a_long_file(signal) => Exit::OverDisk,
-        Over::Ended(Ended::Killed(signal)) => Exit::Killed { signal },
-        Over::Ended(Ended::Refused(refusal)) => Exit::NotStarted { why: refused(errand.program, &refusal, &FIXER) },
-        Over::Ended(Ended::Over(Excess::Memory)) => Exit::OverMemory,
-        Over::Ended(Ended::Over(Excess::Processes)) => Exit::OverProcesses,
-        Over::Ended(Ended::Lost) => Exit::Lost,
-        Over::Stopped => Exit::Stopped,
-        Over::Disk(Trouble::Full) => Exit::OverDisk,
-        Over::Disk(Trouble::Unseen) => Exit::Unseen,
-        Over::Disk(Trouble::Scarce) => Exit::DiskScarce,
-        Over::Deadline => Exit::TimedOut,
+        SupervisionEnd::Ended(GuardedExit::Exited(0)) => FixerProcessExit::Done,
+        SupervisionEnd::Ended(GuardedExit::Exited(code)) => FixerProcessExit::Failed { code },
+        SupervisionEnd::Ended(GuardedExit::Killed(signal)) if is_about_a_long_file(signal) => {
+            FixerProcessExit::OverDisk
+        }
+        SupervisionEnd::Ended(GuardedExit::Killed(signal)) => FixerProcessExit::Killed { signal },
+        SupervisionEnd::Ended(GuardedExit::Refused(refusal)) => {
+            FixerProcessExit::NotStarted { why: refused(command.program, &refusal, &FIXER) }
+        }
+        SupervisionEnd::Ended(GuardedExit::Over(ExceededLimit::Memory)) => FixerProcessExit::OverMemory,
+        SupervisionEnd::Ended(GuardedExit::Over(ExceededLimit::Processes)) => FixerProcessExit::OverProcesses,
+        SupervisionEnd::Ended(GuardedExit::Lost) => FixerProcessExit::Lost,
+        SupervisionEnd::Stopped => FixerProcessExit::Stopped,
+        SupervisionEnd::Disk(DiskProblem::Full) => FixerProcessExit::OverDisk,
+        SupervisionEnd::Disk(DiskProblem::Unseen) => FixerProcessExit::Unseen,
+        SupervisionEnd::Disk(DiskProblem::Scarce) => FixerProcessExit::DiskScarce,
+        SupervisionEnd::Deadline => FixerProcessExit::TimedOut,
     }
 }
 
 /// Of one whose guard cannot be started.
-pub(super) fn unguarded(errand: &Errand<'_>, guard: &Path, error: &io::Error) -> Exit {
-    let (name, guard) = (name(errand.program), guard.display());
-    Exit::NotStarted {
+pub(super) fn unguarded(command: &FixerCommand<'_>, guard: &Path, error: &io::Error) -> FixerProcessExit {
+    let (name, guard) = (name(command.program), guard.display());
+    FixerProcessExit::NotStarted {
         why: format!("{name} was not started, because its guard {guard} cannot be: {error}; restart the daemon."),
     }
 }
 
 /// Of one from which something is to be kept that cannot be.
-pub(super) fn unsealable(errand: &Errand<'_>, error: &io::Error) -> Exit {
-    let name = name(errand.program);
-    Exit::NotStarted { why: format!("{name} was not started, because it cannot be sealed off ({error}).") }
+pub(super) fn unsealable(command: &FixerCommand<'_>, error: &io::Error) -> FixerProcessExit {
+    let name = name(command.program);
+    FixerProcessExit::NotStarted { why: format!("{name} was not started, because it cannot be sealed off ({error}).") }
 }
 
 /// Of one whose folder is not there.
-pub(super) fn homeless(errand: &Errand<'_>) -> Exit {
-    let (name, folder) = (name(errand.program), errand.folder.display());
-    Exit::NotStarted { why: format!("{name} was not started, because its folder {folder} is not there.") }
+pub(super) fn homeless(command: &FixerCommand<'_>) -> FixerProcessExit {
+    let (name, folder) = (name(command.program), command.folder.display());
+    FixerProcessExit::NotStarted { why: format!("{name} was not started, because its folder {folder} is not there.") }
 }
