@@ -204,7 +204,7 @@ pub enum Event {
         train_root: PrNumber,
         reason: String,
     },
-    /// Somebody wants it to try again at once.
+    /// Somebody wants it to retry now.
     TrainNudged {
         train_root: PrNumber,
         #[serde(flatten)]

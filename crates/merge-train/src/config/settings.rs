@@ -162,153 +162,223 @@ const MOST_MB: u64 = 1 << 30;
 
 #[rustfmt::skip]
 pub static SECTIONS: &[Section] = &[
-    Section { name: "github", rows: Rows::One, doc: "Which GitHub, and as whom: a GitHub App, or a personal token for trying out.", settings: &[
-        set("api_url", Kind::HttpUrl, "Where the REST API is. On GitHub Enterprise Server: `https://HOST/api/v3`; the other two addresses follow from it.").default("https://api.github.com").offered(),
-        set("graphql_url", Kind::HttpUrl, "Where the GraphQL API is.").default("https://api.github.com/graphql"),
-        set("git_url", Kind::HttpUrl, "What the addresses of repositories begin with, for git.").default("https://github.com"),
+    Section { name: "github", rows: Rows::One, doc: "Which GitHub to use, and the credentials: a GitHub App, or a \
+         personal token for a trial.", settings: &[
+        set("api_url", Kind::HttpUrl, "The URL of the REST API. On GitHub Enterprise Server: `https://HOST/api/v3`; \
+             the other two URLs follow from it.").default("https://api.github.com").offered(),
+        set("graphql_url", Kind::HttpUrl, "The URL of the GraphQL API.").default("https://api.github.com/graphql"),
+        set("git_url", Kind::HttpUrl, "The URL prefix of repositories, for git.").default("https://github.com"),
         whole("app_id", 1, LARGEST, "The GitHub App's id.").offered_as("12345"),
         set("private_key_path", Kind::Path, "The GitHub App's private key, a PEM file.").offered_as("\"/etc/merge-train/github-app.pem\""),
-        whole("installation_id", 1, LARGEST, "The one installation to serve. Without it, the installation is looked up for each repository."),
+        whole("installation_id", 1, LARGEST, "The only installation to serve. Unset: the installation is looked up for \
+             each repository."),
         set("token", Kind::Secret, "A personal access token, instead of an app."),
     ] },
-    Section { name: "git", rows: Rows::One, doc: "The clones, and who signs the commits made in them.", settings: &[
-        set("clone_base_dir", Kind::Path, "Where the bare clones live. Everything in it can be fetched again.").default("/var/lib/merge-train/repos").offered(),
-        set("clone", Kind::Choice(&["partial", "full"]), "How much of a repository is cloned. `partial`: all commits and the names of all files; what is in a file is fetched when a merge needs it, where the server allows that. `full`: everything at once; larger, and merges need no network.").default("partial"),
-        set("signing", Kind::Choice(&["gpg", "ssh", "off"]), "How commits are signed. Unset: `gpg` with a `signing_key_id`, `ssh` with an `ssh_key_path`. With neither key `serve` does not start: commits are unsigned only where `off` says so.").begun_with("\"off\""),
-        set("signing_key_id", Kind::Text, "The id of the GPG key that signs."),
-        set("gpg_home", Kind::Path, "GnuPG's home directory, which holds that key."),
-        set("ssh_key_path", Kind::Path, "The SSH key that signs: its private half, without a passphrase.").offered_as("\"/etc/merge-train/signing-key\""),
+    Section { name: "git", rows: Rows::One, doc: "The clones, and how commits in them are signed.", settings: &[
+        set("clone_base_dir", Kind::Path, "The folder of the bare clones. Everything in it can be fetched again.").default("/var/lib/merge-train/repos").offered(),
+        set("clone", Kind::Choice(&["partial", "full"]), "How much of a repository to clone. `partial`: all commits \
+             and file names; file contents are fetched when a merge needs them, if the server allows it. `full`: \
+             everything at once; larger, but merges need no network.").default("partial"),
+        set("signing", Kind::Choice(&["gpg", "ssh", "off"]), "How commits are signed. Unset: `gpg` with a \
+             `signing_key_id`, `ssh` with an `ssh_key_path`. With neither key, `serve` does not start; `off` turns \
+             signing off.").begun_with("\"off\""),
+        set("signing_key_id", Kind::Text, "The id of the GPG key to sign with."),
+        set("gpg_home", Kind::Path, "The GnuPG home directory with that key."),
+        set("ssh_key_path", Kind::Path, "The private SSH key to sign with, without a passphrase.").offered_as("\"/etc/merge-train/signing-key\""),
         set("user_name", Kind::Text, "The committer's name.").default("merge-train").offered(),
-        set("user_email", Kind::Text, "The committer's address.").default("merge-train@localhost").offered(),
+        set("user_email", Kind::Text, "The committer's email address.").default("merge-train@localhost").offered(),
     ] },
-    Section { name: "state", rows: Rows::One, doc: "Where everything the daemon knows is kept.", settings: &[
-        set("state_dir", Kind::Path, "The directory of the embedded database. It must be on a disk that lasts.").default("/var/lib/merge-train/state").env("MERGE_TRAIN_STATE_DIR").offered(),
+    Section { name: "state", rows: Rows::One, doc: "Where the daemon stores its state.", settings: &[
+        set("state_dir", Kind::Path, "The directory of the embedded database. It must be on a persistent disk.").default("/var/lib/merge-train/state").env("MERGE_TRAIN_STATE_DIR").offered(),
         set("database_url", Kind::DatabaseUrl, "A PostgreSQL database, used instead of the embedded one.").env("MERGE_TRAIN_DATABASE_URL").offered_as("\"postgres://merge_train:${DATABASE_PASSWORD}@db.example.com/merge_train\""),
-        whole("max_size_mb", 16, MOST_MB, "Stop taking webhooks (503) when the embedded database is larger than this. Unset: as large as the disk."),
-        whole("commit_group", 1, 65_536, "The most writes that one commit of the embedded database makes durable. 1 flushes the disk for each, which is only good for comparing.").default("512"),
+        whole("max_size_mb", 16, MOST_MB, "Stop accepting webhooks (503) when the embedded database is larger than \
+             this. Unset: no limit but the disk."),
+        whole("commit_group", 1, 65_536, "The most writes per commit of the embedded database. 1 flushes the disk for \
+             each write, which is only useful for comparison.").default("512"),
     ] },
     Section { name: "server", rows: Rows::One, doc: "The HTTP server.", settings: &[
-        set("bind_address", Kind::Address, "The address and port to listen on; port 0 takes a free one.").default("0.0.0.0:8080").offered(),
-        set("webhook_secret", Kind::Secrets, "The secret that GitHub signs webhooks with. A list accepts each of them, so that it can be changed without losing a webhook.").offered_as("\"${WEBHOOK_SECRET}\""),
-        set("public_url", Kind::HttpUrl, "How the world reaches this server: links in comments begin with it.").offered_as("\"https://merge-train.example.com\""),
-        set("anonymous", Kind::Choice(&["none", "viewer", "operator", "operator_and_fixers"]), "What visitors of the dashboard may do who have not signed in with an API key. `viewer`: see everything. `operator`: start and stop trains, approve and so on; only where `bind_address` is of this machine alone, and without a fixer: a fixer runs on this machine, too, and could approve its own pushes. `operator_and_fixers`: the same where that does no harm, as in a demonstration.").default("none"),
+        set("bind_address", Kind::Address, "The address and port to listen on; port 0 means any free port.").default("0.0.0.0:8080").offered(),
+        set("webhook_secret", Kind::Secrets, "The secret that GitHub signs webhooks with. With a list, each of them is \
+             valid, so that you can change the secret without losing a webhook.").offered_as("\"${WEBHOOK_SECRET}\""),
+        set("public_url", Kind::HttpUrl, "The public URL of this server: links in comments begin with it.").offered_as("\"https://merge-train.example.com\""),
+        set("anonymous", Kind::Choice(&["none", "viewer", "operator", "operator_and_fixers"]), "What visitors of the \
+             dashboard may do without signing in. `viewer`: see everything. `operator`: also start and stop trains, \
+             approve and so on; only if `bind_address` is local to this machine and no fixer is configured, because a \
+             fixer runs on this machine, too, and could approve its own pushes. `operator_and_fixers`: the same with \
+             fixers, where that does no harm, as in a demo.").default("none"),
         whole("max_body_mb", 1, 1024, "The largest request body. GitHub sends at most 25 MB.").default("25"),
-        whole("body_budget_mb", 1, 65_536, "How much memory all bodies in flight may take together; beyond it callers get 503.").default("256"),
-        whole("shutdown_deadline_secs", 1, 3600, "How long work under way may take to end after SIGTERM.").default("30"),
+        whole("body_budget_mb", 1, 65_536, "The most memory for all request bodies in flight; beyond it, callers get \
+             503.").default("256"),
+        whole("shutdown_deadline_secs", 1, 3600, "How long work in progress may continue after SIGTERM.").default("30"),
     ] },
     Section { name: "behavior", rows: Rows::One, doc: "How trains behave.", settings: &[
         whole("max_stack_size", 1, 200, "The most pull requests in one train.").default("50").env("MERGE_TRAIN_MAX_STACK_SIZE").own(),
-        minutes("resync_interval_mins", WEEK_MINS, "How often the pull requests of a repository are compared with GitHub.").default("60").env("MERGE_TRAIN_RESYNC_INTERVAL_MINS"),
-        minutes("wait_timeout_mins", DAY_MINS, "How long to wait for GitHub to show what was done there before asking for help.").default("5").env("MERGE_TRAIN_WAIT_TIMEOUT_MINS"),
-        minutes("idle_worker_mins", WEEK_MINS, "After how long without an event a repository's worker ends. The next event, or the next comparison with GitHub, starts it again.").default("60"),
-        minutes("branch_protection_cache_ttl_mins", DAY_MINS, "How long what is known of branch protection and rulesets is believed.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
-        set("auto_start", Kind::Flag, "Whether a train starts by itself once the root of a stack is approved and its checks have passed, as if its author had said `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START").own().offered(),
-        set("delete_branches", Kind::Flag, "Whether the branch of a pull request is deleted once it has landed and nothing is based on it any more. Where GitHub does that by itself, it need not be set.").default("false").own().offered(),
+        minutes("resync_interval_mins", WEEK_MINS, "How often to compare the pull requests of a repository with \
+             GitHub.").default("60").env("MERGE_TRAIN_RESYNC_INTERVAL_MINS"),
+        minutes("wait_timeout_mins", DAY_MINS, "How long to wait for GitHub to show a change before asking for help.").default("5").env("MERGE_TRAIN_WAIT_TIMEOUT_MINS"),
+        minutes("idle_worker_mins", WEEK_MINS, "How long without an event until a repository's worker stops. The next \
+             event, or the next comparison with GitHub, starts it again.").default("60"),
+        minutes("branch_protection_cache_ttl_mins", DAY_MINS, "How long to cache branch protection and rulesets.").default("60").env("MERGE_TRAIN_BRANCH_PROTECTION_CACHE_TTL_MINS"),
+        set("auto_start", Kind::Flag, "Start a train automatically once the root of a stack is approved and its checks \
+             have passed, as if its author had commented `@merge-train start`.").default("false").env("MERGE_TRAIN_AUTO_START").own().offered(),
+        set("delete_branches", Kind::Flag, "Delete the branch of a landed pull request once nothing is based on it. \
+             Not needed if GitHub deletes branches automatically.").default("false").own().offered(),
     ] },
     Section { name: "merge", rows: Rows::One, doc: "How pull requests are squashed.", settings: &[
-        set("title", Kind::Template, "The first line of the commit that lands. `{title}`, `{number}`, `{body}`, `{author}`, `{branch}`, `{commits}` (their first lines), `{co_authors}` (as `Co-authored-by` trailers) and `{reviewers}` (as `Reviewed-by` trailers) stand for what is known of the pull request; `{{` and `}}` for braces. Unset: GitHub's own.").own(),
-        set("body", Kind::Template, "The rest of that commit's message, written in the same way. A line whose places have nothing to say is left out. Unset: GitHub's own.").own(),
-        set("background", Kind::Flag, "Whether GitHub is asked to merge in the background (`merge-async`) always, and not only for pull requests in one of its own stacks, which it merges in no other way.").default("false").own(),
+        set("title", Kind::Template, "The first line of the commit that lands. `{title}`, `{number}`, `{body}`, \
+             `{author}`, `{branch}`, `{commits}` (their first lines), `{co_authors}` (as `Co-authored-by` trailers) \
+             and `{reviewers}` (as `Reviewed-by` trailers) are placeholders; `{{` and `}}` are literal braces. Unset: \
+             GitHub's own.").own(),
+        set("body", Kind::Template, "The rest of the commit message, with the same placeholders. A line whose \
+             placeholders are all empty is left out. Unset: GitHub's own.").own(),
+        set("background", Kind::Flag, "Always use GitHub's background merge (`merge-async`), not only for pull \
+             requests in GitHub's own stacks, which need it.").default("false").own(),
     ] },
-    Section { name: "housekeeping", rows: Rows::One, doc: "What is kept how long, and looked at how often.", settings: &[
-        whole("pr_retention_days", 1, TEN_YEARS_DAYS, "How long a merged or closed pull request that no train needs is remembered.").default("30").env("MERGE_TRAIN_PR_RETENTION_DAYS"),
-        whole("max_prs_in_snapshot", 10, 1_000_000, "The most pull requests remembered of a repository.").default("1000").env("MERGE_TRAIN_MAX_PRS_IN_SNAPSHOT"),
-        whole("worktree_max_age_hours", 1, YEAR_HOURS, "Worktrees older than this are removed at start.").default("24").env("MERGE_TRAIN_WORKTREE_MAX_AGE_HOURS"),
-        minutes("poll_interval_mins", DAY_MINS, "How often an active train looks at GitHub without having been told to.").default("10").env("MERGE_TRAIN_POLL_INTERVAL_MINS"),
-        whole("dedupe_ttl_hours", 1, YEAR_HOURS, "How long an event is remembered so that it is not handled twice.").default("24").env("MERGE_TRAIN_DEDUPE_TTL_HOURS"),
-        minutes("staleness_threshold_mins", WEEK_MINS, "Stored state older than this is compared with GitHub before it is trusted.").default("60").env("MERGE_TRAIN_STALENESS_THRESHOLD_MINS"),
-        minutes("spool_grace_mins", WEEK_MINS, "How long a handled webhook is kept.").default("60"),
-        whole("history_retention_days", 1, TEN_YEARS_DAYS, "How long the events of a finished train are kept. Those of a run are kept as long as the run: `runs.retention_days`.").default("7"),
-        whole("compact_after_events", 10, 1_000_000, "After how many events a repository's snapshot is renewed.").default("1000"),
-        minutes("compact_interval_mins", WEEK_MINS, "How often snapshots are considered for renewal.").default("60"),
+    Section { name: "housekeeping", rows: Rows::One, doc: "How long to keep data, and how often to poll.", settings: &[
+        whole("pr_retention_days", 1, TEN_YEARS_DAYS, "How long to keep a merged or closed pull request that no train \
+             needs.").default("30").env("MERGE_TRAIN_PR_RETENTION_DAYS"),
+        whole("max_prs_in_snapshot", 10, 1_000_000, "The most pull requests to keep per repository.").default("1000").env("MERGE_TRAIN_MAX_PRS_IN_SNAPSHOT"),
+        whole("worktree_max_age_hours", 1, YEAR_HOURS, "Worktrees older than this are removed at start and every hour.").default("24").env("MERGE_TRAIN_WORKTREE_MAX_AGE_HOURS"),
+        minutes("poll_interval_mins", DAY_MINS, "How often an active train polls GitHub.").default("10").env("MERGE_TRAIN_POLL_INTERVAL_MINS"),
+        whole("dedupe_ttl_hours", 1, YEAR_HOURS, "How long to remember an event, so that it is not handled twice.").default("24").env("MERGE_TRAIN_DEDUPE_TTL_HOURS"),
+        minutes("staleness_threshold_mins", WEEK_MINS, "Stored state older than this is compared with GitHub before it \
+             is used.").default("60").env("MERGE_TRAIN_STALENESS_THRESHOLD_MINS"),
+        minutes("spool_grace_mins", WEEK_MINS, "How long to keep a handled webhook.").default("60"),
+        whole("history_retention_days", 1, TEN_YEARS_DAYS, "How long to keep the events of a finished train. A run's \
+             events are kept as long as the run: `runs.retention_days`.").default("7"),
+        whole("compact_after_events", 10, 1_000_000, "The number of events after which a repository's snapshot is \
+             renewed.").default("1000"),
+        minutes("compact_interval_mins", WEEK_MINS, "How often to check whether snapshots need renewal.").default("60"),
     ] },
-    Section { name: "log", rows: Rows::One, doc: "What is written to standard error.", settings: &[
+    Section { name: "log", rows: Rows::One, doc: "The log on standard error.", settings: &[
         set("format", Kind::Choice(&["auto", "json", "text"]), "`auto` is `text` on a terminal and `json` elsewhere.").default("auto"),
         set("filter", Kind::LogFilter, "What is logged: a level, or `target=level` separated by commas.").default("info").env("RUST_LOG"),
     ] },
     Section { name: "api_keys", rows: Rows::Many, doc: "Who may use the API.", settings: &[
-        set("name", Kind::Text, "What the key is called in logs; each name once.").required().offered_as("\"me\""),
-        set("tenant", Kind::Tenants, "The owner of the repositories it is for, or `*` for all.").required().offered_as("\"*\""),
-        set("role", Kind::Choice(&["viewer", "operator", "admin"]), "What it may do: look, also act, also configure.").required().offered_as("\"admin\""),
+        set("name", Kind::Text, "The key's name in logs; must be unique.").required().offered_as("\"me\""),
+        set("tenant", Kind::Tenants, "The owner whose repositories it may access, or `*` for all.").required().offered_as("\"*\""),
+        set("role", Kind::Choice(&["viewer", "operator", "admin"]), "What it may do: read; also act; `admin` adds \
+             nothing yet.").required().offered_as("\"admin\""),
         set("sha256", Kind::Sha256, "The SHA-256 of the key, in hexadecimal: `printf %s \"$KEY\" | sha256sum`.").required().offered_as("\"0000000000000000000000000000000000000000000000000000000000000000\""),
     ] },
-    Section { name: "ratchet", rows: Rows::One, doc: "Keeping pull requests moving.", settings: &[
-        set("enabled", Kind::Flag, "Whether a pull request is looked after unless it says otherwise.").default("false").own().offered(),
-        whole("heartbeat_secs", 1, 3600, "How often the pull requests under ratchet are looked at, fifty in one request. Webhooks tell of most things sooner.").default("60"),
-        whole("max_attempts", 1, 100, "How many pushes of fixers in a row a pull request gets before a person is asked.").default("3").own(),
-        whole("daily_budget", 1, 100_000, "How many fixers a repository gets in 24 hours.").default("50").own(),
-        minutes("stale_ci_timeout_mins", DAY_MINS, "How long CI may take to start again after a fixer's push before a person is asked.").default("5").own(),
-        minutes("grace_mins", DAY_MINS, "How long late review comments are waited for after everything is green.").default("1").own(),
-        whole("session_timeout_secs", 5, 86_400, "A person's session that gave no sign of life for so long does not keep the ratchet away any more.").default("90"),
-        set("approve_pushes", Kind::Texts, "Which pushes of a fixer wait for approval: `\"always\"`, or path patterns such as `[\".github/**\"]`. Unset: none.").own(),
+    Section { name: "ratchet", rows: Rows::One, doc: "The ratchet, which keeps pull requests green.", settings: &[
+        set("enabled", Kind::Flag, "Whether the ratchet is on for pull requests without a setting of their own.").default("false").own().offered(),
+        whole("heartbeat_secs", 1, 3600, "How often to check the pull requests under ratchet, fifty per request. \
+             Webhooks report most changes sooner.").default("60"),
+        whole("max_attempts", 1, 100, "How many attempts in a row, timeouts included, before the ratchet asks for a \
+             person.").default("3").own(),
+        whole("daily_budget", 1, 100_000, "The most fixers per repository in 24 hours.").default("50").own(),
+        minutes("stale_ci_timeout_mins", DAY_MINS, "How long CI may take to restart after a fixer's push before the \
+             ratchet asks for a person.").default("5").own(),
+        minutes("grace_mins", DAY_MINS, "How long to wait for late review comments after everything is green.").default("1").own(),
+        whole("session_timeout_secs", 5, 86_400, "After this long without a heartbeat, a person's session no longer \
+             holds back the ratchet.").default("90"),
+        set("approve_pushes", Kind::Texts, "Which fixer pushes need approval: `\"always\"`, or path patterns such as \
+             `[\".github/**\"]`. Unset: none.").own(),
     ] },
-    Section { name: "ratchet.fixer", rows: Rows::One, doc: "The program that mends what broke.", settings: &[
-        set("command", Kind::Texts, "The program and its arguments. No shell is involved. What is to be mended comes on standard input, and in the file that `{prompt}` stands for."),
-        set("agent", Kind::Choice(&["claude", "codex", "gemini", "opencode", "aider"]), "A coding agent that need not be spelled out in `command`: how it is started, and which variables it is paid with, is known. It has to be installed.").offered_as("\"claude\""),
-        set("environment", Kind::Texts, "The names of the variables of the daemon's environment that it gets, besides PATH and LANG: `[\"ANTHROPIC_API_KEY\"]`. None that opens GitHub, that is the daemon's own (`MERGE_TRAIN_…`) or that a secret of this configuration is taken from is accepted. What they hold is masked in its log."),
-        set("unix_sockets", Kind::Flag, "Whether it may make UNIX sockets, which some test suites need. It then reaches whatever of the daemon's user listens on one: an agent with keys, a container runtime, a service manager.").default("false"),
-        minutes("timeout_mins", DAY_MINS, "How long it may take.").default("30"),
-        whole("max_concurrent", 1, 256, "How many may run at once.").default("2"),
-        whole("max_memory_mb", 64, MOST_MB, "How much memory one may take, with all that it starts, what is swapped out included. Unset: half of what the daemon's machine or container has."),
-        whole("max_processes", 1, 1 << 20, "How many processes one may have at once.").default("512"),
-        whole("max_disk_mb", 1, MOST_MB, "How much one may keep on the disk, its checkout included.").default("10240"),
-        whole("max_log_mb", 1, 1 << 20, "How much is kept of what one prints.").default("50"),
+    Section { name: "ratchet.fixer", rows: Rows::One, doc: "The program that fixes pull requests.", settings: &[
+        set("command", Kind::Texts, "The program and its arguments, run without a shell. The task comes on standard \
+             input, and in the file that `{prompt}` stands for."),
+        set("agent", Kind::Choice(&["claude", "codex", "gemini", "opencode", "aider"]), "A known coding agent, instead \
+             of `command`: merge-train knows how to start it and which variables hold its API key. It must be \
+             installed.").offered_as("\"claude\""),
+        set("environment", Kind::Texts, "The names of environment variables to pass on, besides PATH and LANG: \
+             `[\"ANTHROPIC_API_KEY\"]`. Not allowed: GitHub credentials, the daemon's own (`MERGE_TRAIN_…`), and \
+             variables that hold a secret of this configuration. Their values are masked in its log."),
+        set("unix_sockets", Kind::Flag, "Allow UNIX sockets, which some test suites need. The fixer can then reach \
+             anything of the daemon's user that listens on one: an agent with keys, a container runtime, a service \
+             manager.").default("false"),
+        minutes("timeout_mins", DAY_MINS, "The most time it may take.").default("30"),
+        whole("max_concurrent", 1, 256, "How many may run at the same time.").default("2"),
+        whole("max_memory_mb", 64, MOST_MB, "The most memory of one fixer and its child processes, including swap. \
+             Unset: half of the memory of the daemon's machine or container."),
+        whole("max_processes", 1, 1 << 20, "The most processes of one fixer at the same time.").default("512"),
+        whole("max_disk_mb", 1, MOST_MB, "The most disk space of one fixer, including its checkout.").default("10240"),
+        whole("max_log_mb", 1, 1 << 20, "How much of its output to keep.").default("50"),
     ] },
-    Section { name: "runs", rows: Rows::One, doc: "How runs of workflows are looked after.", settings: &[
-        set("work_dir", Kind::Path, "Where the commands of steps run, each run in a folder of its own, and where their logs are kept.").default("/var/lib/merge-train/runs").offered(),
-        whole("max_concurrent", 1, 1024, "How many commands run at once; others wait for their turn.").default("8"),
-        whole("heartbeat_secs", 1, 3600, "How often a run that is worked on gives a sign of life.").default("30"),
-        whole("orphaned_after_secs", 2, 86_400, "A run that has given no sign of life for so long is taken up by whoever finds it. More than twice `heartbeat_secs`.").default("300"),
-        whole("max_output_kb", 1, 1 << 20, "The most that a command may print as its output.").default("1024"),
-        whole("max_log_mb", 1, 1 << 20, "How much is kept of what a command writes to standard error.").default("10"),
-        whole("max_disk_mb", 1, MOST_MB, "How much a command may leave in its folder.").default("1024"),
-        whole("retention_days", 1, 3650, "How long a run that has ended is remembered, with its logs.").default("30"),
+    Section { name: "runs", rows: Rows::One, doc: "How to execute runs of workflows.", settings: &[
+        set("work_dir", Kind::Path, "The folder for the commands of steps and their logs; each run gets its own \
+             subfolder.").default("/var/lib/merge-train/runs").offered(),
+        whole("max_concurrent", 1, 1024, "The most commands at the same time; others queue.").default("8"),
+        whole("heartbeat_secs", 1, 3600, "How often an active run records a heartbeat.").default("30"),
+        whole("orphaned_after_secs", 2, 86_400, "After this long without a heartbeat, another instance takes over the \
+             run. At least twice `heartbeat_secs`.").default("300"),
+        whole("max_output_kb", 1, 1 << 20, "The largest output of a command.").default("1024"),
+        whole("max_log_mb", 1, 1 << 20, "How much of a command's standard error to keep.").default("10"),
+        whole("max_disk_mb", 1, MOST_MB, "The most disk space of a command's folder.").default("1024"),
+        whole("retention_days", 1, 3650, "How long to keep a run that has ended, with its logs.").default("30"),
     ] },
-    Section { name: "workflows", rows: Rows::Many, doc: "Work of your own that runs as durably as a train: steps, one after the other.", settings: &[
-        set("name", Kind::Text, "What it is called; each name once.").required(),
-        set("description", Kind::Text, "What it is for."),
-        set("inputs", Kind::Table, "What a run is given: a JSON Schema for each input, by name, with `required = true` where a run cannot do without, and `default`. What is not listed is refused."),
-        set("on", Kind::Texts, "The events at GitHub that start it, such as `pull_request.opened`, or `push` where there is no action; the run is about the repository and the pull request that the event is about. Take care that a workflow does not cause the event that starts it. Unset: none."),
+    Section { name: "workflows", rows: Rows::Many, doc: "Your own workflows, as durable as a train: steps that run one \
+         after the other.", settings: &[
+        set("name", Kind::Text, "Its name; must be unique.").required(),
+        set("description", Kind::Text, "A description."),
+        set("inputs", Kind::Table, "The inputs of a run: a JSON Schema for each, by name, with `required = true` for \
+             mandatory ones, and `default`. Other inputs are refused."),
+        set("on", Kind::Texts, "The GitHub events that start it, such as `pull_request.opened`, or `push` for events \
+             without an action. The run is for the event's repository and pull request. Make sure that a workflow does \
+             not cause the event that starts it. Unset: none."),
     ] },
-    Section { name: "workflows.steps", rows: Rows::Many, doc: "A step of the workflow above it.", settings: &[
-        set("id", Kind::Text, "What it is called; each id once in a workflow.").required(),
-        set("kind", Kind::Choice(&["agent", "approval", "wait"]), "`agent`: a command that reads JSON and writes JSON. `approval`: people have to say yes. `wait`: something has to happen outside.").default("agent"),
-        minutes("timeout_mins", WEEK_MINS, "How long it may take. Unset: an hour for a command, a day for an event, and as long as it takes for people."),
-        set("resumable", Kind::Flag, "Whether its output stands for it when the run is taken up again after it was done.").default("true"),
-        set("idempotent", Kind::Flag, "Whether it can be done again without harm. A run that was cut off in a step that cannot fails.").default("false"),
-        set("command", Kind::Texts, "For `agent`: the program, in full or as it is found in `PATH`, and its arguments. No shell is involved."),
-        whole("retries", 0, 100, "For `agent`: how often it is tried again when it fails.").default("0"),
-        whole("backoff_secs", 0, 3600, "For `agent`: how long to wait before it is tried again; it doubles with each time.").default("10"),
-        set("compensate", Kind::Texts, "For `agent`: the command that undoes it when the run is cancelled. It may be run again if it is cut off."),
-        set("by", Kind::Texts, "For `approval`: who may decide, as `github:LOGIN`, `slack:USER`, `api:KEY`, or a name that may be any of them. Unset: whoever may operate runs."),
-        set("need", Kind::Choice(&["any", "all"]), "For `approval`: whether one of them is enough.").default("any"),
-        set("on_expiry", Kind::Choice(&["fail", "cancel", "approve"]), "For `approval`: what becomes of the run when nobody decides in time.").default("fail"),
+    Section { name: "workflows.steps", rows: Rows::Many, doc: "A step of the preceding workflow.", settings: &[
+        set("id", Kind::Text, "Its id; must be unique within the workflow.").required(),
+        set("kind", Kind::Choice(&["agent", "approval", "wait"]), "`agent`: a command that reads and writes JSON. \
+             `approval`: people have to approve. `wait`: an external event has to arrive.").default("agent"),
+        minutes("timeout_mins", WEEK_MINS, "The timeout. Unset: an hour for a command, a day for an event, none for an \
+             approval."),
+        set("resumable", Kind::Flag, "Whether a resumed run may use its stored output instead of running it again.").default("true"),
+        set("idempotent", Kind::Flag, "Whether it can safely run again. A run that was interrupted in a step that \
+             cannot fails.").default("false"),
+        set("command", Kind::Texts, "For `agent`: the program (a full path, or found in `PATH`) and its arguments, run \
+             without a shell."),
+        whole("retries", 0, 100, "For `agent`: how often to retry it when it fails.").default("0"),
+        whole("backoff_secs", 0, 3600, "For `agent`: how long to wait before a retry; doubles each time.").default("10"),
+        set("compensate", Kind::Texts, "For `agent`: the command that undoes it when the run is cancelled. It may run \
+             again if it was interrupted."),
+        set("by", Kind::Texts, "For `approval`: who may decide, as `github:LOGIN`, `slack:USER`, `api:KEY`, or a name \
+             that matches any of them. Unset: anyone who may operate runs."),
+        set("need", Kind::Choice(&["any", "all"]), "For `approval`: whether one approval is enough.").default("any"),
+        set("on_expiry", Kind::Choice(&["fail", "cancel", "approve"]), "For `approval`: what happens if nobody decides \
+             in time.").default("fail"),
         set("event", Kind::Text, "For `wait`: the type of the event, such as `pull_request.closed`."),
-        set("correlation", Kind::Text, "For `wait`: which of them. `{inputs.NAME}` and `{steps.ID.FIELD}` stand for what the run knows. Unset: any."),
+        set("correlation", Kind::Text, "For `wait`: which event of this type. `{inputs.NAME}` and `{steps.ID.FIELD}` \
+             insert values of the run. Unset: any."),
     ] },
-    Section { name: "schedules", rows: Rows::Many, doc: "When workflows start by themselves.", settings: &[
-        set("name", Kind::Text, "What it is called; each name once.").required(),
+    Section { name: "schedules", rows: Rows::Many, doc: "Workflows that start on a schedule.", settings: &[
+        set("name", Kind::Text, "Its name; must be unique.").required(),
         set("workflow", Kind::Text, "The name of the workflow to start.").required(),
-        set("tenant", Kind::Tenant, "Whose run it is: the owner of the repositories.").required(),
-        set("cron", Kind::Cron, "When: minute, hour, day of the month, month and day of the week, as in a crontab; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Where the clocks are changed, a schedule that names its hours (`30 2 * * *`) runs once for each: the first of two equal hours counts, and what falls into an hour that is left out comes right after it. One that goes by every hour (`*/10 * * * *`) goes by the hours that really pass.").required(),
-        set("time_zone", Kind::TimeZone, "Whose clocks it goes by.").default("UTC"),
-        set("missed", Kind::Choice(&["skip", "latest", "all"]), "What is done about runs that were due while no daemon ran. `skip`: nothing. `latest`: the last of them, once. `all`: each, oldest first, but at most 100, and none that is more than 7 days old. What was due before a schedule was first seen counts as not missed.").default("latest"),
-        set("inputs", Kind::Table, "What the run is given; it must fit the workflow's `inputs`."),
-        set("repo", Kind::Repo, "The repository that the run is about, one of the tenant's. Unset: none."),
+        set("tenant", Kind::Tenant, "The tenant of the run: an owner of repositories.").required(),
+        set("cron", Kind::Cron, "When: minute, hour, day of the month, month and day of the week, as in a crontab; or \
+             `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. When clocks change, a schedule with fixed hours \
+             (`30 2 * * *`) runs once per day: in the first of two equal hours, or right after a skipped hour. A \
+             schedule for every hour (`*/10 * * * *`) follows elapsed time.").required(),
+        set("time_zone", Kind::TimeZone, "The time zone of the schedule.").default("UTC"),
+        set("missed", Kind::Choice(&["skip", "latest", "all"]), "What to do about runs that were due while no daemon \
+             ran. `skip`: nothing. `latest`: start the last one. `all`: start each, oldest first, but at most 100 and \
+             none older than 7 days. Times before the schedule was first seen do not count as missed.").default("latest"),
+        set("inputs", Kind::Table, "The inputs of the run; they must fit the workflow's `inputs`."),
+        set("repo", Kind::Repo, "The repository that the run is for, one of the tenant's. Unset: none."),
     ] },
     Section { name: "slack", rows: Rows::One, doc: "Commands and buttons in Slack.", settings: &[
-        set("signing_secret", Kind::Secret, "The secret that Slack signs requests with. Without it nothing is taken from Slack."),
-        set("response_url_prefix", Kind::HttpUrl, "What the addresses begin with that Slack wants its replies at; nothing is sent anywhere else. `http://` only on this machine, for trying out.").default("https://hooks.slack.com"),
-        set("notify_url", Kind::SecretUrl, "The address of an incoming webhook of Slack's: what is told of all repositories goes there, but of those whose owner has a `[[slack_channels]]` of its own. Unset: nobody else is told anything."),
-        set("notify", Kind::Choices(KINDS), "What is told there: `blocked` when a train waits for a person, is aborted or frozen; `needs_approval` when a fixer's push or a run waits for approval; `landed` when a train has landed.").default("[\"blocked\", \"needs_approval\", \"landed\"]"),
+        set("signing_secret", Kind::Secret, "The secret that Slack signs requests with. Without it, merge-train \
+             accepts nothing from Slack."),
+        set("response_url_prefix", Kind::HttpUrl, "The prefix of the URLs for replies to Slack; replies go nowhere \
+             else. `http://` only on this machine, for a trial.").default("https://hooks.slack.com"),
+        set("notify_url", Kind::SecretUrl, "The URL of a Slack incoming webhook for notifications about all \
+             repositories, except those whose owner has its own `[[slack_channels]]`. Unset: no other notifications."),
+        set("notify", Kind::Choices(KINDS), "Which notifications to send: `blocked` when a train waits for a person, \
+             is aborted or frozen; `needs_approval` when a fixer's push or a run waits for approval; `landed` when a \
+             train has landed.").default("[\"blocked\", \"needs_approval\", \"landed\"]"),
     ] },
-    Section { name: "slack_channels", rows: Rows::Many, doc: "Owners of repositories whose news goes to a channel of their own, and to no other.", settings: &[
-        set("tenant", Kind::Tenant, "The owner of the repositories; each once.").required(),
-        set("notify_url", Kind::SecretUrl, "The address of an incoming webhook of Slack's.").required(),
+    Section { name: "slack_channels", rows: Rows::Many, doc: "Owners of repositories whose notifications go to their \
+         own channel only.", settings: &[
+        set("tenant", Kind::Tenant, "The owner of the repositories; must be unique.").required(),
+        set("notify_url", Kind::SecretUrl, "The URL of a Slack incoming webhook.").required(),
     ] },
-    Section { name: "slack_workspaces", rows: Rows::Many, doc: "Whose runs a Slack workspace is about, and who may do what there.", settings: &[
-        set("team_id", Kind::Text, "The id of the workspace, such as `T0123ABCD`; each once.").required(),
-        set("tenant", Kind::Tenant, "Whose runs they are: the owner of the repositories.").required(),
-        set("operators", Kind::Texts, "The ids of the people who may start and cancel runs and decide where nobody is named, such as `[\"U0123ABCD\"]`. Everybody else may look, and decide where a step names them. Unset: nobody."),
+    Section { name: "slack_workspaces", rows: Rows::Many, doc: "Which tenant a Slack workspace is for, and who may do \
+         what there.", settings: &[
+        set("team_id", Kind::Text, "The id of the workspace, such as `T0123ABCD`; must be unique.").required(),
+        set("tenant", Kind::Tenant, "The tenant: the owner of the repositories.").required(),
+        set("operators", Kind::Texts, "The ids of the people who may start and cancel runs and decide where no \
+             approvers are named, such as `[\"U0123ABCD\"]`. Everybody else may view, and may decide where a step \
+             names them. Unset: nobody."),
     ] },
 ];

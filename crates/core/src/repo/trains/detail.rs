@@ -363,7 +363,7 @@ fn intended(details: &mut Details, event: &Event) {
     change(details, *root, |detail| detail.intent = what.map(|what| Intent { what, doubted: false }));
 }
 
-/// None for an intent of a log that does not say what it was about: it is computed anew.
+/// None for an intent of a log that does not say what it was about: it is computed again.
 fn push(kind: PushKind, branch: &BranchName, from: &Sha, tree: &Sha, more: &PushDetail) -> Option<Intended> {
     let PushDetail { pr: Some(pull), commit: Some(to), contains } = more.clone() else { return None };
     let (branch, from, tree) = (branch.clone(), from.clone(), tree.clone());
@@ -435,7 +435,7 @@ impl Detail {
     }
 }
 
-/// A train begins, or begins anew; its status comment stays the same. Where a person had to look at it, it goes on as the same
+/// A train begins, or begins again; its status comment stays the same. Where a person had to look at it, it goes on as the same
 /// run.
 fn begin(details: &mut Details, trains: &Trains, root: PrNumber, behest: &Behest, ts: Timestamp) {
     let before = details.remove(&root).unwrap_or_default();

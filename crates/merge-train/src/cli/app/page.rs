@@ -48,7 +48,7 @@ async fn only_by_own_name(State(desk): State<Arc<Desk>>, headers: HeaderMap, req
     if desk.hosts.iter().any(|own| own == host) {
         return next.run(request).await;
     }
-    (StatusCode::MISDIRECTED_REQUEST, "This page is for this machine only.").into_response()
+    (StatusCode::MISDIRECTED_REQUEST, "This page is only for this machine.").into_response()
 }
 
 async fn begin(State(desk): State<Arc<Desk>>) -> Response {
@@ -58,12 +58,12 @@ async fn begin(State(desk): State<Arc<Desk>>) -> Response {
     };
     let name = desk.manifest["name"].as_str().unwrap_or_default();
     let body = html! {
-        h1 { "Make a GitHub App for merge-train" }
-        p { "GitHub shows you what it asks for, and makes it when you agree. Its name, " strong { (name) } ", can be changed there." }
+        h1 { "Create a GitHub App for merge-train" }
+        p { "GitHub shows you what the app asks for, and creates it when you confirm. You can change its name, " strong { (name) } ", there." }
         ul { @for permission in list(&desk.manifest["default_permissions"]) { li { code { (permission) } } } }
         form method="post" action=(desk.action) {
             input type="hidden" name="manifest" value=(desk.manifest.to_string());
-            button type="submit" autofocus { "Go on at GitHub" }
+            button type="submit" autofocus { "Continue on GitHub" }
         }
     };
     shown(StatusCode::OK, &body)
@@ -72,22 +72,22 @@ async fn begin(State(desk): State<Arc<Desk>>) -> Response {
 async fn made(State(desk): State<Arc<Desk>>, Query(returned): Query<Returned>) -> Response {
     let again = || html! { p { a href="/" { "Begin again" } } };
     let (Some(code), Some(state)) = (returned.code, returned.state) else {
-        let body = html! { h1 { "Nothing was made" } p { "This address lacks the code or the state that GitHub sends along." } (again()) };
+        let body = html! { h1 { "No app was created" } p { "This address lacks the code or the state that GitHub sends." } (again()) };
         return shown(StatusCode::BAD_REQUEST, &body);
     };
     if state != desk.state {
-        let body = html! { h1 { "Nothing was made" } p { "This is not the answer to what was asked here." } (again()) };
+        let body = html! { h1 { "No app was created" } p { "This answer does not belong to the request from this page." } (again()) };
         return shown(StatusCode::BAD_REQUEST, &body);
     }
     let Some(waiting) = desk.waiting.lock().take() else {
-        let body = html! { h1 { "The app is made already" } p { "Look at the terminal for what comes next." } };
+        let body = html! { h1 { "The app already exists" } p { "The terminal shows what to do next." } };
         return shown(StatusCode::CONFLICT, &body);
     };
     match github::convert_manifest(&desk.api_url, &code).await {
         Ok(new) => {
             let body = html! {
                 h1 { (new.app.name) " is made" }
-                p { a href=(new.app.install_url()) { "Install it on the repositories that it is for" } ", and go back to the terminal." }
+                p { a href=(new.app.install_url()) { "Install it on your repositories" } ", and go back to the terminal." }
             };
             // Whoever waited has given up if this fails, and says so.
             let _ = waiting.send(new);
@@ -95,7 +95,7 @@ async fn made(State(desk): State<Arc<Desk>>, Query(returned): Query<Returned>) -
         }
         Err(error) => {
             *desk.waiting.lock() = Some(waiting);
-            let body = html! { h1 { "GitHub did not make it" } p { (error.to_string()) } (again()) };
+            let body = html! { h1 { "GitHub did not create the app" } p { (error.to_string()) } (again()) };
             shown(StatusCode::BAD_GATEWAY, &body)
         }
     }

@@ -101,15 +101,15 @@ fn sentence(result: Result, before: &Run) -> String {
     let event = before.last_transition.as_ref().and_then(|context| context.external_event.as_ref());
     match (result, event) {
         (Result::Approved, _) => format!("{gate} of {id} is approved."),
-        (Result::Noted, _) => format!("Your approval of {gate} of {id} is noted; others have to approve as well."),
+        (Result::Noted, _) => format!("Your approval of {gate} of {id} is recorded; others have to approve as well."),
         (Result::Rejected, _) => format!("{gate} of {id} is rejected, which ends the run."),
         (Result::Cancelled, _) => format!("{id} is cancelled."),
-        (Result::Cancelling, _) => format!("{id} is being cancelled: what it does is stopped, what it did is undone."),
+        (Result::Cancelling, _) => format!("{id} is being cancelled: merge-train stops it and undoes its steps."),
         (Result::Resumed, Some(event)) if before.status == RunStatus::WaitingExternal && before.kind != TRAIN => {
-            format!("{id} goes on without the event {}.", line(&event.event_type))
+            format!("{id} continues without the event {}.", line(&event.event_type))
         }
-        (Result::Resumed, _) => format!("{id} goes on at once."),
-        (Result::Pending, _) => format!("It was taken in, and takes {id} a while."),
+        (Result::Resumed, _) => format!("{id} continues now."),
+        (Result::Pending, _) => format!("Accepted; {id} handles it soon."),
     }
 }
 

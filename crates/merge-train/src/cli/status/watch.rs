@@ -42,7 +42,7 @@ async fn look_on(daemon: &Daemon, scope: Option<&Scope>, as_json: bool) -> anyho
                 last = Some(sight.json);
             }
             Err(error) if is_no_such_train(&error) && last.is_some() => {
-                eprintln!("The train is over.");
+                eprintln!("The train has ended.");
                 return Ok(ExitCode::SUCCESS);
             }
             Err(error) if is_no_such_train(&error) => {

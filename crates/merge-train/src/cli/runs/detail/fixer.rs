@@ -41,8 +41,8 @@ fn mended(run: &Run) -> Option<Mended> {
 pub fn entries(run: &Run) -> Vec<(&'static str, String)> {
     let Some(mended) = mended(run) else { return Vec::new() };
     let issue = match mended.issue.as_str() {
-        "FIX_CI" => "mend what CI found",
-        "FIX_REVIEW" => "do what reviewers asked for",
+        "FIX_CI" => "fix CI failures",
+        "FIX_REVIEW" => "address the review",
         _ => "mend it",
     };
     let mut entries = vec![("sent to", format!("{issue}, on {} at {}", line(&mended.branch), short(&mended.head_sha)))];
@@ -56,9 +56,9 @@ pub fn entries(run: &Run) -> Vec<(&'static str, String)> {
     }
     entries.extend(mended.exit.map(|exit| ("it ended", line(&exit))));
     match (mended.outcome, mended.pushed_sha) {
-        (Some(outcome), Some(sha)) => entries.push(("came of it", format!("{}: {}", outcome.sentence(), short(&sha)))),
+        (Some(outcome), Some(sha)) => entries.push(("result", format!("{}: {}", outcome.sentence(), short(&sha)))),
         // What failed says so itself.
-        (Some(outcome), None) if run.error.is_none() => entries.push(("came of it", outcome.sentence().to_owned())),
+        (Some(outcome), None) if run.error.is_none() => entries.push(("result", outcome.sentence().to_owned())),
         _ => {}
     }
     entries
@@ -69,7 +69,7 @@ pub fn diff(run: &Run, ink: Ink) -> String {
     let Some(diff) = mended(run).and_then(|mended| mended.diff).filter(|_| !run.status.is_terminal()) else {
         return String::new();
     };
-    let mut text = format!("\n{}\n", ink.paint(BOLD, "What it wants to push:"));
+    let mut text = format!("\n{}\n", ink.paint(BOLD, "Proposed push:"));
     for written in spelled_out(&diff).split_terminator('\n') {
         let _ = writeln!(text, "  {}", ink.paint(colour(written), written));
     }

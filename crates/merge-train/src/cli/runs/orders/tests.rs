@@ -19,7 +19,13 @@ fn what_came_of_it_is_told_in_a_sentence() {
     let waiting = || said(half(), "bob", yes);
     let id = "run-5d41402abc4b2a76b9719d91";
     for (wish, before, after, expected) in [
-        (Wish::Approve, at_gate(), half(), "Your approval of step ok of RUN is noted; others have to approve as well."),
+        (
+            Wish::Approve,
+            at_gate(),
+            half(),
+            "Your approval of step ok of RUN is recorded; others have to approve as \
+             well.",
+        ),
         (Wish::Approve, half(), waiting(), "step ok of RUN is approved."),
         (Wish::Resume, half(), waiting(), "step ok of RUN is approved."),
         (
@@ -28,14 +34,14 @@ fn what_came_of_it_is_told_in_a_sentence() {
             said(at_gate(), "bob", Decision::Rejected),
             "step ok of RUN is rejected, which ends the run.",
         ),
-        (Wish::Resume, waiting(), resumed(waiting()), "RUN goes on without the event landed."),
-        (Wish::Resume, resumed(waiting()), resumed(waiting()), "RUN goes on at once."),
+        (Wish::Resume, waiting(), resumed(waiting()), "RUN continues without the event landed."),
+        (Wish::Resume, resumed(waiting()), resumed(waiting()), "RUN continues now."),
         (Wish::Cancel, waiting(), waiting().cancelled("11:12:00"), "RUN is cancelled."),
         (
             Wish::Cancel,
             resumed(waiting()),
             resumed(waiting()).cancelled("11:12:00"),
-            "RUN is being cancelled: what it does is stopped, what it did is undone.",
+            "RUN is being cancelled: merge-train stops it and undoes its steps.",
         ),
     ] {
         assert_eq!(told(wish, &before.document(), &after.document()), expected.replace("RUN", id), "{wish:?}");

@@ -69,14 +69,14 @@ impl Errand<'_> {
                 }
                 MergeProgress::Pending { head: Some(other), .. } if other != *merge.head => {
                     let message =
-                        format!("GitHub is already asked to merge #{pull}, at {other} and not at {}", merge.head);
+                        format!("GitHub was already asked to merge #{pull}, at {other} and not at {}", merge.head);
                     return Ok(Squashed::Refused { message });
                 }
                 MergeProgress::Pending { ticket, .. } => ticket,
             };
             if Instant::now() + wait > deadline {
                 let patience = PATIENCE.as_secs();
-                return Err(transient(format!("GitHub has not merged #{pull} in {patience} s, and not refused to")));
+                return Err(transient(format!("GitHub has neither merged nor refused #{pull} within {patience} s")));
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);

@@ -84,11 +84,11 @@ pub async fn give(State(app): State<Arc<App>>, headers: HeaderMap, Form(wish): F
     };
     let back = Address::read(wish.back.split('?').next().unwrap_or_default(), "").map_or("/", |_| wish.back.as_str());
     if !visitor.session.has_token(&wish.token) {
-        let why = "This page is older than your session. Nothing was done; go back and try again.";
+        let why = "This page is older than your session, so nothing was done. Go back, reload and try again.";
         return refusal(&app, &visitor, StatusCode::FORBIDDEN, why, back);
     }
     let Some((method, path, body)) = wish.request() else {
-        return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form does not say what it is about.", back);
+        return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form is incomplete.", back);
     };
     let mut request = Request::new(Body::from(body.to_string()));
     (*request.method_mut(), *request.headers_mut()) = (method, visitor.session.headers());
@@ -96,7 +96,7 @@ pub async fn give(State(app): State<Arc<App>>, headers: HeaderMap, Form(wish): F
     match path.parse() {
         Ok(uri) => *request.uri_mut() = uri,
         Err(_) => {
-            return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form does not say what it is about.", back);
+            return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form is incomplete.", back);
         }
     }
     let Ok(answer) = server::api(app.clone()).oneshot(request).await;
@@ -106,7 +106,7 @@ pub async fn give(State(app): State<Arc<App>>, headers: HeaderMap, Form(wish): F
     }
     let told = axum::body::to_bytes(answer.into_body(), ANSWER_BYTES).await.unwrap_or_default();
     let told: Value = serde_json::from_slice(&told).unwrap_or_default();
-    refusal(&app, &visitor, status, told["detail"].as_str().unwrap_or("It was refused."), back)
+    refusal(&app, &visitor, status, told["detail"].as_str().unwrap_or("Refused."), back)
 }
 
 fn refusal(app: &App, visitor: &Visitor<'_>, status: StatusCode, why: &str, back: &str) -> Response {
