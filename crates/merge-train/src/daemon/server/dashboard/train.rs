@@ -50,8 +50,8 @@ pub async fn render(app: &App, visitor: &Visitor<'_>, repo: &RepoId, pr: PrNumbe
         div.heading { h1 { (heading) } (standing(train, last.as_ref())) }
         @if let Some(why) = &why {
             section.notice.waiting id="why" aria-label="Why not yet" {
-                p { strong { "Waiting for: " } (prose(&why.blocker)) }
-                p { strong { "Who can help: " } (prose(&why.who)) }
+                p { strong { "Why not yet: " } (prose(&why.blocker)) }
+                p { strong { "Who can change that: " } (prose(&why.who)) }
                 p { strong { "What happens next: " } (prose(&why.next)) }
                 p.muted { "Since " (since(why.since, visitor.now)) }
             }
