@@ -90,7 +90,7 @@ pub async fn run(daemon: &Daemon, args: Args, form: Form) -> anyhow::Result<Exit
             let (id, workflow) = (line(id), line(&args.workflow));
             let how = match (taken.arrival, taken.progress) {
                 (Arrival::Again, _) => "was already started with the same id",
-                (Arrival::First, Progress::Done) => "has begun",
+                (Arrival::First, Progress::Done) => "has started",
                 (Arrival::First, Progress::UnderWay) => "was accepted and will start soon",
             };
             say(&format!("{id}\n{workflow} {how}.\n"))?;

@@ -146,7 +146,7 @@ async fn a_run_is_begun_with_its_inputs_and_shown_with_what_came_of_it() {
     let begun =
         runs(&place, &daemon, &["start", "one", "--repo", "acme/widgets", "--pr", "7", "-i", "pr=7"]).await.done();
     let id = begun.lines().next().expect("an id").to_owned();
-    assert_eq!(begun, format!("{id}\none has begun.\nTo follow it: merge-train runs watch {id}\n"));
+    assert_eq!(begun, format!("{id}\none has started.\nTo follow it: merge-train runs watch {id}\n"));
     let run = becomes(&daemon, &id, "completed").await;
     assert_eq!((&run["trigger"]["source"], &run["trigger"]["userId"]), (&json!("cli"), &json!("api:all")), "{run}");
     assert_eq!((&run["repoId"], &run["prId"]), (&json!("acme/widgets"), &json!("7")), "{run}");
