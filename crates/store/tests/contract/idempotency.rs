@@ -22,7 +22,7 @@ async fn claim(world: &World, name: &str, now: i64) -> Claim {
 pub async fn section_4_1_every_row_of_the_table_for_a_stream(world: World) {
     let again = async |now| world.admit("github:1", REPO, at(now)).await;
     assert_eq!(again(0).await, Admission::Accepted, "new");
-    assert_eq!(again(1).await, Admission::InFlight { run_id: None }, "queued");
+    assert_eq!(again(1).await, Admission::InFlight { run_id: None }, "waits its turn");
     let lease = world.lease(REPO, "a", at(2)).await;
     let entries = world.take(&lease).await;
     assert_eq!(again(3).await, Admission::InFlight { run_id: None }, "somebody has it");
