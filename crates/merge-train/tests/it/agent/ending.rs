@@ -45,7 +45,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
         let mut world = World::with_script(&format!("{hides}\n{SLEEPS}\necho waiting >&2\necho 1\nexec sleep 600"));
         world.timeout = Duration::from_secs(1);
         let error = world.error().await;
-        assert!(error.contains("did not end within 1s and was ended"), "{how}: {error}");
+        assert!(error.contains("did not finish within 1s and was stopped"), "{how}: {error}");
         assert!(error.ends_with("The end of its log:\nwaiting"), "{how}: {error}");
         assert!(!lives(world.number_in("sleeper").await), "{how}");
     }

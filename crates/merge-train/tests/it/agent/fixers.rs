@@ -68,7 +68,7 @@ async fn who_prints_endlessly_ends_in_time_and_the_log_says_why() {
     assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
     let log = fixer.logged();
     assert!(
-        log.contains("more than 10 bytes; the rest was dropped]\n[merge-train: `/bin/sh` did not end within 1s"),
+        log.contains("more than 10 bytes; the rest was dropped]\n[merge-train: `/bin/sh` did not finish within 1s"),
         "{log}"
     );
 }
@@ -218,7 +218,7 @@ async fn a_fixer_that_takes_too_long_is_ended_with_all_that_it_started() {
     fixer.timeout = Duration::from_secs(1);
     let watched = fixer.watch().await;
     assert_eq!(watched.exit, Exit::TimedOut);
-    let says = "waiting\n[merge-train: `/bin/sh` did not end within 1s and was ended; ";
+    let says = "waiting\n[merge-train: `/bin/sh` did not finish within 1s and was stopped; ";
     assert!(fixer.logged().starts_with(says), "{}", fixer.logged());
     assert!(!fixer.numbers_in("sleeper", 1).await.into_iter().any(lives));
 }

@@ -91,7 +91,7 @@ async fn a_file_with_many_names_and_a_link_to_elsewhere_do_not_fill_the_folder()
     // Long enough for a look or two.
     world.timeout = Duration::from_secs(3);
     let error = world.error().await;
-    assert!(error.contains("did not end within 3s"), "{error}");
+    assert!(error.contains("did not finish within 3s"), "{error}");
 }
 
 #[tokio::test]

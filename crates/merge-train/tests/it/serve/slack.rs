@@ -140,7 +140,7 @@ async fn slack_is_answered_in_time_though_the_database_is_slow() {
     assert!(text(&answer).contains("The result follows here"), "{answer}");
     assert_eq!(town.slack.asked(), 0);
     lock.rollback().await.expect("the lock is gone");
-    let taken = town.slack.told("t1", "of `deploy` is taken in").await;
+    let taken = town.slack.told("t1", "of `deploy` is accepted").await;
     assert_eq!(taken["response_type"], "ephemeral");
     town.slack.told("t1", "waits for approval of `ok`").await;
     assert_eq!((runs(&daemon).await.len(), town.times("build")), (1, 1));

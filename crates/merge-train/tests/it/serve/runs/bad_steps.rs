@@ -134,7 +134,7 @@ async fn a_command_that_ignores_sigterm_is_ended_when_its_run_is_cancelled_and_a
     assert!(error.contains("was stopped because its run was stopped"), "{error}");
     let run = becomes(&daemon, &late, "failed").await;
     assert!(
-        run["error"].as_str().is_some_and(|error| error.contains("did not end within 600ms and was ended")),
+        run["error"].as_str().is_some_and(|error| error.contains("did not finish within 600ms and was stopped")),
         "{run}"
     );
     is_unharmed(&daemon, &[deaf, late]).await;

@@ -17,7 +17,7 @@ async fn wrong_words_are_told_which_are_right() {
         (&["reject", "run-1", "--reason", ""], "--reason"),
         (&["start"], "<WORKFLOW>"),
         (&["start", "one", "-i", "pr"], "KEY=VALUE"),
-        (&["start", "one", "--inputs", "[1]"], "not a JSON object"),
+        (&["start", "one", "--inputs", "[1]"], "must be a JSON object"),
         (&["start", "one", "--pr", "7"], "--repo"),
         (&["start", "one", "--repo", "acme/widgets", "--pr", "0"], "--pr"),
         (&["derail", "run-1"], "derail"),
@@ -57,8 +57,8 @@ async fn what_the_daemon_refuses_is_told_in_its_words() {
         (vec!["list"], "", 1, "no API key: set MERGE_TRAIN_API_KEY"),
         (vec!["list"], "wrong", 1, "refused the API key"),
         (vec!["watch", &done], "wrong", 1, "refused the API key"),
-        (vec!["list", "--server", "http://127.0.0.1:9"], KEY, 1, "the daemon at http://127.0.0.1:9 cannot be reached"),
-        (vec!["watch", &done, "--server", "http://127.0.0.1:9"], KEY, 1, "cannot be reached"),
+        (vec!["list", "--server", "http://127.0.0.1:9"], KEY, 1, "cannot reach the daemon at http://127.0.0.1:9"),
+        (vec!["watch", &done, "--server", "http://127.0.0.1:9"], KEY, 1, "cannot reach the daemon"),
     ] {
         let mut command = asking(&place.setup, &daemon.url, &words);
         let said = Said::of(command.env("MERGE_TRAIN_API_KEY", key).output().await.expect("it runs"));

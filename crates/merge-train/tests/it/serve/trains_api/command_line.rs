@@ -71,15 +71,15 @@ async fn each_way_to_fail_has_its_exit_code_and_says_what_to_do() {
         (vec!["train", "stop", "acme/widgets#20"], KEY, 3, "no current train of"),
         (vec!["train", "stop", "acme/widgets#2"], KEY, 3, "no current train of"),
         (vec!["status", "acme/unheard"], KEY, 1, "acme/unheard is not known yet"),
-        (vec!["train", "start", "acme/widgets#77"], KEY, 1, "there is no pull request #77"),
-        (vec!["train", "start", "acme/widgets#30"], KEY, 1, "is merged"),
+        (vec!["train", "start", "acme/widgets#77"], KEY, 1, "no known pull request #77"),
+        (vec!["train", "start", "acme/widgets#30"], KEY, 1, "is already merged"),
         (vec!["status", "widgets"], KEY, 2, "OWNER/REPO"),
         (vec!["status", "--speed"], KEY, 2, "--speed"),
         (vec!["train", "start", "acme/widgets"], KEY, 2, "OWNER/REPO#N"),
         (vec!["train", "derail", "acme/widgets#1"], KEY, 2, "derail"),
         (vec!["status"], "", 1, "no API key: set MERGE_TRAIN_API_KEY"),
         (vec!["status"], "wrong", 1, "refused the API key"),
-        (vec!["status", nowhere.0, nowhere.1], KEY, 1, "the daemon at http://127.0.0.1:9 cannot be reached"),
+        (vec!["status", nowhere.0, nowhere.1], KEY, 1, "cannot reach the daemon at http://127.0.0.1:9"),
         (vec!["status", "--server", "nonsense"], KEY, 1, "http://HOST:PORT"),
     ] {
         let output = asking(&setup, &daemon, &words).env("MERGE_TRAIN_API_KEY", key).output().await.expect("it runs");

@@ -49,7 +49,7 @@ async fn a_repository_that_is_read_for_the_first_time_is_bootstrapping_and_then_
     world.restart().await;
     let seen = becomes(&world, "ready").await;
     assert!(!seen["synced_at"].is_null() && seen["error"].is_null() && seen["reason"].is_null(), "{seen}");
-    assert!(!world.told_on_the_command_line().await.contains("looked at"));
+    assert!(!world.told_on_the_command_line().await.contains("sync in progress"));
     lands(world, all).await;
 }
 
