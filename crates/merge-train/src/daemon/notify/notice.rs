@@ -88,7 +88,8 @@ impl Notice {
             }
             (TRAIN, RunStatus::WaitingExternal) => {
                 let WaitingFor { blocker, who, party } = WaitingFor::of(run)?;
-                let text = format!(":hourglass: A train waits. {} Who can change that: {}", reason(&blocker), reason(&who));
+                let text =
+                    format!(":hourglass: A train waits. {} Who can change that: {}", reason(&blocker), reason(&who));
                 party.is_to_be_told().then_some(Self { kind: Kind::Blocked, about: blocker, text, is_hasty: true })
             }
             (FIXER, RunStatus::AwaitingApproval) => {
