@@ -222,7 +222,7 @@ fn each_mistake_in_a_schedule_is_told_with_its_place() {
             "12:13: schedules.time_zone is \"Europe/Atlantis\"; it must be the name of a time zone, such as Europe/Berlin",
         ),
         ("missed", "'none'", "schedules.missed is \"none\"; it must be one of skip, latest, all"),
-        ("workflow", "'v'", "7:1: no [[workflows]] is named \"v\"; there are: w"),
+        ("workflow", "'v'", "7:1: no [[workflows]] is named \"v\"; configured: w"),
         (
             "inputs",
             "{ pr = 'x' }",

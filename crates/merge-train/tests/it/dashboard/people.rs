@@ -189,7 +189,7 @@ async fn the_ratchet_is_turned_on_and_its_fixer_is_watched_at_work() {
     mark(&browser).await;
     shop.go();
     browser.shows("goes on").await;
-    browser.shows("ok").await;
+    browser.shows("all green").await;
     expect_kept(&browser).await;
     browser.press("Turn the ratchet off").await;
     browser.shows("Turn the ratchet on").await;

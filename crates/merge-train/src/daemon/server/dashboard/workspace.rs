@@ -32,7 +32,7 @@ pub fn words(status: Status) -> (Tone, &'static str) {
         Status::PausedDisabled => (Tone::Quiet, "off"),
         Status::PausedWaitConflictOnly => (Tone::Attention, "conflicts"),
         Status::PausedWaitHumanReview => (Tone::Attention, "waits for review"),
-        Status::PausedDone => (Tone::Good, "ok"),
+        Status::PausedDone => (Tone::Good, "all green"),
         Status::PausedAttentionTerminalFailed => (Tone::Bad, "attempts used up"),
         Status::PausedAttentionStaleCiTimeout => (Tone::Bad, "CI not starting"),
         Status::PausedAttentionNoPush => (Tone::Bad, "fixer pushed nothing"),
