@@ -164,7 +164,7 @@ macro_rules! text {
 }
 
 text! {
-    /// The name of a git object. Whether it exists only git can say; what is checked is that it is safe to hand to git.
+    /// The SHA of a git object. Only its form is checked, so that it is safe to pass to git; it may not exist.
     Sha, "a commit's SHA: 4 to 64 letters and digits",
     |text| (4..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -186,13 +186,13 @@ text! {
     |text| is_token(text, 128)
 }
 text! {
-    /// A run, however it was started.
+    /// The id of a run.
     #[schema(pattern = "^[A-Za-z0-9._-]{1,64}$", example = "run-3f9c1e7a5b2d4c6e8f0a1b2c")]
     RunId, "a run id: 1 to 64 letters, digits, dashes, dots or underscores",
     |text| is_token(text, 64)
 }
 text! {
-    /// Whose data it is: the owner of the repository, in lower case, since GitHub's logins differ in more than case.
+    /// The owner of the repository, in lower case (GitHub logins never differ only in case).
     #[schema(pattern = r"^[a-z0-9_\[\]-][a-z0-9._\[\]-]{0,99}$", example = "octocat")]
     TenantId, "a tenant: the owner of a repository, in lower case",
     |text| is_owner(text) && !text.bytes().any(|byte| byte.is_ascii_uppercase())

@@ -23,7 +23,7 @@ pub enum Error {
     Deadline { command: String, after: Duration },
     #[error("`git {command}` ended with {code}: {stderr}")]
     Failed { command: String, code: i32, stderr: String },
-    #[error("`git {command}` printed what nobody understands: {output}")]
+    #[error("`git {command}` printed unexpected output: {output}")]
     Unexpected { command: String, output: String },
     #[error(
         "Failed to fetch predecessor PR #{0}'s head ref (refs/pull/{0}/head).\n\n\
@@ -40,7 +40,7 @@ pub enum Error {
     /// Another try would end the same way.
     #[error("{url} refused access: {message}. Is merge-train installed on the repository, with read and write access?")]
     Denied { url: String, message: String },
-    #[error("the token for git could not be had")]
+    #[error("could not get the token for git")]
     Token(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the histories of {ours} and {theirs} have no commit in common, so there is nothing to merge by")]
     Unrelated { ours: String, theirs: String },

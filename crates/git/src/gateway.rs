@@ -55,12 +55,12 @@ pub enum Error {
     NotFastForward { branch: BranchName, known: Oid, found: Oid },
     /// What a fixer's own tools never do. The gateway has to be removed.
     #[error(
-        "{} {what}: the fixer's repository was tampered with, and is not used any more. Remove the checkout",
+        "{} {what}: the fixer's repository was tampered with and is no longer used. Remove the checkout",
         path.display()
     )]
     TamperedWith { path: PathBuf, what: &'static str },
     /// Git cannot make sense of it, or of what was pushed to it. The gateway has to be removed.
-    #[error("the fixer's repository {} cannot be read: {cause}. Nothing of it is pushed", path.display())]
+    #[error("the fixer's repository {} cannot be read: {cause}. Nothing is pushed from it", path.display())]
     Unreadable { path: PathBuf, cause: crate::Error },
     #[error(transparent)]
     Git(#[from] crate::Error),
@@ -74,7 +74,8 @@ impl Gateway {
         if gateway.path().symlink_metadata().is_ok() {
             Ok(gateway)
         } else {
-            let text = format!("the fixer's repository in {} is gone: it was removed, or never made", folder.display());
+            let text =
+                format!("the fixer's repository in {} is gone: it was removed, or never created", folder.display());
             Err(crate::Error::Refused(text).into())
         }
     }

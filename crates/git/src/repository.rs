@@ -48,7 +48,7 @@ pub struct Repository {
     worktrees: Worktrees,
     /// Shared by the processes that use the clone, so that none replaces it under another.
     lock: std::fs::File,
-    /// Rises each time the clone was made anew.
+    /// Rises each time the clone was made again.
     generation: AtomicU64,
     health: health::Watch,
 }

@@ -175,7 +175,7 @@ impl Stack {
         let head = landed.head.as_ref().map_or_else(|| Ok(on_github.clone()), oid)?;
         if !objects.contains(&head, &head).await? {
             let pull = landed.pull;
-            let reason = format!("{head}, the head of #{pull} that was squashed, cannot be fetched any more");
+            let reason = format!("{head}, the head of #{pull} that was squashed, can no longer be fetched");
             return Ok(Proof::CannotTell { reason });
         }
         let proof = objects.prove_landed(&squash, &head).await?;

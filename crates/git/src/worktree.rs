@@ -43,7 +43,7 @@ impl Worktrees {
         self.place.path(name)
     }
 
-    /// The worktree of the stack that began at `root`; it is made if there is none, and made anew if it is none.
+    /// The worktree of the stack that began at `root`; it is made if there is none, and made again if it is none.
     pub async fn for_stack(&self, root: PrNumber) -> Result<PathBuf, Error> {
         self.ensure(&Name::Stack(root)).await
     }
@@ -69,7 +69,7 @@ impl Worktrees {
     /// are made. Done again after a crash in the middle, it completes.
     pub async fn fan_out(&self, old: PrNumber, new: &[PrNumber]) -> Result<Vec<PathBuf>, Error> {
         if new.contains(&old) {
-            return Err(Error::Refused(format!("#{old} has landed, so that no stack can begin at it again")));
+            return Err(Error::Refused(format!("#{old} has landed, so no stack can start at it again")));
         }
         let names: Vec<Name> = new.iter().copied().map(Name::Stack).collect();
         self.alone(async move |place| {
@@ -84,7 +84,7 @@ impl Worktrees {
     }
 
     /// Leaves in the stack's worktree what it had when it was made, with the HEAD that it has now: no merge under way,
-    /// no index, no files. For after an abort or a restart. One that cannot be cleaned is made anew.
+    /// no index, no files. For after an abort or a restart. One that cannot be cleaned is made again.
     pub async fn clean(&self, root: PrNumber) -> Result<PathBuf, Error> {
         self.alone(async move |place| place.clean(&Name::Stack(root)).await).await
     }

@@ -16,28 +16,28 @@ use tracing_subscriber::EnvFilter;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// The address to listen on; port 0 takes a free one.
+    /// The address to listen on; port 0 means any free port.
     #[arg(long, default_value = "127.0.0.1:8930")]
     listen: SocketAddr,
-    /// Where everything is kept. Start again on the same directory and the state is the same.
+    /// The data directory. Starting again on the same directory keeps the state.
     #[arg(long, default_value = "sim-data")]
     data: PathBuf,
-    /// What links in answers begin with, when it is not the address listened on.
+    /// The URL prefix of links in answers, if it differs from the listening address.
     #[arg(long)]
     public_url: Option<String>,
-    /// Make tokens, ids and random faults repeatable (for a new data directory).
+    /// Make tokens, ids and random faults reproducible (for a new data directory).
     #[arg(long)]
     seed: Option<u64>,
-    /// Where the app's webhooks go.
+    /// The app's webhook URL.
     #[arg(long)]
     webhook_url: Option<String>,
     /// An RSA private key (PEM) for the app, instead of a new one (for a new data directory).
     #[arg(long)]
     app_key: Option<PathBuf>,
-    /// Append every exchange to this file, a JSON object a line.
+    /// Append every request and response to this file, one JSON object per line.
     #[arg(long)]
     record: Option<PathBuf>,
-    /// Stop when standard input ends, as it does when the program that started this one dies.
+    /// Stop when standard input ends, for example because the parent program died.
     #[arg(long)]
     stop_with_stdin: bool,
 }

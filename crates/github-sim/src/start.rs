@@ -25,15 +25,15 @@ pub struct Options {
     /// Everything the simulator keeps: `sim.json`, the database, repositories, logs, the app's key.
     pub data: PathBuf,
     pub listen: SocketAddr,
-    /// What links in answers begin with, when it is not the address listened on.
+    /// The URL prefix of links in answers, if it differs from the listening address.
     pub public_url: Option<String>,
     /// Makes tokens, ids and everything random repeatable. Only used when the data directory is new.
     pub seed: Option<u64>,
-    /// Where the app's webhooks go.
+    /// The app's webhook URL.
     pub webhook_url: Option<String>,
     /// An RSA private key (PEM) for the app, instead of a new one. Only used when the data directory is new.
     pub app_key: Option<PathBuf>,
-    /// Append every exchange to this file, a JSON object a line.
+    /// Append every request and response to this file, one JSON object per line.
     pub record: Option<PathBuf>,
     /// The clock stands at this time and moves only when it is told to (`POST /_sim/clock`), so that with a seed a whole
     /// run can be repeated.

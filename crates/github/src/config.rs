@@ -73,7 +73,7 @@ pub enum ConfigError {
     Token,
     #[error("the user agent {0:?} cannot be sent in a header")]
     UserAgent(String),
-    #[error("no HTTP client could be made")]
+    #[error("could not create an HTTP client")]
     Http(#[source] reqwest::Error),
 }
 

@@ -20,7 +20,7 @@ pub enum Error {
     Conflict { call: CallName, message: String },
     #[error("GitHub refuses what {call} asked for: {message}{}", listed(errors))]
     Unprocessable { call: CallName, message: String, errors: Vec<String> },
-    #[error("what {call} is about was removed for good")]
+    #[error("the target of {call} was removed permanently")]
     Gone { call: CallName },
     /// Nothing was done, and nothing should be asked before `until`.
     #[error("{call} must wait: GitHub's rate limit is used up until {until:.0}")]

@@ -106,11 +106,11 @@ fn words(event: &Event, run_state: Option<&RunState>) -> Option<String> {
         Event::RunCreated(created) => begun(created),
         Event::RunTransition { from, to, context, error } => {
             let why = error.as_ref().map(|error| format!(": {}", line(&error.message))).unwrap_or_default();
-            let out_of_time = if context.initiator == Some(Initiator::Timeout) { ", because time was up" } else { "" };
+            let out_of_time = if context.initiator == Some(Initiator::Timeout) { ", because it timed out" } else { "" };
             format!("{from} → {to}{out_of_time}{why}")
         }
-        Event::StepStarted { step, attempt: 1, .. } => format!("{} begins", named(*step)),
-        Event::StepStarted { step, attempt, .. } => format!("{} begins again, attempt {attempt}", named(*step)),
+        Event::StepStarted { step, attempt: 1, .. } => format!("{} starts", named(*step)),
+        Event::StepStarted { step, attempt, .. } => format!("{} starts again, attempt {attempt}", named(*step)),
         Event::StepCompleted { step, .. } => {
             let millis =
                 run_state.and_then(|run_state| run_state.step_document(*step)).and_then(|step| step.duration_ms);
@@ -120,8 +120,8 @@ fn words(event: &Event, run_state: Option<&RunState>) -> Option<String> {
             let again = retry_at.map(|at| format!("; the next attempt is at {}", moment(at))).unwrap_or_default();
             format!("{} failed: {}{again}", named(*step), line(error))
         }
-        Event::StepReplayed { step } => format!("{} is to be done again", named(*step)),
-        Event::RunResumed { from } => format!("taken up again after a restart, from step {}", line(from)),
+        Event::StepReplayed { step } => format!("{} will run again", named(*step)),
+        Event::RunResumed { from } => format!("resumed after a restart, from step {}", line(from)),
         Event::ApprovalRequested { step, expires_at } => {
             let who = match kind(*step) {
                 Some(Kind::Approval(gate)) => entitled(gate),
@@ -167,7 +167,7 @@ fn begun(created: &Created) -> String {
     };
     let by = created.trigger.user_id.as_deref().map(|who| format!(" by {}", line(who))).unwrap_or_default();
     let from = from(&created.trigger);
-    format!("{} for {subject} begun{by}, {from}", line(&created.workflow.name))
+    format!("{} for {subject} started{by}, {from}", line(&created.workflow.name))
 }
 
 /// Where a run comes from.
@@ -187,7 +187,7 @@ pub fn from(trigger: &Trigger) -> &'static str {
 pub fn entitled(gate: &Gate) -> String {
     let names = || gate.by.iter().map(|name| line(name)).collect::<Vec<_>>().join(", ");
     match (gate.by.as_slice(), gate.need) {
-        ([], _) => "whoever may operate runs".to_owned(),
+        ([], _) => "anyone who may operate runs".to_owned(),
         ([one], _) => line(one),
         (_, Need::Any) => format!("one of {}", names()),
         (_, Need::All) => format!("all of {}", names()),
@@ -201,7 +201,7 @@ fn until(at: Option<Timestamp>) -> String {
 fn heard(signal: &Signal) -> String {
     let which = signal.correlation.as_deref().map(|which| format!(" of {}", line(which))).unwrap_or_default();
     let source = signal.source.as_deref().map(|source| format!(", from {}", line(source))).unwrap_or_default();
-    format!("the event {}{which} came{source}", line(&signal.event))
+    format!("the event {}{which} arrived{source}", line(&signal.event))
 }
 
 #[cfg(test)]

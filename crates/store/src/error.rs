@@ -36,7 +36,7 @@ pub enum Error {
     Expired { key: Key },
 
     /// The run has ended: what it ended as never changes. `RUN_TERMINAL_STATE`.
-    #[error("run {run} is {status} and stays so")]
+    #[error("run {run} is already {status}")]
     RunEnded { run: RunId, status: String },
 
     /// What is to be brought in is there already.
@@ -66,9 +66,9 @@ pub enum Error {
 
     /// The same, where the file is known that holds it.
     #[error(
-        "{file} is damaged: {reason}. Stop merge-train, keep the state directory for whoever is to look at it, and start \
-         with an empty one: `merge-train state import` brings the last export back, and without one the trains are \
-         recovered from GitHub",
+        "{file} is damaged: {reason}. Stop merge-train, keep the state directory for analysis, and start with an empty \
+         one: `merge-train state import` restores the last export, and without one the trains are recovered from \
+         GitHub",
         file = file.display()
     )]
     Damaged { file: PathBuf, reason: String },
@@ -83,7 +83,7 @@ pub enum Error {
     /// It was opened to be looked at, and that changes nothing.
     #[error(
         "the database was written by an older merge-train: its schema is version {found}, and this program works with \
-         {known}. `merge-train serve` brings it up to date when it starts; until then look at it with the older program"
+         {known}. `merge-train serve` upgrades it at start; until then use the older program"
     )]
     OlderSchema { found: i64, known: i64 },
 
@@ -195,7 +195,7 @@ fn sqlite_code(code: u32, message: &str) -> Diagnosis {
         13 => Diagnosis::Outage("no space left for the database: the disk is full, or its quota is used up".to_owned()),
         10 => Diagnosis::Outage(format!("the disk cannot be read or written: {message}")),
         8 => Diagnosis::Outage(format!("it is read-only, or its disk is ({message}); {OWNED}")),
-        14 => Diagnosis::Outage(format!("its file cannot be opened, or none made beside it ({message}); {OWNED}")),
+        14 => Diagnosis::Outage(format!("cannot open its file, or create one next to it ({message}); {OWNED}")),
         5 | 6 => Diagnosis::Outage(format!(
             "another program holds it ({message}); end that program, or let it end its transaction"
         )),
@@ -209,7 +209,7 @@ fn sqlite_code(code: u32, message: &str) -> Diagnosis {
 fn postgres_code(code: &str, message: &str) -> Diagnosis {
     match code.get(..2) {
         Some("53") => Diagnosis::Outage(format!("the server has no room left: {message}")),
-        // 3D: the database is not there; 28: not with this password. Both are mended outside of this program.
+        // 3D: the database is not there; 28: not with this password. Both are fixed outside of this program.
         Some("08" | "28" | "3D" | "40" | "55" | "57" | "58") => {
             Diagnosis::Outage(format!("the server says: {message}"))
         }

@@ -50,7 +50,7 @@ fn folder(stream: &StreamId) -> PathBuf {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{} is not empty; an export needs a directory of its own", dir.display())]
+    #[error("{} is not empty; an export needs an empty directory", dir.display())]
     NotEmpty { dir: PathBuf },
 
     /// Nothing was imported.

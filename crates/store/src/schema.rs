@@ -23,9 +23,7 @@ pub async fn migrate_sqlite(conn: &mut SqliteConnection, migrations: &Migrator) 
     if before == newest(migrations) {
         let kept = sql("SELECT value FROM meta WHERE name = $1").text(FINGERPRINT).first(&mut conn).await?;
         if kept.map(|row| row.blob(0)).transpose()?.as_deref() != Some(&found) {
-            return Err(corrupt(
-                "its schema is not the one that merge-train made: somebody changed it, or a fault did",
-            ));
+            return Err(corrupt("its schema is not the one that merge-train created: it was changed or damaged"));
         }
     } else {
         let query =

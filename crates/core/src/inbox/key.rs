@@ -32,7 +32,7 @@ impl Source {
     }
 }
 
-/// What makes two requests the same one. Unique within a tenant.
+/// The idempotency key: two requests with the same key are the same request. Unique within a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 #[schema(example = "api:release-team:2f1c")]

@@ -89,7 +89,7 @@ pub enum Request {
         #[serde(flatten)]
         behest: Behest,
     },
-    /// To turn the ratchet on or off: for a pull request, or for all that say nothing else.
+    /// To turn the ratchet on or off: for a pull request, or for all without a setting of their own.
     Ratchet {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pr: Option<PrNumber>,
@@ -178,7 +178,7 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub resync_interval: SignedDuration,
-    /// A state that nobody touched for longer is read anew from GitHub.
+    /// A state that nobody touched for longer is read again from GitHub.
     pub staleness_threshold: SignedDuration,
     pub dedupe_ttl: SignedDuration,
     pub pr_retention: SignedDuration,

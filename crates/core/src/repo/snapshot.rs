@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub log_position: u64,
     #[serde(default = "first")]
     pub next_seq: u64,
-    /// None until GitHub was asked.
+    /// Missing until GitHub was asked.
     pub default_branch: Option<BranchName>,
     pub prs: BTreeMap<PrNumber, PersistedPr>,
     pub active_trains: Trains,

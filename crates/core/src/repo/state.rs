@@ -47,7 +47,7 @@ pub struct RepoState {
     pub(super) own: Own,
     /// The pull requests under ratchet.
     pub(super) workspaces: Workspaces,
-    /// Whether the ratchet is on for those that say nothing else; none: as the configuration has it.
+    /// Whether the ratchet is on for those without a setting of their own; none: as the configuration has it.
     pub(super) ratchet_default: Option<bool>,
     /// When fixers were sent, of late.
     pub(super) fixers_sent: Vec<Timestamp>,
@@ -251,7 +251,7 @@ impl Backoff {
     }
 }
 
-/// How well a repository is known.
+/// The sync state of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -262,17 +262,17 @@ pub enum Lifecycle {
     Failed,
 }
 
-/// How far the full look at a repository is.
+/// The progress of a repository's full sync.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 pub struct Progress {
     pub lifecycle: Lifecycle,
-    /// Why it is looked at.
+    /// Why it is synced.
     pub reason: Option<SyncReason>,
-    /// When the last full look was complete.
+    /// When the last full sync completed.
     pub synced_at: Option<Timestamp>,
-    /// Of how many pull requests the conversation is still to be read; none before it is known which there are.
+    /// How many pull requests still need their conversation read; missing until the pull requests are known.
     pub unread: Option<usize>,
-    /// How often in a row it failed, why, and when it is tried again.
+    /// How often in a row it failed; `error` and `retry_at` say why, and when the next try is.
     pub attempts: u32,
     pub error: Option<String>,
     pub retry_at: Option<Timestamp>,

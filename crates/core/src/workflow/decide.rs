@@ -11,7 +11,7 @@ use super::state::{RunState, StepState};
 use super::status::{Code, Illegal, RunStatus};
 
 /// Why a command ended of which nothing more was heard.
-const PROCESS_ENDED: &str = "the process that ran it ended";
+const PROCESS_ENDED: &str = "the process that ran it stopped";
 
 /// What comes to a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,13 +89,13 @@ pub struct Plan {
 pub enum Refusal {
     #[error(transparent)]
     Illegal(#[from] Illegal),
-    #[error("{by} may not decide this: it is for {}", named(.entitled))]
+    #[error("{by} may not decide this; these may: {}", named(.entitled))]
     NotEntitled { by: String, entitled: Vec<String> },
-    #[error("{by} has decided already")]
+    #[error("{by} has already decided")]
     DecidedAlready { by: String },
-    #[error("the run is being cancelled already")]
+    #[error("the run is already being cancelled")]
     CancelledAlready,
-    #[error("the run does not wait for {meant:?} any more, but for {stands_at:?}")]
+    #[error("the run no longer waits for {meant:?}, but for {stands_at:?}")]
     AnotherGate { meant: String, stands_at: String },
 }
 
@@ -521,11 +521,11 @@ impl Draft {
             if self.state.cancellation.is_some() {
                 return self.cut_off(PROCESS_ENDED.to_owned());
             }
-            return self.take_up(position, "was under way", is_orphan);
+            return self.take_up(position, "was running", is_orphan);
         }
         let is_between = self.state.steps.get(position).is_none_or(|step| step.status == StepStatus::Pending);
         if let Some(last) = position.checked_sub(1).filter(|_| is_between && self.state.cancellation.is_none()) {
-            self.take_up(last, "was the last that was done", is_orphan);
+            self.take_up(last, "was the last completed step", is_orphan);
         }
     }
 
@@ -541,7 +541,8 @@ impl Draft {
             self.record(Event::StepReplayed { step: index });
         } else {
             let message = format!(
-                "step {:?} {how} when the process ended; it is neither resumable{} nor idempotent, so the run cannot go on",
+                "step {:?} {how} when the process stopped; it is neither resumable{} nor idempotent, so the run cannot \
+                 continue",
                 plan.id,
                 if is_done { "" } else { " (it has left no output)" },
             );

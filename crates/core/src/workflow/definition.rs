@@ -57,7 +57,7 @@ pub struct Program {
 /// What people have to say yes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
-    /// Who may decide; nobody named: whoever may operate runs.
+    /// Who may decide; nobody named: anyone who may operate runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<String>,
     #[serde(default)]
@@ -155,7 +155,7 @@ impl Workflow {
                     .push(format!("the id {id:?} of step {} is not made of letters, digits, `-` and `_`", index + 1));
             }
             if self.steps[..index].iter().any(|other| other.id == *id) {
-                problems.push(format!("two steps have the id {id:?}"));
+                problems.push(format!("two steps have the same id, {id:?}"));
             }
             problems.extend(step.problems().into_iter().map(|problem| format!("step {id:?}: {problem}")));
         }
@@ -174,23 +174,23 @@ impl StepPlan {
         match &self.kind {
             Kind::Agent(program) if is_empty(program) => problems.push("its command is empty"),
             Kind::Agent(program) if is_lost(program) => {
-                problems.push("its command is a relative path; write it in full");
+                problems.push("its command is a relative path; write the full path");
             }
-            Kind::Agent(program) if program.timeout_ms == 0 => problems.push("it has no time to do anything"),
+            Kind::Agent(program) if program.timeout_ms == 0 => problems.push("its timeout is too short"),
             Kind::Approval(Gate { by, need: Need::All, .. }) if by.is_empty() => {
-                problems.push("all have to approve, but nobody is named in `by`");
+                problems.push("everyone has to approve, but `by` names nobody");
             }
             Kind::Wait(wait) if wait.event.is_empty() => problems.push("it waits for an event without a type"),
             Kind::Wait(wait) if wait.timeout_ms == 0 => problems.push("it waits for no time at all"),
             Kind::Agent(_) | Kind::Approval(_) | Kind::Wait(_) => {}
         }
         if !matches!(self.kind, Kind::Agent(_)) && (self.retry.times > 0 || self.compensate.is_some()) {
-            problems.push("only a command can be tried again or undone");
+            problems.push("only a command can be retried or undone");
         }
         if self.compensate.as_ref().is_some_and(is_empty) {
             problems.push("the command that undoes it is empty");
         } else if self.compensate.as_ref().is_some_and(is_lost) {
-            problems.push("the command that undoes it is a relative path; write it in full");
+            problems.push("the command that undoes it is a relative path; write the full path");
         }
         problems
     }

@@ -9,7 +9,7 @@ use super::status::RunStatus;
 use crate::ids::{RunId, TenantId};
 use crate::inbox::Key;
 
-/// A durable unit of work.
+/// A unit of work that survives crashes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
@@ -55,7 +55,7 @@ pub struct Run {
     pub duration_ms: Option<u64>,
 }
 
-/// What set a run off.
+/// What started a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
@@ -76,7 +76,7 @@ pub enum TriggerSource {
     Api,
 }
 
-/// Who ended a run before its time, and why.
+/// Who cancelled a run, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancellation {
@@ -98,7 +98,7 @@ pub struct Compensation {
     pub at: Timestamp,
 }
 
-/// Why a run changed its state.
+/// Why a run changed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TransitionContext {
@@ -129,7 +129,7 @@ pub enum Initiator {
     Approval,
 }
 
-/// What a person is asked for, and what they said.
+/// An approval request and its decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
@@ -216,7 +216,7 @@ impl Step {
     }
 }
 
-/// What a step left behind, for a run that is taken up again.
+/// The stored result of a step, from which a run resumes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
@@ -233,9 +233,9 @@ pub struct Checkpoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub timestamp: Timestamp,
-    /// The step can be skipped, with its output as it is here.
+    /// The step can be skipped and its stored output used.
     pub resumable: bool,
-    /// The step can be done again without harm.
+    /// The step can safely run again.
     pub idempotent: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_used: Option<TokensUsed>,

@@ -118,7 +118,7 @@ pub struct RunError {
     pub message: String,
 }
 
-/// Something that happened outside.
+/// An external event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signal {
     pub event: String,

@@ -86,7 +86,7 @@ impl fmt::Display for RunStatus {
 pub enum Illegal {
     #[error("a run that is {from} cannot become {to}")]
     InvalidTransition { from: RunStatus, to: RunStatus },
-    #[error("the run is {status}, and stays so")]
+    #[error("the run is already {status}")]
     TerminalState { status: RunStatus },
 }
 

@@ -38,7 +38,7 @@ impl Gateway {
         order.validate()?;
         let gateway = Self { git: git.clone(), folder: order.folder.to_owned(), branch: order.branch.clone() };
         if gateway.checkout().symlink_metadata().is_ok() {
-            let text = format!("{} is there already; open it, or remove it first", gateway.checkout().display());
+            let text = format!("{} already exists; open it, or remove it first", gateway.checkout().display());
             return Err(crate::Error::Refused(text).into());
         }
         let (unfinished, half) = (gateway.folder.join("checkout.new"), gateway.folder.join("gateway.new"));
@@ -148,7 +148,7 @@ impl Order<'_> {
         }
         match self.base {
             Some((base, _)) if base == self.branch => {
-                refuse(format!("{base} cannot be both the branch to be mended and the one it is merged into"))
+                refuse(format!("{base} cannot be both the branch to fix and its base branch"))
             }
             _ => Ok(()),
         }
@@ -165,7 +165,7 @@ pub(super) fn sealed(command: Command) -> Command {
     command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none")
 }
 
-/// Writes a file anew beside the old one and puts it in its place: an old one that is a link is replaced, not followed.
+/// Writes a file again beside the old one and puts it in its place: an old one that is a link is replaced, not followed.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let file = tempfile::NamedTempFile::new_in(folder)?;

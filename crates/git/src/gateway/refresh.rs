@@ -34,7 +34,7 @@ pub enum Refreshed {
 }
 
 impl Gateway {
-    /// Puts newer commits into the gateway. Its rules are written anew, and nothing that it may have been told to run
+    /// Puts newer commits into the gateway. Its rules are written again, and nothing that it may have been told to run
     /// runs.
     pub async fn refresh(
         &self,

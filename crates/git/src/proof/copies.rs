@@ -1,4 +1,4 @@
-//! Commits that a rebase wrote anew: other names, the same deeds.
+//! Commits that a rebase wrote again: other names, the same deeds.
 
 use super::patch::{Exactness, PatchId};
 use crate::{Error, Objects, Oid};

@@ -31,7 +31,7 @@ pub enum PushProbe {
     Foreign {
         head: Oid,
     },
-    /// The branch no longer contains what it contained: compute the step anew from here.
+    /// The branch no longer contains what it contained: compute the step again from here.
     Rewound {
         head: Oid,
     },

@@ -115,7 +115,7 @@ fn remove_if_there(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// A git that was killed leaves its lock files, and every git after it would wait for them in vain.
+/// A git that was killed leaves its lock files, and every git after it would wait for them without success.
 fn remove_left_locks(clone: &Path) {
     for entry in fs::read_dir(clone).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -1,4 +1,4 @@
-//! A clone that is damaged is found out and made anew.
+//! A clone that is damaged is found out and made again.
 //!
 //! Nobody reads git's complaints for this. When git fails in a way that has no explanation, the clone is examined; if it is
 //! damaged, an empty one takes its place and the work is done once more, which fetches what it needs.
@@ -19,7 +19,7 @@ const EXAMINATION_DEADLINE: Duration = Duration::from_secs(30 * 60);
 pub(super) struct Watch {
     /// One examination at a time.
     examining: tokio::sync::Mutex<()>,
-    /// When the clone was last made anew.
+    /// When the clone was last made again.
     renewed: Mutex<Option<Instant>>,
 }
 
@@ -71,7 +71,8 @@ impl Repository {
         if !folder::claim_alone(&self.lock) {
             folder::share(&self.lock)?;
             return Err(Error::Refused(format!(
-                "the clone in {} is damaged, and another process uses it; stop that, and it is made anew",
+                "the clone in {} is damaged, and another process uses it; stop that process, and merge-train clones \
+                 again",
                 clone.display()
             )));
         }

@@ -11,11 +11,11 @@ pub enum Fault {
     #[error("{} is not an absolute path. Give it from the root of the file system", .0.display())]
     PathNotAbsolute(PathBuf),
     #[error(
-        "there is no signing key at {path}. Make one with `ssh-keygen -t ed25519 -N '' -f {path}`, \
-         or correct git.ssh_key_path", path = .0.display()
+        "there is no signing key at {path}. Create one with `ssh-keygen -t ed25519 -N '' -f {path}`, or correct \
+         git.ssh_key_path", path = .0.display()
     )]
     KeyFileMissing(PathBuf),
-    #[error("the signing key {} cannot be read. Let merge-train's user own it, with mode 0600", path.display())]
+    #[error("the signing key {} cannot be read. Make merge-train's user its owner, with mode 0600", path.display())]
     KeyFileUnreadable {
         path: PathBuf,
         #[source]
@@ -35,7 +35,7 @@ pub enum Fault {
          or import the key there with `gpg --homedir {path} --import`", path = .0.display()
     )]
     GpgHomeMissing(PathBuf),
-    #[error("GnuPG's home {} cannot be read. Let merge-train's user own it, with mode 0700", path.display())]
+    #[error("GnuPG's home {} cannot be read. Make merge-train's user its owner, with mode 0700", path.display())]
     GpgHomeUnreadable {
         path: PathBuf,
         #[source]
@@ -52,8 +52,8 @@ pub enum Fault {
     )]
     KeyUnusable { key_id: String },
     #[error(
-        "the signing key {0} wants a passphrase, and nobody is there to type it. \
-         Use a key without one, or let gpg-agent hold the passphrase"
+        "the signing key {0} needs a passphrase, and nobody can type it. Use a key without one, or store the \
+         passphrase in gpg-agent"
     )]
     PassphraseNeeded(String),
     #[error(
@@ -67,8 +67,8 @@ pub enum Fault {
     )]
     NotVerified(&'static str),
     #[error(
-        "signing took longer than {} s: the key may be waiting for somebody to type or touch something. \
-         Use a key that needs nobody", .0.as_secs()
+        "signing took longer than {} s: the key may be waiting for a passphrase or a touch. Use a key that works \
+         unattended", .0.as_secs()
     )]
     TooSlow(Duration),
     /// A git older than 2.40 does not pass on what gpg says.

@@ -1,4 +1,4 @@
-//! Making, mending and removing one worktree. The caller sees to it that nobody else is at it.
+//! Making, fixing and removing one worktree. The caller sees to it that nobody else is at it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

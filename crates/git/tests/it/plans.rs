@@ -112,21 +112,13 @@ fn what_is_planned_happens(extent: Extent) {
     let plan = world.run(stack.plan(&members, &branch("main"))).expect("a plan");
     assert_eq!(world.all_refs(), before, "a plan changes nothing on the remote");
     assert!(plan.lands_everything(), "{plan}");
-    let expected = "Landing this stack takes 4 squashes, 6 pushes, and 3 retargets; CI would start 6 times.\n\n\
-        1. push to `two` (#2): merge the head of #1\n\
-        2. squash #1 into `main`\n\
-        3. push to `two` (#2): relate it to the squash of #1\n\
-        4. retarget #2 from `one` to `main`\n\
-        5. push to `three` (#3): merge the head of #2\n\
-        6. push to `four` (#4): merge the head of #2\n\
-        7. squash #2 into `main`\n\
-        8. push to `three` (#3): relate it to the squash of #2\n\
-        9. retarget #3 from `two` to `main`\n\
-        10. push to `four` (#4): relate it to the squash of #2\n\
-        11. retarget #4 from `two` to `main`\n\
-        12. squash #3 into `main`\n\
-        13. push to `four` (#4): merge what landed on `main` meanwhile\n\
-        14. squash #4 into `main`";
+    let expected = "Landing this stack takes 4 squashes, 6 pushes, and 3 retargets; CI would run 6 times.\n\n1. push \
+        to `two` (#2): merge the head of #1\n2. squash #1 into `main`\n3. push to `two` (#2): reconcile it with the \
+        squash of #1\n4. retarget #2 from `one` to `main`\n5. push to `three` (#3): merge the head of #2\n6. push to \
+        `four` (#4): merge the head of #2\n7. squash #2 into `main`\n8. push to `three` (#3): reconcile it with the \
+        squash of #2\n9. retarget #3 from `two` to `main`\n10. push to `four` (#4): reconcile it with the squash of \
+        #2\n11. retarget #4 from `two` to `main`\n12. squash #3 into `main`\n13. push to `four` (#4): catch up with \
+        `main`\n14. squash #4 into `main`";
     assert_eq!(plan.to_string(), expected.replace("6 pushes", "7 pushes").replace("6 times", "7 times").trim_end());
     let trees = world.run(carry_out(&world, &stack, &plan));
     assert_eq!(trees, planned_trees(&plan));

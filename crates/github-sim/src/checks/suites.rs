@@ -90,7 +90,7 @@ pub(super) fn refresh(world: &mut World, repo: Id, suite: Id, sender: Id, cause:
     }
 }
 
-/// A rerequested suite begins anew; its runs stay as they are until the app acts.
+/// A rerequested suite begins again; its runs stay as they are until the app acts.
 pub fn reopen(world: &mut World, repo: Id, suite: Id) {
     set(world, repo, suite, RunStatus::Queued, None);
 }

@@ -20,7 +20,7 @@ pub enum Error {
     Failed { command: String, code: i32, stderr: String },
     #[error("`git {command}` took longer than {} s", DEADLINE.as_secs())]
     Deadline { command: String },
-    #[error("`git {command}` printed what nobody understands: {output}")]
+    #[error("`git {command}` printed unexpected output: {output}")]
     Unexpected { command: &'static str, output: String },
 }
 

@@ -19,7 +19,7 @@ pub fn index(sim: &Sim) -> Markup {
             h1 { "Repositories" }
             (repo_rows(world, &repos))
             @if repos.is_empty() {
-                p { "There is none yet. Create one with a token from " code { "sim.json" } ":" }
+                p { "No repositories yet. Create one with a token from " code { "sim.json" } ":" }
                 pre { code {
                     "curl -H \"Authorization: Bearer $TOKEN\" " (api) "/user/repos -d '{\"name\":\"hello\",\"auto_init\":true}'"
                 } }

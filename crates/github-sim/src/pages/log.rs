@@ -41,7 +41,7 @@ pub async fn show(
                 p { code { (note.path) ":" (note.start_line) } " " (note.annotation_level) ": " (note.message) }
             }
             h2 { "Log" }
-            @if log.is_empty() { p class="muted" { "Nothing was printed." } }
+            @if log.is_empty() { p class="muted" { "No output." } }
             @else {
                 @if tail.len() < log.len() { p class="muted" { "The last " (tail.len() / 1024) " KiB of " (log.len() / 1024) "." } }
                 pre { code { (String::from_utf8_lossy(tail)) } }

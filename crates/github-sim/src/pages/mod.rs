@@ -52,8 +52,8 @@ impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let ApiError { status, message, .. } = self.0;
         let advice = match status {
-            StatusCode::NOT_FOUND => "There is nothing at this address in this simulator.",
-            _ => "The request could not be carried out.",
+            StatusCode::NOT_FOUND => "Page not found in this simulator.",
+            _ => "The request failed.",
         };
         let page = layout::page(
             &message,

@@ -99,7 +99,7 @@ async fn serve_receiver(sim: Sim, clients: Clients, target: DeliveryTarget, mut 
     }
 }
 
-/// By the simulator's clock, which can be moved on, and from when it was stored, so that a restart does not begin anew.
+/// By the simulator's clock, which can be moved on, and from when it was stored, so that a restart does not begin again.
 async fn wait_until_late(sim: &Sim, id: Id, ms: u64) {
     let late = SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX));
     loop {

@@ -74,7 +74,7 @@ impl PullAction {
         }
     }
 
-    /// GitHub computes anew whether it can be merged, and has not finished when it tells of this.
+    /// GitHub computes again whether it can be merged, and has not finished when it tells of this.
     pub(super) fn unsettles(&self) -> bool {
         matches!(self, Self::Opened | Self::Closed | Self::Reopened | Self::Synchronize { .. })
     }

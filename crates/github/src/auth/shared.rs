@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::error::{Class, Error};
 
-/// Something that may have to be gotten anew.
+/// Something that may have to be gotten again.
 pub(super) trait Perishable {
     /// Good enough not to get another.
     fn is_fresh(&self, now: Instant) -> bool;

@@ -154,7 +154,7 @@ impl Keyring {
             None => self.installation(wire, key, repo).await?,
         };
         let token = match self.installation_token(wire, key, installation).await {
-            // It was installed anew since: look again, once.
+            // It was installed again since: look again, once.
             Err(Error::NotFound { .. }) if fixed.is_none() => {
                 self.installations.forget(|known| known == repo);
                 let installation = self.installation(wire, key, repo).await?;

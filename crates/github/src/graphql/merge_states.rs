@@ -114,7 +114,8 @@ impl Repo {
                 Err(error) => error,
             };
             let Some(next) = manner.after(&refusal) else { return Err(refusal) };
-            tracing::debug!(repo = %self.id(), %refusal, ?next, "GitHub refuses to tell so much of pull requests at once");
+            tracing::debug!(repo = %self.id(), %refusal, ?next, "GitHub refuses to return that many pull requests at \
+                 once");
             manners.learn(self.id(), next);
             manner = next;
         }

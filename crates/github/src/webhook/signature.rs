@@ -28,7 +28,7 @@ pub enum SignatureError {
     Missing,
     #[error("the signature is not of the form sha256=<64 hexadecimal digits>")]
     Malformed,
-    #[error("the signature was made with another secret, or for another body")]
+    #[error("the signature does not match: another secret, or another body")]
     Mismatch,
 }
 

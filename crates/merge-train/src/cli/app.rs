@@ -15,13 +15,14 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Make a GitHub App with the permissions and events that merge-train needs, and keep its key, secret and configuration.
+    /// Create a GitHub App with the permissions and events that merge-train needs, and save its key, secret and
+    /// configuration.
     ///
-    /// Opens a page on this machine that leads to GitHub, where you agree. The key, the webhook secret and the configuration are
-    /// written for you alone to read; a configuration that is there is added to, and nothing in it is changed. Then it waits until
-    /// the app is installed somewhere, and tries everything out as `merge-train doctor` does.
+    /// Opens a page on this machine that takes you to GitHub, where you confirm. Only you can read the files it writes: the key,
+    /// the webhook secret and the configuration. It adds to an existing configuration and changes nothing in it. Then it waits
+    /// until the app is installed, and checks the setup as `merge-train doctor` does.
     ///
-    /// Exit code 0: made, and nothing failed. 1: an error, or something failed. 130: interrupted.
+    /// Exit code 0: created, and every check passed. 1: an error, or a check failed. 130: interrupted.
     Create(create::Args),
 }
 

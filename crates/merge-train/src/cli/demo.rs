@@ -21,13 +21,13 @@ use stack::DemoStack;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Play the story without a pause, tell how it goes, and exit: 0 when everything has landed, 1 when not.
+    /// Run the demo without pauses, report its progress, and exit: 0 if everything has landed, 1 otherwise.
     #[arg(long)]
     once: bool,
-    /// The address of the dashboard, on this machine; without it 127.0.0.1:8929, or another port if that one is taken.
+    /// The address of the dashboard, on this machine (default: 127.0.0.1:8929, or another port if that one is taken).
     #[arg(long, value_name = "ADDRESS", value_parser = of_this_machine)]
     listen: Option<SocketAddr>,
-    /// The address of the simulated GitHub; without it 127.0.0.1:8930, or another port if that one is taken.
+    /// The address of the simulated GitHub (default: 127.0.0.1:8930, or another port if that one is taken).
     #[arg(long, value_name = "ADDRESS")]
     github_listen: Option<SocketAddr>,
 }
@@ -42,7 +42,7 @@ fn of_this_machine(text: &str) -> Result<SocketAddr, String> {
     let is_own = address.ip().is_loopback();
     is_own
         .then_some(address)
-        .ok_or_else(|| "whoever reaches the demo may do everything: it must be 127.0.0.1".to_owned())
+        .ok_or_else(|| "anyone who reaches the demo may do anything: it must be 127.0.0.1".to_owned())
 }
 
 /// Where to listen: where somebody wants it, at the usual address, or, if that is taken, at any port.
@@ -58,24 +58,24 @@ fn place(wanted: Option<SocketAddr>, usual: SocketAddr) -> SocketAddr {
 const NAME: &str = "lighthouse";
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    // From the first moment on: whatever is stopped tidies up.
+    // From the first moment on: whatever is stopped cleans up.
     let stopped = tokio::spawn(stop_signal());
-    let data = tempfile::tempdir().context("no room for the demo's data")?;
+    let data = tempfile::tempdir().context("cannot create the demo's data folder")?;
     let (dashboard, listen) = (place(args.listen, DASHBOARD), place(args.github_listen, GITHUB));
     let sim = Simulator::start(&data.path().join("github"), listen).await.with_context(|| {
-        format!("the simulator did not start; is {listen} taken? Another address: --github-listen 127.0.0.1:0")
+        format!("the simulator did not start; is {listen} taken? Use another address: --github-listen 127.0.0.1:0")
     })?;
     let mut daemon = DemoDaemon::start(data.path(), &sim.description, dashboard)
         .await
-        .with_context(|| format!("is {dashboard} taken? Another address: --listen 127.0.0.1:0"))?;
+        .with_context(|| format!("is {dashboard} taken? Use another address: --listen 127.0.0.1:0"))?;
     let setup = DemoSetup::of(&sim, &daemon)?;
     if args.listen.is_none() && dashboard.port() == 0 {
-        println!("{DASHBOARD} is taken, perhaps by another demo; the dashboard is elsewhere this time.");
+        println!("{DASHBOARD} is taken, perhaps by another demo; the dashboard uses another address this time.");
     }
     let show = async {
-        let stack = setup.set().await.context("the demo's repository could not be made")?;
+        let stack = setup.set().await.context("could not create the demo's repository")?;
         println!(
-            "A GitHub of your own is running, with a stack of {} pull requests in {}, and a daemon to land them.\n",
+            "A simulated GitHub is running, with a stack of {} pull requests in {}, and a daemon to land them.\n",
             stack.pulls.len(),
             setup.api.repo
         );
@@ -85,10 +85,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         print!("{}", guide(&setup, &stack));
         match scenario::play(&setup.api, &setup.daemon, &stack, DemoPace::Human).await {
             Ok(()) => println!(
-                "\nEverything has landed, and everything still runs: look around, and open pull requests of your own."
+                "\nEverything has landed, and the demo keeps running: look around, and open your own pull requests."
             ),
             // Whoever joins in may tell another story.
-            Err(error) => println!("\nThe story ends here: {error:#}. Everything still runs."),
+            Err(error) => println!("\nThe demo's script ends here: {error:#}. The demo keeps running."),
         }
         std::future::pending().await
     };
@@ -164,8 +164,12 @@ fn guide(setup: &DemoSetup, stack: &DemoStack) -> String {
     let lines = [
         format!("Watch it here: {}/", daemon.url),
         String::new(),
-        "The stack is declared, planned and started in a moment. A check breaks, a fixer mends it; another fixer wants to change what it may not,".to_owned(),
-        "and waits for you to approve it, or for twenty seconds. Join in: comment on the pull requests, press what can be pressed.".to_owned(),
+        "In a moment, the stack is declared, planned and started. A check fails and a fixer fixes it. Another fixer \
+         changes a protected file"
+            .to_owned(),
+        "and waits for your approval, for twenty seconds at most. Join in: comment on the pull requests, press the \
+         buttons."
+            .to_owned(),
         String::new(),
         format!("  GitHub:   {}", setup.page(&format!("/pull/{bottom}"))),
         format!("  Status:   {program} status {access}"),
@@ -175,7 +179,7 @@ fn guide(setup: &DemoSetup, stack: &DemoStack) -> String {
         format!("  REST:     curl -H 'Authorization: Bearer {}' {}", api.token, api.url("/pulls")),
         format!("  Log:      {}", log.display()),
         String::new(),
-        "Ctrl-C stops all of it and removes its data.".to_owned(),
+        "Press Ctrl-C to stop the demo and remove its data.".to_owned(),
         String::new(),
     ];
     lines.join("\n") + "\n"

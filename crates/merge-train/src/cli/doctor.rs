@@ -1,4 +1,4 @@
-//! `merge-train doctor`: tries out what the daemon depends on, and says how to mend what does not work.
+//! `merge-train doctor`: tries out what the daemon depends on, and says how to fix what does not work.
 //!
 //! **Invariant:** it changes nothing: no directory, no state, nothing at GitHub. A daemon may be at work meanwhile. (Whoever
 //! connects to PostgreSQL brings its schema up to date.)
@@ -28,10 +28,10 @@ pub use app::WEBHOOK_PATH;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Repositories whose settings and rules are looked at, too.
+    /// Repositories whose settings and rules to check as well.
     #[arg(value_name = "OWNER/REPO")]
     repos: Vec<RepoId>,
-    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    /// The configuration (default: merge-train.toml in the working directory, if it exists).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print JSON.
@@ -200,11 +200,11 @@ fn verdict(report: &DoctorReport) -> String {
     let count = |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
     let warnings = count(report.warnings, "warning", "warnings");
     match (report.failed, report.warnings) {
-        (0, 0) => "\nAll is well.\n".to_owned(),
+        (0, 0) => "\nEverything works.\n".to_owned(),
         (0, _) => format!("\nIt works, with {warnings}.\n"),
         (failed, _) => {
             let failures = count(failed, "failure", "failures");
-            format!("\n{failures} and {warnings}: mend what failed before `merge-train serve`.\n")
+            format!("\n{failures} and {warnings}: fix what failed before you run `merge-train serve`.\n")
         }
     }
 }
@@ -223,18 +223,10 @@ mod tests {
             Finding::warning("signing", "off", "sign"),
             Finding::failed("configuration", "one\ntwo", "mend it"),
         ]);
-        let expected = "\
-ok       git            2.47.3
-warning  signing        off
-                        → sign
-failed   configuration  one
-                        two
-                        → mend it
-
-1 failure and 1 warning: mend what failed before `merge-train serve`.
-";
+        let expected = "ok       git            2.47.3warning  signing        off→ signfailed   configuration  onetwo→ \
+mend it1 failure and 1 warning: fix what failed before you run `merge-train serve`.";
         assert_eq!(all(&report), expected);
-        assert!(all(&DoctorReport::new(vec![Finding::ok("git", "x")])).ends_with("\nAll is well.\n"));
+        assert!(all(&DoctorReport::new(vec![Finding::ok("git", "x")])).ends_with("\nEverything works.\n"));
         let warned = DoctorReport::new(vec![Finding::warning("a", "b", "c"), Finding::warning("d", "e", "f")]);
         assert!(all(&warned).ends_with("\nIt works, with 2 warnings.\n"));
     }

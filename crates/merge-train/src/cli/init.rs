@@ -16,7 +16,7 @@ pub struct Args {
     /// The file to write.
     #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     config: PathBuf,
-    /// Overwrite the file if it is there.
+    /// Overwrite the file if it exists.
     #[arg(long)]
     force: bool,
     /// Print JSON.
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!(
-                "{shown} is there already, and was left as it is; --force overwrites it, --config FILE writes another"
+                "{shown} already exists and was not changed; --force overwrites it, --config FILE writes another file"
             )
         }
         Err(error) => return Err(error).with_context(|| format!("{shown} cannot be written")),
@@ -44,11 +44,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     println!("{shown} is written. {}", about_key(&key));
     println!(
-        "
-Next:
-  merge-train app create --url https://HOST --config {shown}   makes the GitHub App, and adds its id, key and secret to it
-  merge-train doctor --config {shown}                          says what is missing or wrong
-  merge-train serve --config {shown}                           runs the daemon"
+        "Next:merge-train app create --url https://HOST --config {shown}   creates the GitHub App, and adds its id, \
+         key and secretmerge-train doctor --config {shown}                          shows what is missing or wrong\
+         merge-train serve --config {shown}                           runs the daemon"
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -73,5 +71,5 @@ pub fn begin(values: &mut NewFileValues) -> String {
 
 /// What to say about the key, this once.
 pub fn about_key(key: &str) -> String {
-    format!("The key for its API is shown only now:\n\n  export MERGE_TRAIN_API_KEY={key}")
+    format!("The API key is shown only once:\n\n  export MERGE_TRAIN_API_KEY={key}")
 }

@@ -20,7 +20,7 @@ pub struct CompletionArgs {
 
 #[derive(clap::Args)]
 pub struct ManArgs {
-    /// A folder to write a page into for each command; without it, the first page is printed.
+    /// A folder to write one page per command into (default: print the first page).
     dir: Option<PathBuf>,
 }
 
@@ -61,7 +61,7 @@ pub fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
         Some(dir) => {
             std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
             clap_mangen::generate_to(command(), dir).with_context(|| format!("{} cannot be written", dir.display()))?;
-            eprintln!("The pages are in {}; to read one: man -l {}/merge-train.1", dir.display(), dir.display());
+            eprintln!("The manual pages are in {}. To read one: man -l {}/merge-train.1", dir.display(), dir.display());
         }
         None => clap_mangen::Man::new(command()).render(&mut io::stdout())?,
     }

@@ -35,76 +35,77 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make the GitHub App that the daemon is.
+    /// Create the GitHub App the daemon runs as.
     ///
-    /// Exit code 0: made, and nothing failed. 1: an error, or something failed. 2: wrong arguments.
+    /// Exit code 0: created, and every check passed. 1: an error, or a check failed. 2: wrong arguments.
     App(app::Args),
     /// Measure how fast the durable parts are on this machine.
     #[command(hide = true)]
     Bench(bench::Args),
-    /// Print a script that teaches a shell to complete merge-train's commands.
+    /// Print a shell completion script for merge-train's commands.
     ///
     /// Exit code 0: printed. 2: wrong arguments.
     Completion(manual::CompletionArgs),
     /// Start a simulated GitHub with a stack of pull requests, and a daemon that lands it.
     ///
-    /// Exit code 0: stopped, or with --once: everything has landed. 1: an error, or it has not.
+    /// Exit code 0: stopped; with --once: everything has landed. 1: an error; with --once: not everything has landed.
     Demo(demo::Args),
-    /// Try out what the daemon depends on: configuration, git, signing, disk, database, GitHub.
+    /// Check the daemon's setup: configuration, git, signing, disk, database, GitHub.
     ///
     /// Changes nothing. Exit code 0 if nothing failed, 1 otherwise.
     Doctor(doctor::Args),
-    /// Write a configuration to begin with, for you alone to read.
+    /// Write a starter configuration that only you can read.
     ///
-    /// Exit code 0: written. 1: it is there already, or cannot be written. 2: wrong arguments.
+    /// Exit code 0: written. 1: the file already exists, or cannot be written. 2: wrong arguments.
     Init(init::Args),
     /// Print the manual page, or write one for each command.
     ///
     /// Exit code 0: done. 1: the folder cannot be written. 2: wrong arguments.
     Man(manual::ManArgs),
-    /// Say what landing a stack of pull requests would do: every push, squash and retarget, and every conflict.
+    /// Show what landing a stack of pull requests would do: every push, squash and retarget, and every conflict.
     ///
-    /// Nothing is changed, at GitHub or anywhere else. The plan is for the whole stack that the pull request is part of.
+    /// Changes nothing, on GitHub or anywhere else. The plan covers the pull request's whole stack.
     ///
-    /// Exit code 0: it would land. 2: it would not, because of a conflict, or because a start would be refused. 1: an error.
+    /// Exit code 0: the stack would land. 2: it would not, because of a conflict, or because a start would be refused. 1: an
+    /// error.
     Plan(plan::Args),
-    /// Turn the ratchet on or off, and show what it does: for a pull request, a repository, or all.
+    /// Turn the ratchet on or off, and show what it does: for one pull request, one repository, or all.
     ///
-    /// Asks a running daemon. Exit code 0: done. 3: the daemon knows no such pull request or repository. 1: refused, or an error.
-    /// 2: wrong arguments.
+    /// Needs a running daemon. Exit code 0: done. 3: the daemon does not know the pull request or repository. 1: refused, or an
+    /// error. 2: wrong arguments.
     Ratchet(ratchet::Args),
-    /// List, show, watch, begin and steer runs: of workflows, and of trains.
+    /// List, show, watch, start and control runs (workflows, trains, fixers).
     ///
-    /// Asks a running daemon. Exit code 0: done. 3: the run that was named is not there. 1: refused, or an error. 2: wrong
-    /// arguments. `runs watch` has others.
+    /// Needs a running daemon. Exit code 0: done. 3: there is no such run. 1: refused, or an error. 2: wrong arguments.
+    /// `runs watch` has its own.
     Runs(runs::Args),
     /// Run the daemon.
     ///
-    /// Exit code 0: it was stopped, and what was under way has ended. 1: it did not start, or an error ended it.
+    /// Exit code 0: stopped, after finishing work in progress. 1: it did not start, or an error ended it.
     Serve(serve::Args),
-    /// Run a program as somebody who is at work on a pull request: the ratchet keeps out of the way meanwhile.
+    /// Run a program while you work on a pull request; meanwhile the ratchet starts no fixer there.
     ///
-    /// Opens a session with a running daemon and runs nothing if that fails. Exit code: that of the program; 1 if it was not run,
-    /// 126 or 127 if it could not be, 128 and the number of the signal if one ended it. 2: wrong arguments.
+    /// Opens a session with a running daemon, and runs nothing if that fails. Exit code: the program's; 1 if it was not run, 126
+    /// or 127 if it could not be run, 128 plus the signal number if a signal ended it. 2: wrong arguments.
     Session(session::Args),
     /// Run a simulated GitHub on this machine: REST, GraphQL, git over HTTP, signed webhooks, CI.
     ///
-    /// It is a program of its own, github-sim, beside merge-train or on the PATH. `merge-train sim --help` lists its options.
+    /// It is a separate program, github-sim, next to merge-train or on the PATH. `merge-train sim --help` lists its options.
     ///
     /// Exit code 0: stopped. 1: it did not start, or it is not installed.
     Sim(sim::Args),
     /// Export, import, inspect or verify the state.
     ///
-    /// Exit code 0: done, and nothing is wrong. 1: an error, or the state is not what its events say.
+    /// Exit code 0: done, and nothing is wrong. 1: an error, or the state does not match its events.
     State(state::Args),
-    /// Show trains: how far each is, why it does not move yet, and who can change that; and the pull requests that the ratchet is
-    /// at work on or gave up on.
+    /// Show trains: their progress, what they wait for, and who can help; and the pull requests that the ratchet is working on or
+    /// gave up on.
     ///
-    /// Asks a running daemon. Exit code 0: told. 3: the train that was named is not there. 1: an error. 2: wrong arguments.
+    /// Needs a running daemon. Exit code 0: success. 3: there is no such train. 1: an error. 2: wrong arguments.
     Status(status::Args),
     /// Start or stop a train.
     ///
-    /// Asks a running daemon. Exit code 0: taken in. 3: there is no train to stop. 1: an error. 2: wrong arguments.
+    /// Needs a running daemon. Exit code 0: accepted. 3: there is no train to stop. 1: an error. 2: wrong arguments.
     Train(train::Args),
 }
 

@@ -38,7 +38,7 @@ pub struct Args {
     /// A pull request of the stack, such as octocat/hello#12.
     #[arg(value_name = "OWNER/REPO#N")]
     target: PullRequestArgument,
-    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    /// The configuration (default: merge-train.toml in the working directory, if it exists).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print JSON.
@@ -72,7 +72,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Nothing of a plan is kept, so that nothing of it is signed.
     let clones = Clones::new(git, config.git.clones(Signing::Off), config.github.git_url.clone(), github);
     let work = Box::pin(compute(&clones, &args.target, &stack, &settings.default_branch));
-    let plan = patiently(|| "fetching what is not here yet, and computing".to_owned(), work).await?;
+    let plan = patiently(|| "fetching what is missing, and computing".to_owned(), work).await?;
     let stack_plan = judge(&args.target, stack, &settings, plan, config.behavior.max_stack_size);
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&stack_plan)?),
@@ -90,15 +90,15 @@ async fn read_stack(repo: &github::Repo, target: &PullRequestArgument) -> anyhow
     match repo.pull(*pull).await {
         Ok(found) => match found.facts.state {
             PullState::Open => {}
-            PullState::Merged { .. } => bail!("#{pull} is merged: there is nothing left of it to land"),
-            PullState::Closed { .. } => bail!("#{pull} is closed: reopen it if it is to land"),
+            PullState::Merged { .. } => bail!("#{pull} is already merged"),
+            PullState::Closed { .. } => bail!("#{pull} is closed: reopen it to land it"),
         },
         Err(error) if error.class() == Class::NotFound => bail!("there is no pull request #{pull} in {name}"),
         Err(error) => return Err(error).context(format!("#{pull} cannot be read")),
     }
     let since = clock::now().checked_sub(CLOSED_OF_LATE).unwrap_or(Timestamp::MIN);
     let facts = repo.survey(since).await.context("the open pull requests cannot be read")?;
-    let stack = stack::form(&facts, *pull).with_context(|| format!("#{pull} is in no stack that can land"))?;
+    let stack = stack::form(&facts, *pull).with_context(|| format!("#{pull} is not in a stack that can land"))?;
     Ok((stack, settings))
 }
 
@@ -144,16 +144,16 @@ fn judge(
         Some(methods) => {
             if let Err(refusal) = check_merge_method_preflight(&methods) {
                 let reason = refusal.reason();
-                refusals.push(format!("{} must allow squash merging and nothing else: {reason}", target.repo));
+                refusals.push(format!("{} must allow only squash merging: {reason}", target.repo));
             }
         }
         None => notes.push(
-            "Which ways of merging the repository allows is not known: GitHub does not show it to this app.".into(),
+            "It is unknown which merge methods the repository allows: GitHub does not show this to the app.".into(),
         ),
     }
     if members.len() > max_stack_size {
         let size = members.len();
-        refusals.push(format!("{size} pull requests are more than behavior.max_stack_size, which is {max_stack_size}"));
+        refusals.push(format!("{size} pull requests exceed behavior.max_stack_size, which is {max_stack_size}"));
     }
     StackPlan {
         repository: target.repo.to_string(),

@@ -35,31 +35,31 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Turn it on: for a pull request, or for all of a repository that say nothing else.
+    /// Turn the ratchet on: for a pull request, or for all in a repository without a setting of their own.
     ///
-    /// What fixers tried before on a pull request is forgotten: they begin anew.
+    /// For a pull request, this resets its fix attempts.
     On(SwitchArguments),
-    /// Turn it off: for a pull request, or for all of a repository that say nothing else.
+    /// Turn the ratchet off: for a pull request, or for all in a repository without a setting of their own.
     ///
-    /// A fixer that is at work ends in peace; no other is sent.
+    /// A running fixer may finish; no other starts.
     Off(SwitchArguments),
-    /// Show where a pull request stands with it, or those of a repository, or all.
+    /// Show the ratchet's state for one pull request, one repository, or all.
     Status {
-        /// A pull request, or a repository; without it, all that the key may see.
+        /// A pull request or a repository (default: everything the key may see).
         #[arg(value_name = "OWNER/REPO[#N]")]
         scope: Option<ScopeArgument>,
-        /// Only those that need a person.
+        /// Only pull requests that need a person.
         #[arg(long)]
         attention: bool,
-        /// Also those that are closed or merged.
+        /// Also closed and merged pull requests.
         #[arg(long)]
         all: bool,
     },
-    /// Tell what it decided about a pull request, the newest last.
+    /// Show the ratchet's decisions about a pull request, the newest last.
     Log {
         #[arg(value_name = "OWNER/REPO#N")]
         target: PullRequestArgument,
-        /// How many decisions, at most.
+        /// How many decisions to show at most.
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
     },
@@ -69,7 +69,7 @@ enum Command {
 struct SwitchArguments {
     #[arg(value_name = "OWNER/REPO[#N]")]
     scope: ScopeArgument,
-    /// Why; it is kept with what happened.
+    /// Why; it is recorded in the log.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     note: Option<String>,
 }
@@ -142,8 +142,10 @@ async fn switch(
     if as_json {
         return print_json(&json!({ "result": result, name: response.body }));
     }
-    let what = pull
-        .map_or_else(|| format!("the pull requests of {repo} that say nothing else"), |pull| format!("{repo}#{pull}"));
+    let what = pull.map_or_else(
+        || format!("all pull requests of {repo} without a setting of their own"),
+        |pull| format!("{repo}#{pull}"),
+    );
     let follow = pull.map_or_else(|| repo.to_string(), |pull| format!("'{repo}#{pull}'"));
     match result {
         SwitchResult::On => {
@@ -151,7 +153,7 @@ async fn switch(
         }
         SwitchResult::Off => println!("The ratchet is off for {what}."),
         SwitchResult::Pending => {
-            println!("It was taken in, and takes a while.\nTo follow it: merge-train ratchet status {follow}");
+            println!("Accepted; it takes a while.\nTo follow it: merge-train ratchet status {follow}");
         }
     }
     Ok(())
@@ -225,9 +227,10 @@ impl WorkspaceFilter<'_> {
     fn nothing(self) -> String {
         match (self.repo, self.subset) {
             (_, WorkspaceSubset::NeedsSomebody) => "No pull request needs a person.".to_owned(),
-            (Some(repo), _) => format!("The ratchet looks after no pull request of {repo}."),
+            (Some(repo), _) => format!("The ratchet is not on for any pull request of {repo}."),
             (None, _) => {
-                "The ratchet looks after no pull request. To turn it on: merge-train ratchet on OWNER/REPO#N".to_owned()
+                "The ratchet is not on for any pull request. To turn it on: merge-train ratchet on OWNER/REPO#N"
+                    .to_owned()
             }
         }
     }
@@ -249,7 +252,7 @@ async fn log(
         return Ok(());
     }
     if rest == ListRemainder::More {
-        println!("There are older ones: --limit N shows as many of them.");
+        println!("There are older decisions: use --limit N to show more.");
     }
     let read: Vec<TransitionRow> = items.iter().rev().map(TransitionRow::read).collect::<Result<_, _>>()?;
     print!("{}", table::timeline(&read, Ink::of(&io::stdout())));

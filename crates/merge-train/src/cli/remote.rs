@@ -27,13 +27,14 @@ const LONGEST_PAGE: usize = 200;
 /// Where the daemon is, and who asks.
 #[derive(clap::Args)]
 pub struct DaemonAccess {
-    /// Where the daemon is; without it, where the configuration says that it listens.
+    /// The daemon's URL (default: the address in the configuration).
     #[arg(long, value_name = "URL", env = "MERGE_TRAIN_SERVER", global = true)]
     server: Option<String>,
-    /// The API key, one of the configuration's [[api_keys]]. In the environment nobody else on this machine can see it.
+    /// The API key, one of [[api_keys]] in the configuration. Set it in the environment to hide it from other users of
+    /// this machine.
     #[arg(long, value_name = "KEY", env = "MERGE_TRAIN_API_KEY", hide_env_values = true, global = true)]
     key: Option<String>,
-    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    /// The configuration (default: merge-train.toml in the working directory, if it exists).
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 }
@@ -87,7 +88,7 @@ impl DaemonAccess {
             Some(url) => url.clone(),
             None => {
                 let config = Config::load(self.config.as_deref(), &Environment::of_process()).context(
-                    "where the daemon is, the configuration does not say; --server or MERGE_TRAIN_SERVER would",
+                    "the configuration does not give the daemon's address; use --server or MERGE_TRAIN_SERVER",
                 )?;
                 address(config.server.public_url.as_deref(), config.server.bind_address)?
             }
@@ -104,8 +105,8 @@ fn address(public_url: Option<&str>, bind_address: SocketAddr) -> anyhow::Result
     }
     anyhow::ensure!(
         bind_address.port() != 0,
-        "server.bind_address is {bind_address}, so that only the daemon knows its port: say --server URL, which it prints \
-         when it starts"
+        "server.bind_address is {bind_address}, so only the daemon knows its port: use --server with the URL that the \
+         daemon prints at start"
     );
     // To listen on every address is no place to connect to.
     let ip = match bind_address.ip() {
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(at(None, "10.0.0.7:80"), Ok("http://10.0.0.7:80".into()));
         assert_eq!(at(Some("https://train.example"), "0.0.0.0:0"), Ok("https://train.example".into()));
         let told = at(None, "127.0.0.1:0").expect_err("nobody knows the port");
-        assert!(told.contains("--server URL"), "{told}");
+        assert!(told.contains("use --server with the URL"), "{told}");
     }
 
     #[test]

@@ -42,59 +42,61 @@ pub struct Args {
 enum Command {
     /// List runs, the newest first.
     List(list::Args),
-    /// Show a run: its state and why it is in it, its steps, what came of it, and how it can go on.
+    /// Show a run: its state and the reason, its steps, its result, and what you can do next.
     Show(RunArgument),
-    /// Tell what happens to a run, as it happens, from its beginning until it ends.
+    /// Follow a run from its start to its end.
     ///
-    /// Exit code 0: it completed. 1: it failed, or an error. 2: it was cancelled. 3: there is no such run. 130: interrupted.
+    /// Exit code 0: the run completed. 1: it failed, or an error. 2: it was cancelled. 3: there is no such run. 130:
+    /// interrupted.
     Watch(RunArgument),
-    /// Print what the commands of a run, or its fixer, printed.
+    /// Print the output of a run's commands, or of its fixer.
     Logs(logs::Args),
-    /// Say yes at the gate that a run stands at.
+    /// Approve a waiting run.
     Approve {
         #[command(flatten)]
         named: RunArgument,
         #[command(flatten)]
         why: ReasonArgument,
     },
-    /// Say no at the gate that a run stands at, which ends it.
+    /// Reject a waiting run, which ends it.
     Reject {
         #[command(flatten)]
         named: RunArgument,
-        /// Why; it is kept with the run.
+        /// Why; it is recorded with the run.
         #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
         reason: String,
     },
-    /// End a run: what it does is stopped, and what it did is undone where its workflow says how.
+    /// Cancel a run: stop what it does, and undo its steps where the workflow says how.
     Cancel {
         #[command(flatten)]
         named: RunArgument,
         #[command(flatten)]
         why: ReasonArgument,
     },
-    /// Have a run go on at once: past a gate, without what it waits for, or before the pause after a failure is over.
+    /// Let a run continue now: without the event it waits for, or before the pause after a failure is over; at a gate
+    /// this counts as your approval.
     Resume {
         #[command(flatten)]
         named: RunArgument,
         #[command(flatten)]
         why: ReasonArgument,
     },
-    /// Begin a run of a workflow.
+    /// Start a run of a workflow.
     ///
-    /// Exit code 0: it was begun. 1: it was refused, or an error. With --watch: those of `runs watch`.
+    /// Exit code 0: started. 1: refused, or an error. With --watch: the exit codes of `runs watch`.
     Start(start::Args),
 }
 
 #[derive(clap::Args)]
 struct RunArgument {
-    /// The run, by its id, or by as much of its beginning as no other of the newest runs shares.
+    /// The run ID, or a prefix of it that is unique among the newest runs.
     #[arg(value_name = "RUN")]
     run: RunId,
 }
 
 #[derive(clap::Args)]
 struct ReasonArgument {
-    /// Why; it is kept with the run.
+    /// Why; it is recorded with the run.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     reason: Option<String>,
 }
@@ -146,7 +148,7 @@ fn is_no_such_run(error: &anyhow::Error) -> bool {
 
 /// Reads what the API says of a run. For programs it is printed as it came.
 fn read(run: &Value) -> anyhow::Result<Run> {
-    Run::deserialize(run).context("the daemon is of another version than this command")
+    Run::deserialize(run).context("the daemon has a different version than this command")
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use crate::telemetry;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    /// The configuration (default: merge-train.toml in the working directory, if it exists).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

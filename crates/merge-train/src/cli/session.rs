@@ -31,16 +31,16 @@ const PATIENCE_AT_THE_END: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The pull request that somebody works on.
+    /// The pull request you work on.
     #[arg(value_name = "OWNER/REPO#N")]
     target: PullRequestArgument,
-    /// The session is idle, and fixers may come, once the program and all that it started have used no CPU for so many minutes.
+    /// After this many minutes without CPU use by the program and its children, the session is idle, and fixers may start.
     #[arg(long, value_name = "MINS", default_value_t = 10.0, value_parser = minutes)]
     idle_after: f64,
-    /// What the session is called; without it, it is given a name.
+    /// The session's name (default: a generated one).
     #[arg(long, value_name = "ID", value_parser = name)]
     id: Option<String>,
-    /// Run the program although the daemon cannot be reached or refuses; the session is opened as soon as it can be.
+    /// Run the program even if the daemon is unreachable or refuses; the session is opened once possible.
     #[arg(long)]
     anyway: bool,
     #[command(flatten)]
@@ -69,11 +69,11 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut session = Session { daemon, target: args.target, id, heartbeat: UNKNOWN_HEARTBEAT, is_open: false };
     match session.open(ProgramState::Working).await {
         Ok(()) => {}
-        Err(error) if args.anyway => eprintln!("warning: no session could be opened: {error}"),
+        Err(error) if args.anyway => eprintln!("warning: could not open a session: {error}"),
         Err(error) => {
             let PullRequestArgument { repo, pull } = &session.target;
             let told = format!(
-                "no session of {repo}#{pull} could be opened, and nothing was run; --anyway runs it all the same"
+                "could not open a session of {repo}#{pull}, so nothing was run; --anyway runs the program anyway"
             );
             return Err(anyhow::Error::new(error).context(told));
         }
@@ -154,7 +154,7 @@ impl Session {
             Err(error) => error.is_no_such_session(),
         });
         if !heard {
-            eprintln!("warning: the daemon was not told that the session is over; it notices by itself in a while");
+            eprintln!("warning: could not tell the daemon that the session is over; the session times out by itself");
         }
     }
 

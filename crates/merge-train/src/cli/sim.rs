@@ -40,8 +40,8 @@ fn program() -> anyhow::Result<PathBuf> {
     let folders = beside.into_iter().chain(std::env::split_paths(&path));
     folders.map(|folder| folder.join(PROGRAM)).find(|program| program.is_file()).ok_or_else(|| {
         anyhow!(
-            "there is no {PROGRAM} beside merge-train or on the PATH: the simulator is a program of its own. \
-             To install it: cargo install --locked --path crates/github-sim"
+            "{PROGRAM} is neither next to merge-train nor on the PATH: the simulator is a separate program. To install \
+             it: cargo install --locked --path crates/github-sim"
         )
     })
 }
@@ -78,8 +78,8 @@ impl Simulator {
         if let Some(mut stderr) = stderr {
             tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
         }
-        let description = std::fs::read(data.join("sim.json")).context("it does not say where it is")?;
-        let description = serde_json::from_slice(&description).context("what it says of itself is not JSON")?;
+        let description = std::fs::read(data.join("sim.json")).context("it did not report its address")?;
+        let description = serde_json::from_slice(&description).context("its description of itself is not JSON")?;
         Ok(Self { child, stdin, description })
     }
 

@@ -19,7 +19,7 @@ use crate::{clock, telemetry};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The configuration; without it, merge-train.toml in the working directory, if there is one.
+    /// The configuration (default: merge-train.toml in the working directory, if it exists).
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Print JSON.
@@ -33,16 +33,16 @@ pub struct Args {
 enum Command {
     /// Write the state as files: generation, snapshot.N.json and events.N.log for each repository.
     ///
-    /// The daemon may go on working; what it appends meanwhile may or may not be in the export.
+    /// The daemon may keep running; the export may or may not contain what it appends in the meantime.
     Export {
-        /// Must be empty, or not there yet.
+        /// Must be empty or not exist yet.
         dir: PathBuf,
     },
-    /// Read files that `export` wrote into the database. Nothing is imported unless all of it is right.
+    /// Import files written by `export` into the database: all of them, or nothing if anything is wrong.
     Import { dir: PathBuf },
-    /// Print the state for a person.
+    /// Print the state in readable form.
     Inspect(inspect::Args),
-    /// Replay all events that are kept and compare with the state that the daemon starts from.
+    /// Replay all stored events and compare the result with the state that the daemon starts from.
     Verify,
 }
 

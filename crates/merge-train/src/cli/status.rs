@@ -30,7 +30,7 @@ const AT_ONCE: usize = 8;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A repository, or the train that has this pull request on board; without it, all that the key may see.
+    /// A repository, or the train that includes this pull request (default: everything the key may see).
     #[arg(value_name = "OWNER/REPO[#N]")]
     scope: Option<ScopeArgument>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Look again and again: in place on a terminal, elsewhere whenever something has changed.
+    /// Keep updating: in place on a terminal, elsewhere whenever something has changed.
     #[arg(long)]
     watch: bool,
 }
@@ -148,7 +148,7 @@ impl RepositoryStatus {
 
 async fn look(daemon: &DaemonClient, repo: RepoId) -> anyhow::Result<RepositoryStatus> {
     let (trains, mut rest) = daemon.list_and_rest(&format!("/api/v1/repos/{repo}/trains"), "trains").await?;
-    let progress = serde_json::from_value(rest["sync"].take()).context("the daemon is of another version")?;
+    let progress = serde_json::from_value(rest["sync"].take()).context("the daemon has a different version")?;
     Ok(RepositoryStatus { repo, trains, progress, settings: None })
 }
 
@@ -172,7 +172,7 @@ fn told(all: &[RepositoryStatus], workspaces: &[Value]) -> anyhow::Result<String
     }
     if !workspaces.is_empty() {
         let workspaces: Vec<_> = workspaces.iter().map(ratchet::table::WorkspaceRow::read).collect::<Result<_, _>>()?;
-        text += "\nPull requests that the ratchet is at work on, or that need somebody (!):\n";
+        text += "\nPull requests that the ratchet is working on, or that need a person (!):\n";
         text += &ratchet::table::overview(&workspaces, ink, now);
     }
     Ok(text)

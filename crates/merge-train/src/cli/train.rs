@@ -28,14 +28,14 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Start the train of the stack whose root this pull request is, as `@merge-train start` does.
+    /// Start a train at this pull request, the root of its stack, like `@merge-train start`.
     ///
     /// If it cannot start, the bot says why in a comment on the pull request.
     Start {
         #[arg(value_name = "OWNER/REPO#N")]
         target: PullRequestArgument,
     },
-    /// Stop the train that has this pull request on board, as `@merge-train stop` does.
+    /// Stop the train that includes this pull request, like `@merge-train stop`.
     Stop {
         #[arg(value_name = "OWNER/REPO#N")]
         target: PullRequestArgument,
@@ -60,14 +60,14 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             anyhow::bail!("{repo}#{pull} cannot be started; a comment on the pull request says why, and what to do")
         }
         TrainCommandResult::NoTrain => {
-            eprintln!("error: no train of {repo} that has pull request #{pull} on board is under way");
+            eprintln!("error: no current train of {repo} includes pull request #{pull}");
             return Ok(ExitCode::from(NO_SUCH_TRAIN));
         }
-        TrainCommandResult::Pending => format!("It was taken in, and takes a while.\n{follow}\n"),
+        TrainCommandResult::Pending => format!("Accepted; it takes a while.\n{follow}\n"),
         TrainCommandResult::Landed => format!("{repo}#{pull} has landed.\n"),
         TrainCommandResult::Started | TrainCommandResult::Ended => match &train {
             Some(train) => table::detail(&TrainRow::read(train)?, Ink::of(&io::stdout()), clock::now()),
-            None => format!("There is no train of {repo}#{pull} any more.\n"),
+            None => format!("{repo}#{pull} no longer has a train.\n"),
         },
     };
     if !args.json {

@@ -37,12 +37,12 @@ pub fn compare(builder: &mut ConfigBuilder) {
     let number = |key| builder.number("server", key);
     let (Some((body, _)), Some((budget, place))) = (number("max_body_mb"), number("body_budget_mb")) else { return };
     if budget < body {
-        // Whichever of the two was written is the one to mend.
+        // Whichever of the two was written is the one to fix.
         let written = if *place == ValueSource::Nowhere { builder.place("server", "max_body_mb") } else { Some(place) };
         let place = written.cloned().unwrap_or(ValueSource::Nowhere);
         let text = format!(
-            "server.body_budget_mb is {budget} and server.max_body_mb {body}: the largest body would never be taken; \
-             the budget must be at least as large"
+            "server.body_budget_mb is {budget} and server.max_body_mb {body}: the largest body would always be \
+             refused; the budget must be at least as large"
         );
         builder.complain(place, text);
     }
@@ -58,15 +58,16 @@ fn compare_visitors(builder: &mut ConfigBuilder) {
     let address = builder.text("server", "bind_address").and_then(|(address, _)| address.parse::<SocketAddr>().ok());
     if address.is_some_and(|address| !address.ip().is_loopback()) {
         let text = format!(
-            "server.anonymous is {role:?}, and server.bind_address is not of this machine alone: whoever reaches it could start \
-             and stop trains; listen on 127.0.0.1, or make it \"viewer\""
+            "server.anonymous is {role:?}, and server.bind_address is reachable from other machines: anyone who \
+             reaches it could start and stop trains; listen on 127.0.0.1, or set it to \"viewer\""
         );
         builder.complain(place.clone(), text);
     }
     let has_fixer = ["command", "agent"].into_iter().any(|key| builder.place("ratchet.fixer", key).is_some());
     if has_fixer && role == "operator" {
-        let text = "server.anonymous is \"operator\", and [ratchet.fixer] names a fixer, which runs on this machine and could approve \
-                    its own pushes; make it \"viewer\" or \"none\" and sign in with an API key, or say \"operator_and_fixers\" where that does no harm";
+        let text = "server.anonymous is \"operator\", and [ratchet.fixer] names a fixer, which runs on this machine \
+                    and could approve its own pushes; set it to \"viewer\" or \"none\" and sign in with an API key, or \
+                    use \"operator_and_fixers\" where that does no harm";
         builder.complain(place, text);
     }
 }
@@ -78,9 +79,9 @@ fn compare_environment(builder: &mut ConfigBuilder) {
         if name.starts_with(PREFIX) {
             Some("it is the daemon's own")
         } else if OPENS_GITHUB.contains(&name) {
-            Some("it opens GitHub, and whoever mends needs no such key: what is pushed goes through the daemon")
+            Some("it gives access to GitHub, which a fixer does not need: its pushes go through the daemon")
         } else if builder.feeds_a_secret(name) {
-            Some("a secret of this configuration is taken from it")
+            Some("it holds a secret of this configuration")
         } else {
             None
         }
@@ -105,8 +106,8 @@ fn compare_signs_of_life(builder: &mut ConfigBuilder) {
             if *place == ValueSource::Nowhere { builder.place("runs", "heartbeat_secs") } else { Some(place) };
         let place = written.cloned().unwrap_or(ValueSource::Nowhere);
         let text = format!(
-            "runs.orphaned_after_secs is {after} and runs.heartbeat_secs {beat}: a run would be taken from whoever is at work on \
-             it; it must be at least twice as long"
+            "runs.orphaned_after_secs is {after} and runs.heartbeat_secs {beat}: a run would be taken from the \
+             instance that works on it; it must be at least twice as long"
         );
         builder.complain(place, text);
     }
@@ -150,7 +151,7 @@ fn identity(builder: &mut ConfigBuilder) {
     if let (Some(place), Some(_)) = (token, app.or(key)) {
         builder.complain(
             place,
-            "github.token and github.app_id are both set; keep one: the app, or the token for trying out",
+            "github.token and github.app_id are both set; keep one: the app, or the token for a trial",
         );
     }
 }
@@ -163,7 +164,7 @@ fn signing(builder: &mut ConfigBuilder) {
         _ => return,
     };
     if builder.place("git", needed).is_none() {
-        let text = format!("git.signing is {kind:?} and needs git.{needed}, {what} that signs");
+        let text = format!("git.signing is {kind:?} and needs git.{needed}, {what} to sign with");
         builder.complain(place.clone(), text);
     }
 }
@@ -176,7 +177,7 @@ fn each_once(builder: &mut ConfigBuilder, section: &'static str, key: &str) {
         if let Some(earlier) = first.get(name) {
             again.push((
                 row.place.clone(),
-                format!("[[{section}]] {name:?} is there already, at {earlier}; choose another {key}"),
+                format!("[[{section}]] {name:?} already exists, at {earlier}; choose another {key}"),
             ));
         } else {
             first.insert(name.to_owned(), row.place.clone());
@@ -202,8 +203,8 @@ fn schedules(builder: &mut ConfigBuilder) {
         let workflow = row.text("workflow")?;
         if !known.contains(&workflow) {
             let text = match known.as_slice() {
-                [] => format!("no [[workflows]] is called {workflow:?}; there is none at all"),
-                known => format!("no [[workflows]] is called {workflow:?}; there are: {}", known.join(", ")),
+                [] => format!("no [[workflows]] is named {workflow:?}; none is configured"),
+                known => format!("no [[workflows]] is named {workflow:?}; configured: {}", known.join(", ")),
             };
             return Some(vec![(row.place.clone(), text)]);
         }
@@ -227,8 +228,8 @@ fn slack(builder: &mut ConfigBuilder) {
     let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
     if !Url::parse(prefix).is_ok_and(is_safe) {
         let text = format!(
-            "slack.response_url_prefix is {prefix:?}: what is said in Slack would go through the network for all to read; it \
-             must begin with https://"
+            "slack.response_url_prefix is {prefix:?}: Slack messages would cross the network unencrypted; it must \
+             begin with https://"
         );
         builder.complain(place.clone(), text);
     }

@@ -47,7 +47,7 @@ impl Environment {
                 let likely = near(name, known.iter().map(String::as_str));
                 let hint =
                     if likely.is_empty() { String::new() } else { format!("; did you mean {}?", likely.join(" or ")) };
-                format!("the environment variable {name} is no setting and has no effect{hint}")
+                format!("the environment variable {name} is not a setting and has no effect{hint}")
             })
             .collect()
     }

@@ -106,7 +106,7 @@ impl Reader<'_> {
                 }
                 (Some(inner), ..) => {
                     let header = inner.header();
-                    let text = format!("{:?} is a section of its own; write {header}: {}", inner.name, inner.doc);
+                    let text = format!("{:?} is a separate section; write {header}: {}", inner.name, inner.doc);
                     contents.problems.push(ConfigProblem::new(place, text));
                 }
                 (None, Some(own), _) => match self.entry(own, key, value) {
@@ -208,7 +208,7 @@ impl Reader<'_> {
         let hint = instead(name, self.owner.sections().map(|section| section.name), &headers);
         match value {
             DeValue::Table(_) => format!("unknown section {name:?}{hint}"),
-            _ => format!("{name:?} stands outside every section{hint}"),
+            _ => format!("{name:?} is outside every section{hint}"),
         }
     }
 }

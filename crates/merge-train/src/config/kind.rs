@@ -130,7 +130,7 @@ impl ValueKind {
                 "five fields (minute, hour, day of the month, month, day of the week), or a name such as @daily".into()
             }
             Self::TimeZone => "the name of a time zone, such as Europe/Berlin or UTC".into(),
-            Self::Template => "a text, with places such as {title} for what is known of the pull request".into(),
+            Self::Template => "a text, with placeholders such as {title}".into(),
         }
     }
 
@@ -138,12 +138,12 @@ impl ValueKind {
     /// name.
     pub fn accept(self, written: &WrittenValue) -> Result<Value, String> {
         if let (Self::Template, WrittenValue::Quoted(text) | WrittenValue::Bare(text)) = (self, written) {
-            Template::parse(text).map_err(|unknown| format!("is no template: {unknown}"))?;
+            Template::parse(text).map_err(|unknown| format!("is not a valid template: {unknown}"))?;
         }
         if let (Self::Cron, WrittenValue::Quoted(text) | WrittenValue::Bare(text)) = (self, written)
             && !text.trim().is_empty()
         {
-            timetable::pattern(text).map_err(|why| format!("is {text:?}, which is no cron pattern: {why}"))?;
+            timetable::pattern(text).map_err(|why| format!("is {text:?}, which is not a cron pattern: {why}"))?;
         }
         self.value(written).ok_or_else(|| {
             let shown = match ShownValue::of(written) {

@@ -12,12 +12,9 @@ use super::settings::{NewFilePresence, SECTIONS, Section, SectionCount, Setting,
 /// How wide the comments are.
 const WIDTH: usize = 100;
 
-const HEAD: &str = "\
-# merge-train.toml: what most want to set. docs/configuration.md has every setting.
-#
-# A line that begins with `#` and no space is a setting with its default or an example: take the `#` away to set it.
-# \"${NAME}\" takes the value from the environment. `merge-train doctor` says what is missing or wrong.
-";
+const HEAD: &str = "# merge-train.toml: the most common settings. docs/configuration.md lists every setting.## A line \
+that begins with `#` and no space is a setting with its default or an example: take the `#` away to set it.# \
+\"${NAME}\" takes the value from the environment. `merge-train doctor` shows what is missing or wrong.";
 
 /// Settings with their values, as TOML writes them.
 #[derive(Debug, Default, Clone)]

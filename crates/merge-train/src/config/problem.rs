@@ -10,12 +10,12 @@ pub enum Error {
     /// The file is not there, not ours to read, or no text.
     #[error("the configuration {} cannot be read: check the path and its permissions", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    /// All that is wrong, not the first only: a person mends it in one go.
+    /// All that is wrong, not the first only: a person fixes it in one go.
     #[error("{}", list(.0))]
     Invalid(Vec<ConfigProblem>),
 }
 
-/// One thing to mend.
+/// One thing to fix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigProblem {
     pub place: ValueSource,
@@ -55,7 +55,7 @@ impl fmt::Display for ConfigProblem {
     }
 }
 
-/// `Ok` when there is nothing to mend; otherwise everything, in the order in which a person meets it.
+/// `Ok` when there is nothing to fix; otherwise everything, in the order in which a person meets it.
 pub fn none_of(mut problems: Vec<ConfigProblem>) -> Result<(), Error> {
     problems.sort();
     problems.dedup();

@@ -44,7 +44,7 @@ pub fn own_settings(content: &[u8]) -> Result<OwnSettings, Vec<Problem>> {
     let mut contents = file::read(Path::new(FILE), text, FileOwner::Repository);
     for row in &contents.rows {
         let text = format!(
-            "{} is the operator's to set, in the daemon's own configuration; {}",
+            "only the operator can set {}, in the daemon's own configuration; {}",
             row.section.header(),
             allowed()
         );
@@ -56,7 +56,7 @@ pub fn own_settings(content: &[u8]) -> Result<OwnSettings, Vec<Problem>> {
     contents.entries = own;
     for FileEntry { section, setting, place, .. } in foreign {
         let text = format!(
-            "{}.{} is the operator's to set, in the daemon's own configuration; {}",
+            "only the operator can set {}.{}, in the daemon's own configuration; {}",
             section.name,
             setting.key,
             allowed()
@@ -154,8 +154,8 @@ mod tests {
             wrong("[github]\ntoken = \"x\"\n[[api_keys]]\nname = \"me\"\n[ratchet.fixer]\ncommand = [\"sh\"]\n");
         let lines: Vec<u32> = problems.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [2, 3, 6]);
-        assert!(problems[0].1.starts_with("github.token is the operator's to set"), "{problems:?}");
-        assert!(problems[1].1.starts_with("[[api_keys]] is the operator's to set"), "{problems:?}");
+        assert!(problems[0].1.starts_with("only the operator can set github.token"), "{problems:?}");
+        assert!(problems[1].1.starts_with("only the operator can set [[api_keys]]"), "{problems:?}");
         assert!(problems[2].1.starts_with("ratchet.fixer.command is the operator's"), "{problems:?}");
         assert!(problems[2].1.contains("a repository may set: behavior.max_stack_size, "), "{problems:?}");
     }

@@ -75,7 +75,7 @@ impl Config {
             return Ok(Credentials::Token(token.clone()));
         }
         let (Some(app_id), Some(path)) = (github.app_id, &github.private_key_path) else {
-            let text = "nobody to be on GitHub; set github.app_id and github.private_key_path, or, for trying out, \
+            let text = "no GitHub credentials; set github.app_id and github.private_key_path or, for a trial, \
                         github.token (MERGE_TRAIN_GITHUB_TOKEN)";
             return Err(ConfigProblem::new(ValueSource::Nowhere, text));
         };
@@ -88,8 +88,8 @@ impl Config {
 
     fn webhook_secrets(&self) -> Result<Vec<Secret>, ConfigProblem> {
         if self.server.webhook_secret.is_empty() {
-            let text = "server.webhook_secret is missing: without it anybody could send webhooks; set it, or \
-                        MERGE_TRAIN_SERVER_WEBHOOK_SECRET, to the secret that GitHub has";
+            let text = "server.webhook_secret is missing: without it anyone could send webhooks; set it, or \
+                        MERGE_TRAIN_SERVER_WEBHOOK_SECRET, to the app's webhook secret on GitHub";
             return Err(ConfigProblem::new(ValueSource::Nowhere, text));
         }
         Ok(self.server.webhook_secret.clone())
@@ -97,7 +97,7 @@ impl Config {
 
     fn find_signing(&self) -> Result<Signing, ConfigProblem> {
         self.git.signing().ok_or_else(|| {
-            let text = "nothing says how commits are signed; set git.signing_key_id (and git.gpg_home) to sign with GPG, \
+            let text = "commit signing is not configured; set git.signing_key_id (and git.gpg_home) to sign with GPG, \
                         git.ssh_key_path to sign with an SSH key, or git.signing = \"off\" to leave them unsigned";
             ConfigProblem::new(ValueSource::Nowhere, text)
         })
@@ -111,7 +111,7 @@ impl Config {
         make_writable(directory).map_err(|error| {
             let text = format!(
                 "state.state_dir: {} cannot be written ({error}); set state.state_dir or MERGE_TRAIN_STATE_DIR to a \
-                 directory that can, on a disk that lasts",
+                 writable directory on a persistent disk",
                 directory.display()
             );
             ConfigProblem::new(self.place("state", "state_dir"), text)
@@ -123,7 +123,8 @@ impl Config {
 /// The key's text, or the end of a sentence that begins with its path. No part of the key is ever in it.
 fn read_private_key(path: &Path) -> Result<Secret, String> {
     let pem = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let not_a_key = "is no RSA private key in PEM form; download one from the app's settings on GitHub".to_owned();
+    let not_a_key =
+        "is not an RSA private key in PEM format; download one from the app's settings on GitHub".to_owned();
     let key = EncodingKey::from_rsa_pem(pem.as_bytes()).map_err(|_| not_a_key.clone())?;
     // A key that reads as one may still be unable to sign: a damaged file, or one that is too short.
     let claims = serde_json::json!({});

@@ -401,15 +401,18 @@ impl WorkflowSettings {
     /// What is wrong with it, but for what a setting's kind says already.
     pub fn problems(&self) -> Vec<String> {
         let steps = self.steps.iter().flat_map(|step| {
-            step.idle().into_iter().map(|key| format!("step {:?}: {key:?} is not for its kind", step.id))
+            step.idle()
+                .into_iter()
+                .map(|key| format!("step {:?}: {key:?} does not apply to this kind of step", step.id))
         });
         let mut problems = self.definition().problems();
         problems.extend(steps);
         problems.extend(crate::daemon::workflow::schema_problems(&self.inputs));
         if !self.on.is_empty() && problems.is_empty() {
             let missing = crate::daemon::workflow::inputs(&self.definition(), Map::new()).err().unwrap_or_default();
-            problems
-                .extend(missing.iter().map(|why| format!("what `on` starts is given no inputs: {why}; add a default")));
+            problems.extend(
+                missing.iter().map(|why| format!("a run started by `on` gets no inputs: {why}; add a default")),
+            );
         }
         problems
     }
@@ -488,7 +491,7 @@ impl ScheduleSettings {
             problems.push(unfit.to_string());
         }
         if let Some(repo) = self.repo.as_ref().filter(|repo| repo.tenant() != self.tenant) {
-            problems.push(format!("the repository {repo} is not of its tenant {}", self.tenant));
+            problems.push(format!("the repository {repo} does not belong to its tenant {}", self.tenant));
         }
         if let Err(unfit) = crate::daemon::workflow::inputs(workflow, self.inputs.clone()) {
             let name = &workflow.name;

@@ -68,7 +68,7 @@ pub struct ResourceLimits {
     pub memory_bytes: Option<u64>,
     /// How many processes it and all that it starts may be at once; unbounded without.
     pub processes: Option<u32>,
-    /// How long a command that is asked to end may take to tidy up before it is killed.
+    /// How long a command that is asked to end may take to clean up before it is killed.
     pub grace: Duration,
 }
 

@@ -40,7 +40,7 @@ impl Commands {
 impl Agents for Commands {
     async fn run(&self, task: Task, stop: CancellationToken) -> Result<Output, String> {
         let _turn = tokio::select! {
-            () = stop.cancelled() => return Err("it was stopped before its turn came".to_owned()),
+            () = stop.cancelled() => return Err("it was stopped before it started".to_owned()),
             turn = self.room.acquire() => turn.map_err(|_| "the daemon ends".to_owned())?,
         };
         let own = self.base.join(task.run.as_str());

@@ -1,4 +1,4 @@
-//! Places where a test can end the daemon as a power cut would: at once, and with nothing tidied up.
+//! Places where a test can end the daemon as a power cut would: at once, and with nothing cleaned up.
 //!
 //! Nothing of this is in a released binary. It is built with `fail` as it is, whose macros are empty; only the tests ask for
 //! its feature `failpoints`, and cargo gives it to the program that it builds for them, and to every crate below.

@@ -41,7 +41,7 @@ pub struct Orders {
     pub web_url: String,
 }
 
-/// A run that somebody wants.
+/// A run to start.
 pub struct Wanted {
     pub workflow: String,
     pub inputs: Map<String, Value>,
@@ -94,9 +94,9 @@ pub enum Failed {
     Inputs { workflow: String, problems: Vec<String> },
     #[error("there is no such run")]
     NoSuchRun,
-    #[error("{key} came before with another payload; nothing was done with this one")]
+    #[error("{key}: key reused with a different body; this request was not accepted")]
     Conflict { key: Key },
-    #[error("{key} failed before and is not tried again: {error}")]
+    #[error("{key} failed before and is not retried: {error}")]
     Exhausted { key: Key, error: String },
     #[error("{0}")]
     Order(String),
@@ -105,14 +105,17 @@ pub enum Failed {
     Refused(Refused),
     #[error(transparent)]
     Store(#[from] store::Error),
-    #[error("the database is too slow just now; please send it again")]
+    #[error("the database is too slow right now; please retry")]
     TooSlow,
 }
 
 fn unknown_workflow(name: &str, known: &[String]) -> String {
     match known {
-        [] => format!("there is no workflow {name:?}: the configuration has none; add [[workflows]] to it"),
-        known => format!("there is no workflow {name:?}; there are: {}", known.join(", ")),
+        [] => format!(
+            "there is no workflow {name:?}: no workflows are configured; add [[workflows]] to the \
+             configuration"
+        ),
+        known => format!("there is no workflow {name:?}; configured: {}", known.join(", ")),
     }
 }
 

@@ -117,7 +117,7 @@ impl Schedules {
     async fn order(&self, schedule: &ScheduleSettings, slot: Timestamp) -> Result<(), Failed> {
         let name = schedule.name.as_str();
         let key = key(name, slot).expect("a name that fits into no key is refused when it is read");
-        // What is ordered may have been configured anew since: it is the same slot, and has had its run.
+        // What is ordered may have been configured again since: it is the same slot, and has had its run.
         let origin = Origin { source: Source::Scheduler, hash: RequestHash::of(key.as_str().as_bytes()), key };
         let wanted = Wanted {
             workflow: schedule.workflow.clone(),

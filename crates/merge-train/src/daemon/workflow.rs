@@ -30,8 +30,8 @@ pub fn schema_problems(inputs: &Map<String, Value>) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, schema) in inputs {
         match jsonschema::validator_for(&plain(schema)) {
-            _ if !schema.is_object() => problems.push(format!("the input {name:?} is not described by a table")),
-            Err(error) => problems.push(format!("the input {name:?} is not described by a JSON Schema: {error}")),
+            _ if !schema.is_object() => problems.push(format!("the input {name:?} must be described by a table")),
+            Err(error) => problems.push(format!("the input {name:?} must be described by a JSON Schema: {error}")),
             Ok(validator) => {
                 let default = schema.get("default");
                 if let Some(error) = default.and_then(|default| validator.validate(default).err()) {
@@ -102,8 +102,8 @@ mod tests {
     fn schemas_that_are_none_are_told_of() {
         let problems = |inputs: Value| schema_problems(inputs.as_object().expect("a table")).join("; ");
         assert_eq!(problems(json!({ "pr": { "type": "integer", "required": true } })), "");
-        assert!(problems(json!({ "pr": { "type": "whole" } })).contains("\"pr\" is not described by a JSON Schema"));
-        assert!(problems(json!({ "pr": 7 })).contains("not described by a table"));
+        assert!(problems(json!({ "pr": { "type": "whole" } })).contains("\"pr\" must be described by a JSON Schema"));
+        assert!(problems(json!({ "pr": 7 })).contains("must be described by a table"));
         assert!(
             problems(json!({ "pr": { "type": "integer", "default": "x" } })).contains("does not fit its own schema")
         );

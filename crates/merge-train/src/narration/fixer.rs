@@ -11,27 +11,27 @@ pub fn words(event: &RepoEvent) -> Option<String> {
     Some(match event {
         Event::FixDispatched { pr, fix } => {
             let issue = match fix.issue {
-                Issue::FixCi => "mend what CI found",
-                Issue::FixReview => "do what reviewers asked for",
+                Issue::FixCi => "fix CI failures",
+                Issue::FixReview => "address the review",
             };
-            format!("a fixer is sent to #{pr}, to {issue}")
+            format!("a fixer starts for #{pr}, to {issue}")
         }
-        Event::FixStarted { .. } => "it begins".to_owned(),
-        Event::FixInterrupted { .. } => "it was cut off, and begins again".to_owned(),
+        Event::FixStarted { .. } => "it starts".to_owned(),
+        Event::FixInterrupted { .. } => "it was interrupted and starts again".to_owned(),
         Event::FixDelayed { reason, retry_at, .. } => {
-            format!("it did not succeed: {}; the next attempt is at {}", line(reason), moment(*retry_at))
+            format!("it failed: {}; the next attempt is at {}", line(reason), moment(*retry_at))
         }
         Event::FixHeld { push, path, .. } => {
             let why = if path.is_empty() { String::new() } else { format!(": it changes {}", line(path)) };
             let count = push.count();
-            format!("it wants to push changes of {count} files, which waits for approval{why}")
+            format!("its push of {count} changed files needs approval{why}")
         }
         Event::FixPushIntended { behest, .. } => {
-            let by = behest.by.as_deref().map(|who| format!(", because {} said so", line(who))).unwrap_or_default();
-            format!("what it did is pushed{by}")
+            let by = behest.by.as_deref().map(|who| format!(" at the request of {}", line(who))).unwrap_or_default();
+            format!("the daemon pushes its commits{by}")
         }
-        Event::FixPushDoubted { .. } => "the push may have arrived; it is looked for".to_owned(),
-        Event::FixPushMissed { .. } => "the push has not arrived".to_owned(),
+        Event::FixPushDoubted { .. } => "the push may have reached GitHub; checking".to_owned(),
+        Event::FixPushMissed { .. } => "the push did not reach GitHub".to_owned(),
         Event::FixSettled { settled, .. } => line(&settled.sentence()),
         _ => return None,
     })

@@ -42,7 +42,7 @@ fn a_gate_that_nobody_passes_in_time_is_told() {
 fn a_run_that_is_heard_of_late_is_told_without_the_names_of_its_steps() {
     let run = Trial::of(vec![agent("read")]).ends("11:00:02", Ok(json!({})));
     let late = told("deploy", &run.events()[2..]);
-    assert!(late.starts_with("2026-11-15 11:00:00Z  step 1 begins\n2026-11-15 11:00:02Z  step 1 is done\n"), "{late}");
+    assert!(late.starts_with("2026-11-15 11:00:00Z  step 1 starts\n2026-11-15 11:00:02Z  step 1 is done\n"), "{late}");
 }
 
 #[test]

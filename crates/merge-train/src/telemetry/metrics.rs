@@ -32,28 +32,32 @@ metrics! {
     Gauge RUNS_ACTIVE = "gwi_run_active_gauge": "Runs that have not ended, by status and tenant_id.";
     Counter IDEMPOTENCY_HITS = "gwi_idempotency_hits_total": "Idempotency checks, by source and result.";
     Counter WEBHOOKS = "merge_train_webhooks_total": "Webhooks received, by event and result.";
-    Histogram(ACK_BUCKETS) ACK = "merge_train_ack_seconds": "From the arrival of a webhook to its durable acknowledgement.";
+    Histogram(ACK_BUCKETS) ACK = "merge_train_ack_seconds": "Time from the arrival of a webhook to its durable \
+         acknowledgement.";
     Gauge INBOX_UNSETTLED = "merge_train_inbox_unsettled": "Events stored and not yet handled.";
     Gauge WORKERS = "merge_train_workers": "Repositories with a worker running.";
     Counter EFFECTS = "merge_train_effects_total": "Effects executed, by effect and result.";
     Gauge STORE_UP = "merge_train_store_up": "1 while the database can be written, 0 while not.";
-    Gauge BODY_BYTES_IN_FLIGHT = "merge_train_body_bytes_in_flight": "Memory taken by request bodies not yet stored.";
+    Gauge BODY_BYTES_IN_FLIGHT = "merge_train_body_bytes_in_flight": "Memory used by request bodies not yet stored.";
     Counter GITHUB_CALLS = "merge_train_github_calls_total": "Calls to GitHub, by governor (whose limits they count against) and result.";
-    Counter GITHUB_RETRIES = "merge_train_github_retries_total": "Calls to GitHub that were made again, by governor.";
-    Counter GITHUB_REFUSED = "merge_train_github_refused_total": "Calls not let through because GitHub is down or the budget used up, by governor.";
+    Counter GITHUB_RETRIES = "merge_train_github_retries_total": "Retried calls to GitHub, by governor.";
+    Counter GITHUB_REFUSED = "merge_train_github_refused_total": "Calls refused because GitHub is down or the budget \
+         is used up, by governor.";
     Gauge GITHUB_BUDGET_LIMIT = "merge_train_github_budget_limit": "Calls that GitHub allows between two resets, by governor and resource.";
     Gauge GITHUB_BUDGET_REMAINING = "merge_train_github_budget_remaining": "Calls left until the next reset, by governor and resource.";
     Gauge GITHUB_BUDGET_RESETS_IN = "merge_train_github_budget_resets_in_seconds": "Time until the next reset, by governor and resource.";
     Gauge GITHUB_IN_FLIGHT = "merge_train_github_in_flight": "Calls to GitHub under way, by governor.";
-    Gauge GITHUB_WAITING = "merge_train_github_waiting": "Calls that wait for their turn, by governor.";
-    Gauge GITHUB_BLOCKED = "merge_train_github_blocked_seconds": "How long a secondary limit still keeps everything back, by governor.";
+    Gauge GITHUB_WAITING = "merge_train_github_waiting": "Queued calls, by governor.";
+    Gauge GITHUB_BLOCKED = "merge_train_github_blocked_seconds": "How long a secondary limit still blocks all calls, \
+         by governor.";
     Counter RATCHET_TRANSITIONS = "ratchet_transitions_total": "Decisions of the ratchet, by action and reason.";
     Counter RATCHET_FIXERS = "ratchet_fixers_total": "Fixers that have ended, by issue and outcome.";
     Histogram(RUN_BUCKETS) RATCHET_FIXER_DURATION = "ratchet_fixer_seconds": "How long fixers took, by issue and outcome.";
-    Gauge RATCHET_CANDIDATES = "ratchet_candidates": "Workspaces that the last heartbeat looked at.";
-    Counter RATCHET_NEWS = "ratchet_news_total": "Workspaces about which heartbeats saw something new.";
+    Gauge RATCHET_CANDIDATES = "ratchet_candidates": "Workspaces that the last heartbeat checked.";
+    Counter RATCHET_NEWS = "ratchet_news_total": "Workspaces for which heartbeats saw a change.";
     Histogram(HEARTBEAT_BUCKETS) RATCHET_HEARTBEAT = "ratchet_heartbeat_seconds": "How long heartbeats took.";
-    Gauge GITHUB_CIRCUIT_OPEN = "merge_train_github_circuit_open": "1 while GitHub is taken to be down and left alone, by governor.";
+    Gauge GITHUB_CIRCUIT_OPEN = "merge_train_github_circuit_open": "1 while GitHub counts as down and gets no calls, \
+         by governor.";
 }
 
 /// How often [`PrometheusHandle::run_upkeep`] must be called, lest histograms nobody scrapes grow.

@@ -121,21 +121,21 @@ async fn once_lands_the_stack_and_shows_how() {
         "octocat comments on #2: @merge-train predecessor #1\n",
         "octocat comments on #3: @merge-train predecessor #2\n",
         "octocat comments on #4: @merge-train predecessor #1\n",
-        "the daemon has noted what stands on what\n",
+        "the daemon has recorded the stack\n",
         "octocat comments on #1: @merge-train plan\n",
-        "octocat pushes to #2 and #4 what breaks their tests\n",
-        "CI failed on #2: a fixer is sent\n",
-        "CI failed on #4: a fixer is sent\n",
-        "what the fixer of #4 wants to push waits for approval: http://",
+        "octocat pushes commits to #2 and #4 that break the tests\n",
+        "CI failed on #2: a fixer starts\n",
+        "CI failed on #4: a fixer starts\n",
+        "a fixer's push to #4 needs approval: http://",
         "the demo approves it\n",
-        "the train of #1 parts into those of #2 and #4\n",
+        "the train of #1 splits into the trains of #2 and #4\n",
     ] {
         assert!(told.contains(event), "{event:?} is missing: {told}");
     }
-    assert!(!told.contains("what the fixer of #2 wants to push waits"), "it may change what it changes: {told}");
+    assert!(!told.contains("a fixer's push to #2 needs approval"), "it may change what it changes: {told}");
     for landing in [
         ["#1 has landed as ", "#2 has landed as ", "#3 has landed as "],
-        ["#1 has landed as ", "#4 has landed as ", "has arrived\n"],
+        ["#1 has landed as ", "#4 has landed as ", "has completed\n"],
     ] {
         let mut rest = told.as_str();
         for step in ["octocat comments on #1: @merge-train start\n", "the train of #1 starts\n"].iter().chain(&landing)

@@ -86,7 +86,7 @@ fn written(row: &impl Serialize) -> Result<String> {
 }
 
 fn upsert_run(run: &Run) -> Result<Query> {
-    // What a run is about, and when it began, stays: each column that is named has its indices written anew.
+    // What a run is about, and when it began, stays: each column that is named has its indices written again.
     let query = "INSERT INTO runs (tenant, id, repo, kind, status, created_at, last_heartbeat_at, completed_at, \
                  duration_ms, outcome, waited, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
                  ON CONFLICT (tenant, id) DO UPDATE SET status = excluded.status, \

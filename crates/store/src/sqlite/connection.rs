@@ -25,10 +25,10 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
 const PAGE_BYTES: u32 = 4096;
 
-/// The log begins anew at this length (640 MB) at the latest, and at the first quiet moment before (see `checkpoint`).
+/// The log begins again at this length (640 MB) at the latest, and at the first quiet moment before (see `checkpoint`).
 const LONGEST_LOG_PAGES: u32 = 160 * 1024;
 
-/// What is left of the log's file when it begins anew.
+/// What is left of the log's file when it begins again.
 const SHORT_LOG_BYTES: u32 = 16 * 1024 * 1024;
 
 /// Only a tool that looks at the file could hold it, and not for long. Shorter than a sender or a probe waits: they are to
@@ -122,7 +122,7 @@ impl Connection {
         let options = writing(file, max_bytes);
         let mut conn = SqliteConnection::connect_with(&options).await?;
         if sound::examine(&mut conn, Some(sound::AT_START)).await? == sound::Extent::Part {
-            tracing::info!(file = %file.display(), "too large to be looked at in full; `merge-train state verify` does");
+            tracing::info!(file = %file.display(), "too large to check completely; `merge-train state verify` does");
         }
         schema::migrate_sqlite(&mut conn, &MIGRATIONS).await?;
         sound::examine_streams(&mut conn).await?;

@@ -142,7 +142,7 @@ async fn a_look_at_an_older_database_says_what_to_do_and_changes_nothing() {
     let dir = old_directory().await;
     let refused = Sqlite::open_read_only(dir.path()).await.err().unwrap();
     assert!(matches!(refused, Error::OlderSchema { found: 1, known: 6 }), "{refused:?}");
-    assert!(refused.to_string().contains("`merge-train serve` brings it up to date"), "{refused}");
+    assert!(refused.to_string().contains("`merge-train serve` upgrades it"), "{refused}");
     assert_eq!(schema(dir.path()).await.1, 1);
 }
 

@@ -163,15 +163,15 @@ impl fmt::Display for Misuse {
         match self {
             Self::NumberMissing => f.write_str("the number of a pull request is missing"),
             Self::NotANumber { text } => write!(f, "{text} is not the number of a pull request"),
-            Self::Unexpected { text } => write!(f, "{text} does not belong there"),
-            Self::ForceMissing => f.write_str("`--close-prs` goes only with `--force`"),
+            Self::Unexpected { text } => write!(f, "unexpected argument {text}"),
+            Self::ForceMissing => f.write_str("`--close-prs` needs `--force`"),
             Self::WorkflowMissing => f.write_str("the name of a workflow is missing"),
             Self::NotAnInput { text } => {
-                write!(f, "{text} is no input, which is written as `name=value`, without spaces")
+                write!(f, "{text} is not an input: write `name=value`, without spaces")
             }
             Self::RunMissing => f.write_str("the id of a run is missing"),
             Self::NotARun { text } => write!(f, "{text} is not the id of a run"),
-            Self::ReasonMissing => f.write_str("a reason is missing: whoever started the run wants to know why"),
+            Self::ReasonMissing => f.write_str("a reason is missing: say why, for the person who started the run"),
             Self::SwitchMissing => f.write_str("`on`, `off` or `status` is missing"),
             Self::NotASwitch { text } => write!(f, "{text} is neither `on` nor `off` nor `status`"),
         }

@@ -91,46 +91,43 @@ impl Verb {
         match self {
             Self::Predecessor => &[Usage {
                 words: "predecessor #123",
-                meaning: "this pull request is stacked on the one with that number (for its author)",
+                meaning: "declare that this pull request is stacked on that one (author)",
             }],
             Self::Start => &[Usage {
                 words: "start",
-                meaning: "land this pull request and all that are stacked on it (for its author)",
+                meaning: "land this pull request and all pull requests stacked on it (author)",
             }],
             Self::Stop => &[
-                Usage {
-                    words: "stop",
-                    meaning: "halt the train that this pull request is in (for its author, maintainers and admins)",
-                },
-                Usage { words: "stop --force", meaning: "halt it and close its status comment (for admins)" },
+                Usage { words: "stop", meaning: "stop this pull request's train (author, maintainers, admins)" },
+                Usage { words: "stop --force", meaning: "stop the train and close its status comment (admins)" },
                 Usage {
                     words: "stop --force --close-prs",
-                    meaning: "the same, and close its pull requests (for admins)",
+                    meaning: "the same, and close the train's pull requests (admins)",
                 },
             ],
-            Self::Plan => &[Usage { words: "plan", meaning: "what `start` would do, without doing it" }],
+            Self::Plan => &[Usage { words: "plan", meaning: "show what `start` would do, without doing it" }],
             Self::Status => {
-                &[Usage { words: "status", meaning: "where the train is, what it waits for and who can help" }]
+                &[Usage { words: "status", meaning: "show the train's progress, what it waits for and who can help" }]
             }
-            Self::Retry => &[Usage { words: "retry", meaning: "try now what the train would try again later" }],
+            Self::Retry => &[Usage { words: "retry", meaning: "retry now instead of later" }],
             Self::Run => &[Usage {
                 words: "run NAME input=value",
-                meaning: "start a workflow of the configuration (for its author, maintainers and admins)",
+                meaning: "start a configured workflow (author, maintainers, admins)",
             }],
             Self::Approve => &[Usage {
                 words: "approve RUN",
-                meaning: "say yes where a run waits for approval (for maintainers and admins; where the workflow names people, for those of them)",
+                meaning: "approve a waiting run (maintainers and admins; if the workflow names approvers, only those \
+                     among them)",
             }],
-            Self::Reject => {
-                &[Usage { words: "reject RUN REASON", meaning: "say no where a run waits for approval (for the same)" }]
-            }
+            Self::Reject => &[Usage { words: "reject RUN REASON", meaning: "reject a waiting run (the same people)" }],
             Self::Ratchet => &[
                 Usage {
                     words: "ratchet on",
-                    meaning: "send a fixer whenever CI fails or reviewers want something changed here (for its author, maintainers and admins)",
+                    meaning: "start a fixer whenever CI fails or a reviewer requests changes (author, maintainers, \
+                         admins)",
                 },
-                Usage { words: "ratchet off", meaning: "leave this pull request alone (for the same)" },
-                Usage { words: "ratchet status", meaning: "what the ratchet does here, and what it waits for" },
+                Usage { words: "ratchet off", meaning: "turn the ratchet off for this pull request (the same people)" },
+                Usage { words: "ratchet status", meaning: "show what the ratchet does here and what it waits for" },
             ],
             Self::Help => &[Usage { words: "help", meaning: "this list" }],
         }
@@ -139,7 +136,7 @@ impl Verb {
 
 /// The list of commands, in Markdown, for an answer.
 pub fn help() -> String {
-    let mut text = "Commands, each on a line of its own:\n".to_owned();
+    let mut text = "Commands (put each on its own line):\n".to_owned();
     for usage in Verb::ALL.into_iter().flat_map(Verb::usages) {
         text.push_str(&format!("\n- `{MENTION} {}`: {}", usage.words, usage.meaning));
     }

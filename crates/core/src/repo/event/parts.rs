@@ -122,7 +122,7 @@ pub enum Shown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WantReason {
-    /// An event named it and it was not known. Too many of these, and everything is read anew.
+    /// An event named it and it was not known. Too many of these, and everything is read again.
     CacheMiss,
     /// It was open, and a full look did not find it.
     AbsentFromSync,
@@ -132,7 +132,7 @@ pub enum WantReason {
     BaseChanged,
 }
 
-/// Why the whole repository is to be read.
+/// Why a full sync is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncReason {

@@ -11,7 +11,7 @@ use crate::repo::state::{PrState, RepoState};
 use crate::repo::transaction::Transaction;
 use crate::repo::{Settings, settings};
 
-/// So many unknown pull requests, and the cache has drifted too far to be mended one by one.
+/// So many unknown pull requests, and the cache has drifted too far to be fixed one by one.
 const MISSES_BEFORE_RESYNC: u32 = 5;
 
 pub(in crate::repo) fn deliver(

@@ -300,7 +300,7 @@ pub(in crate::repo) fn fetched(
                 transaction.plan.events.insert(0, observed_again(state, pull).into());
                 comments::awaited(transaction, pr);
             }
-            // What CI said of a head before it was known was said in vain.
+            // What CI said of a head before it was known is lost.
             let is_new = state.prs.get(&pr).is_some_and(|known| known.is_ours() && known.head_sha != pull.head_sha);
             if is_new
                 && !transaction

@@ -87,62 +87,58 @@ impl Reason {
     /// What it means, for somebody who wonders.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::New => "Nobody has looked at it yet",
-            Self::UserWorking => {
-                "Somebody is at work in this workspace; what happened meanwhile is dealt with afterwards"
-            }
+            Self::New => "Not checked yet",
+            Self::UserWorking => "Somebody is working in this workspace; the ratchet continues afterwards",
             Self::NoPr => "There is no such pull request",
             Self::PrNotOpen => "The pull request is not open",
             Self::Disabled => "The ratchet is off for this pull request",
             Self::TooManyAttempts => {
-                "Fixers have tried as often as they may and it is still not in order; a push of yours, or turning the \
-                 ratchet on again, lets them try again"
+                "No fix attempts left, and problems remain; push a fix, or turn the ratchet on again to let fixers try \
+                 again"
             }
             Self::CiInProgress => "CI has not finished",
             Self::StaleCi => "CI has not started again since a fixer was sent",
             Self::StaleCiTimeout => {
-                "CI did not start again after a fixer's push; look why, and run it by hand or push something"
+                "CI did not start again after a fixer's push; check why, then start it by hand or push something"
             }
-            Self::ConflictOnly => {
-                "It conflicts with its base and nothing else is wrong; conflicts alone are not a reason to send a fixer"
-            }
+            Self::ConflictOnly => "It only conflicts with its base branch; conflicts alone do not start a fixer",
             Self::CiFailed => "CI failed",
             Self::ReviewComments => "Reviewers want something changed",
-            Self::HumanReview => "Everything is green, and the rules ask for a person's review",
-            Self::Grace => "Everything is green; late comments are waited for a moment",
-            Self::AllGreen => "CI is green, nothing conflicts, and no reviewer waits for an answer",
-            Self::CiExpected => "The rules ask for checks that have not reported yet",
+            Self::HumanReview => "Everything is green; the branch rules require a person's review",
+            Self::Grace => "Everything is green; waiting a moment for late comments",
+            Self::AllGreen => "CI is green, nothing conflicts, and no review needs an answer",
+            Self::CiExpected => "Required checks have not reported yet",
             Self::CiUnseen => {
-                "GitHub says that not everything has passed and does not show what; the app may lack the right to read checks"
+                "GitHub says that something has not passed, but not what; the app may lack permission to read checks"
             }
             Self::MergeBlocked => {
-                "All that reported is green and no review is missing, and the rules still say no; a check that they ask for \
-                 may not have reported yet"
+                "Every reported check is green and no review is missing, but GitHub still blocks the merge; a required \
+                 check may not have reported yet"
             }
-            Self::NothingActionable => "Nothing of what changed asks for a fixer",
-            Self::AlreadyTried => "A fixer was here for exactly this and changed nothing",
-            Self::ExternalChange => "Only something outside of the pull request changed",
+            Self::NothingActionable => "No change needs a fixer",
+            Self::AlreadyTried => "A fixer has already tried exactly this and changed nothing",
+            Self::ExternalChange => "Only something outside the pull request changed",
             Self::SameFailure => {
-                "It fails with the same error as before the last fixer's push; a push of yours, or turning the ratchet on \
-                 again, lets a fixer try again"
+                "It fails with the same error as before the last fixer's push; push a fix, or turn the ratchet on \
+                 again to let a fixer try again"
             }
             Self::DailyBudget => {
-                "The repository has had as many fixers as it gets in a day; it goes on by itself later"
+                "The repository has used its daily budget of fixers; the ratchet continues by itself later"
             }
-            Self::NoFixer => "The configuration names no fixer; set command in [ratchet.fixer]",
-            Self::TrainAtWork => "A train is at work on this branch; the fixer comes after it",
+            Self::NoFixer => "No fixer is configured; set agent or command in [ratchet.fixer]",
+            Self::TrainAtWork => "A train is working on this branch; the fixer starts afterwards",
             Self::FixerPushed => "The fixer pushed",
-            Self::FixerGaveUp => "The fixer exited without push; its log may say why",
-            Self::FixerFailed => "The fixer exited without push and reported failure; its log may say why",
+            Self::FixerGaveUp => "The fixer exited without pushing; its log may say why",
+            Self::FixerFailed => "The fixer reported failure and did not push; its log may say why",
             Self::FixerDied => "The fixer died before it could push",
-            Self::FixerTimedOut => "The fixer did not end in time and was ended",
+            Self::FixerTimedOut => "The fixer ran out of time and was stopped",
             Self::FixerCancelled => "The fixer was cancelled",
-            Self::PushRefused => "What the fixer pushed was refused",
-            Self::PushRejected => "Somebody rejected what the fixer wanted to push",
-            Self::PushStatusUnknown => "Whether the push arrived could not be found out; it is looked at again",
-            Self::PushApproval => "The fixer's push waits for approval",
-            Self::Outpaced => "Somebody else pushed to the branch meanwhile; what the fixer did is dropped",
-            Self::GithubUnavailable => "GitHub could not be asked what is wrong; it is asked again",
+            Self::PushRefused => "The fixer's push was refused",
+            Self::PushRejected => "Somebody rejected the fixer's push",
+            Self::PushStatusUnknown => "It is unknown whether the push reached GitHub; the ratchet checks again",
+            Self::PushApproval => "The fixer's push needs approval",
+            Self::Outpaced => "Somebody else pushed to the branch in the meantime; the fixer's work is dropped",
+            Self::GithubUnavailable => "Could not ask GitHub what is wrong; the ratchet retries",
         }
     }
 
@@ -153,8 +149,8 @@ impl Reason {
             (Status::FixingReview, _) => Some("Addressing PR review comments"),
             (Status::WaitingForCi, Self::StaleCi) => Some("Waiting for CI to restart"),
             (Status::WaitingForCi, Self::Grace) => Some("Waiting a moment for late review comments"),
-            (Status::WaitingForCi, Self::PushStatusUnknown) => Some("Finding out whether the fixer's push arrived"),
-            (Status::WaitingForCi, Self::MergeBlocked) => Some("Waiting for what the branch's rules ask for"),
+            (Status::WaitingForCi, Self::PushStatusUnknown) => Some("Checking whether the fixer's push reached GitHub"),
+            (Status::WaitingForCi, Self::MergeBlocked) => Some("Waiting for the branch rules to be met"),
             (Status::WaitingForCi, _) => Some("Waiting for CI to finish"),
             (Status::WaitingForTrain, _) => Some("Waiting for the merge train to finish with this branch"),
             (Status::PausedUserWorking, _) => Some("Waiting for active workspace session to finish"),

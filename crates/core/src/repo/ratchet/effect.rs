@@ -23,7 +23,7 @@ pub enum Effect {
         /// What a fixer dealt with before.
         handled: BTreeMap<String, Timestamp>,
     },
-    /// Let a fixer mend a pull request, to its end. Begun again after a crash, it goes on with what the first left.
+    /// Let a fixer fix a pull request, to its end. Begun again after a crash, it goes on with what the first left.
     Fix {
         pr: PrNumber,
         /// When it was sent: its name.

@@ -16,7 +16,8 @@ use crate::repo::Behest;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// Somebody turned the ratchet on or off: for a pull request, or for all of the repository that say nothing else.
+    /// Somebody turned the ratchet on or off: for a pull request, or for all of the repository without a setting of
+    /// their own.
     RatchetToggled {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pr: Option<PrNumber>,

@@ -81,7 +81,7 @@ pub enum Phase {
         /// It may have arrived: it is looked for first.
         #[serde(default)]
         doubted: bool,
-        /// Why it would be in vain to push it once more, if it has not arrived.
+        /// Why pushing it once more would not help, if it has not arrived.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hopeless: Option<String>,
     },

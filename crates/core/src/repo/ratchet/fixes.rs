@@ -87,7 +87,7 @@ pub(super) fn doubt(transaction: &mut Transaction<'_>) {
                 transaction.record(Event::FixPushDoubted { pr, hopeless: None });
             }
             Phase::Running if fix.starts >= MOST_STARTS => {
-                let told = format!("it was begun {MOST_STARTS} times, and ended with the daemon each time");
+                let told = format!("it was started {MOST_STARTS} times, and the daemon stopped each time");
                 finish(transaction, pr, Settled::by_itself(Reason::FixerDied, Some(told)));
             }
             Phase::Running => transaction.record(Event::FixInterrupted { pr }),
@@ -103,7 +103,7 @@ pub(super) fn started(transaction: &mut Transaction<'_>, pr: PrNumber, at: Times
     }
     let (deed, status, conflicts) = (Deed::from(fix.issue), Status::of(fix.issue), fix.conflicts);
     transaction.record(Event::FixStarted { pr });
-    // Until now it was being brought up to date, so to say: from here on it mends.
+    // Until now it was being brought up to date, so to say: from here on it fixes.
     let Some(workspace) = transaction.state.workspaces.get(&pr).filter(|_| conflicts) else { return };
     let moved = Event::RatchetMoved {
         pr,
@@ -230,7 +230,7 @@ pub(super) fn decide(
 ) -> Result<(), String> {
     let fix = fix_of(transaction, pr, at).cloned();
     let Some(Fix { phase: Phase::Held { push, .. }, exit, .. }) = fix else {
-        return Err(format!("No push of a fixer to #{pr} waits for a decision."));
+        return Err(format!("No fixer's push to #{pr} waits for a decision."));
     };
     match behest.decision {
         Some(Decision::Approved) => {
@@ -247,7 +247,7 @@ pub(super) fn decide(
                 Settled { reason: Reason::PushRejected, told, pushed: None, behest: behest.clone() },
             );
         }
-        None => return Err("It is neither approved nor rejected by that.".to_owned()),
+        None => return Err("It was neither approved nor rejected.".to_owned()),
     }
     Ok(())
 }
@@ -259,11 +259,11 @@ pub(super) fn stop(
     at: Timestamp,
     behest: &Behest,
 ) -> Result<(), String> {
-    let Some(fix) = fix_of(transaction, pr, at) else { return Err(format!("No such fixer is at work on #{pr}.")) };
+    let Some(fix) = fix_of(transaction, pr, at) else { return Err(format!("No such fixer is working on #{pr}.")) };
     let settled = Settled { reason: Reason::FixerCancelled, told: None, pushed: None, behest: behest.clone() };
     match fix.phase {
         Phase::Pushing { .. } => {
-            return Err("Its push is on its way to GitHub already, and cannot be called off any more.".to_owned());
+            return Err("Its push is already on its way to GitHub and can no longer be cancelled.".to_owned());
         }
         Phase::Held { .. } => finish(transaction, pr, settled),
         Phase::Queued | Phase::Running => {

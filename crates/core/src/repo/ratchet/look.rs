@@ -96,7 +96,7 @@ impl View {
         settle(transaction, self.pr, Move { deed: Deed::Wait, status, reason, seen, consumed: None });
     }
 
-    /// There is something to mend, and it is left for later: it stays news.
+    /// There is something to fix, and it is left for later: it stays news.
     fn keep_out(&self, transaction: &mut Transaction<'_>, status: Status, reason: Reason) {
         let seen = Some(&self.markers.seen);
         settle(transaction, self.pr, Move { deed: Deed::Pause, status, reason, seen, consumed: None });

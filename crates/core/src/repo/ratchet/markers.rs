@@ -53,7 +53,7 @@ impl Ci {
 pub struct Seen {
     pub head: Sha,
     pub ci: Ci,
-    /// Which run of CI it is: another whenever CI began anew.
+    /// Which run of CI it is: another whenever CI began again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     pub merge_state: MergeState,

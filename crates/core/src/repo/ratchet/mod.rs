@@ -1,4 +1,4 @@
-//! The ratchet: pull requests that keep moving. What broke is noticed, and a fixer is sent to mend it.
+//! The ratchet: pull requests that keep moving. What broke is noticed, and a fixer is sent to fix it.
 //!
 //! Everything here is a pure function of what GitHub says of a pull request, of what is remembered of its workspace, and of the
 //! time. `rounds.rs` asks these functions and records what they say.

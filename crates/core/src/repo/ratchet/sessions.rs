@@ -29,14 +29,15 @@ pub(super) fn seen(
     }
     if again {
         return Err(format!(
-            "The session {session:?} is not known any more: no sign of life came for too long, or it was ended. Open another."
+            "The session {session:?} is no longer known: it sent no heartbeat for too long, or it was ended. Open a \
+             new one."
         ));
     }
     let Some(known) = transaction.state.pr(pr) else {
-        return Err(format!("There is no pull request #{pr} here, as far as is known."));
+        return Err(format!("There is no pull request #{pr} known here."));
     };
     if known.head_repo == HeadRepo::Fork {
-        return Err(format!("The branch of #{pr} is in a fork, which the ratchet leaves alone."));
+        return Err(format!("The branch of #{pr} is in a fork, which the ratchet does not handle."));
     }
     if session.is_empty() || session.len() > LONGEST_NAME {
         return Err(format!("The name of a session has 1 to {LONGEST_NAME} characters."));

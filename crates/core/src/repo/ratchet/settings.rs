@@ -73,7 +73,7 @@ impl<'p> Pattern<'p> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether a pull request is looked after unless it says otherwise.
+    /// Whether the ratchet is on for pull requests without a setting of their own.
     pub enabled: bool,
     /// Whether there is a fixer to send.
     pub has_fixer: bool,

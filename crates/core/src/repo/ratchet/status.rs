@@ -9,7 +9,7 @@ use super::brief::Issue;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// Nobody has looked at it yet.
+    /// Not checked yet.
     #[default]
     New,
     FixingCi,

@@ -17,27 +17,39 @@ pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Op
     if !is_told {
         return None;
     }
-    let attempts = workspace.attempts;
+    let tried = match workspace.attempts {
+        1 => "A fixer has tried once".to_owned(),
+        attempts => format!("Fixers have tried {attempts} times"),
+    };
     let what = match reason {
         Reason::TooManyAttempts => format!(
-            "Fixers have tried {attempts} times, and this is still not in order: I stop here, it needs a person. Push a fix of your \
-             own and I go on by myself; or comment `@merge-train ratchet on` to let fixers try again."
+            "{tried}, and problems remain. Someone needs to take over: push a fix, and I continue by myself; or \
+             comment `@merge-train ratchet on` to let fixers try again."
         ),
-        Reason::SameFailure => "CI fails with the same error as before the last fixer's push: I stop here, it needs a person. \
-             Push a fix of your own and I go on by myself; or comment `@merge-train ratchet on` to let fixers try again."
+        Reason::SameFailure => "CI fails with the same error as before the last fixer's push. Someone needs to take \
+             over: push a fix, and I continue by myself; or comment `@merge-train ratchet on` to let fixers try again."
             .to_owned(),
-        Reason::StaleCiTimeout => "A fixer pushed, and CI has not started again since. Please look why: run it by hand, or push \
-             something; I go on as soon as CI reports."
+        Reason::StaleCiTimeout => "A fixer pushed, and CI has not started since. Please check why: start CI by hand, \
+             or push something. I continue once CI reports."
             .to_owned(),
-        Reason::FixerGaveUp => "The fixer looked at this and pushed nothing: it needs a person. I look again when somebody pushes, \
-             CI runs again, or a reviewer says something new."
-            .to_owned(),
-        Reason::FixerFailed => "The fixer reported failure and pushed nothing: it needs a person, and its log may say why. I look \
-             again when somebody pushes, CI runs again, or a reviewer says something new."
-            .to_owned(),
-        Reason::NoFixer => "This needs a fixer, and none is configured. An operator sets `command` in `[ratchet.fixer]`.".to_owned(),
+        Reason::FixerGaveUp => {
+            "The fixer looked at this and pushed nothing. Someone needs to take over. I check again \
+             when somebody pushes, CI runs again, or a reviewer comments."
+                .to_owned()
+        }
+        Reason::FixerFailed => {
+            "The fixer reported failure and pushed nothing. Someone needs to take over; the fixer's \
+             log may say why. I check again when somebody pushes, CI runs again, or a reviewer comments."
+                .to_owned()
+        }
+        Reason::NoFixer => {
+            "This needs a fixer, and none is configured. Ask an operator to set `agent` or `command` in \
+             `[ratchet.fixer]`."
+                .to_owned()
+        }
         reason => format!(
-            "{}: it needs a person. I look again when somebody pushes, CI runs again, or a reviewer says something new.",
+            "{}. Someone needs to take over. I check again when somebody pushes, CI runs again, or a reviewer \
+             comments.",
             reason.sentence().trim_end_matches('.')
         ),
     };
@@ -47,7 +59,7 @@ pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Op
             "{what}
 
 {}",
-            introduced("What is known of it:", told)
+            introduced("Details:", told)
         ),
         None => what,
     })
@@ -62,8 +74,9 @@ pub fn approval(run: &RunId, push: &FixPush, path: &str) -> String {
     }
     let because = if path.is_empty() { String::new() } else { format!(" because it changes {}", code_span(path)) };
     format!(
-        "**Ratchet**: a fixer wants to push {} to this pull request, which waits for approval{because}.\n\n{}\n\nA maintainer \
-         comments `@merge-train approve {run}` or `@merge-train reject {run} REASON`; `merge-train runs show {run}` shows the diff.",
+        "**Ratchet**: a fixer's push of {} to this pull request needs approval{because}.\n\n{}\n\nMaintainers: comment \
+         `@merge-train approve {run}` or `@merge-train reject {run} REASON`; `merge-train runs show {run}` shows the \
+         diff.",
         code_span(&push.to.as_str()[..10.min(push.to.as_str().len())]),
         files.join("\n"),
     )
@@ -93,7 +106,7 @@ pub fn status(workspace: Option<&Workspace>, is_on: bool) -> String {
 pub fn after_fix(reason: Reason) -> Option<&'static str> {
     match reason.fix_outcome() {
         FixOutcome::Pushed => Some("Waiting for CI to restart"),
-        FixOutcome::TimedOut | FixOutcome::Outpaced => Some("Looking at it afresh"),
+        FixOutcome::TimedOut | FixOutcome::Outpaced => Some("Checking again"),
         FixOutcome::GaveUp | FixOutcome::Cancelled | FixOutcome::PrClosed | FixOutcome::Failed => None,
     }
 }

@@ -42,7 +42,7 @@ pub(in crate::repo) fn toggle(
     if let Some(number) = pr {
         let known = transaction.state.pr(number);
         match known {
-            None => return Err(format!("There is no pull request #{number} here, as far as is known.")),
+            None => return Err(format!("There is no pull request #{number} known here.")),
             Some(known) if known.head_repo == HeadRepo::Fork => {
                 return Err(format!(
                     "The branch of #{number} is in a fork: fixers cannot push there, so the ratchet leaves it alone."

@@ -76,7 +76,7 @@ pub struct Workspace {
     pub consumed: Option<Markers>,
     /// It is looked at again although nothing is new.
     pub forced: bool,
-    /// Fixers in a row that pushed, or ran out of time.
+    /// Attempts in a row: fixers that pushed or ran out of time.
     pub attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_ci_run: Option<String>,
@@ -86,7 +86,7 @@ pub struct Workspace {
     pub green_since: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_push_at: Option<Timestamp>,
-    /// What the last fixer was sent for in vain.
+    /// What the last fixer tried without success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tried: Option<Tried>,
     /// What the failure looked like that the last fixer pushed for.
@@ -126,7 +126,7 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// Whether there is nothing else to mend than then: CI has not run again, if that is what fails, and no reviewer has said
+    /// Whether there is nothing else to fix than then: CI has not run again, if that is what fails, and no reviewer has said
     /// anything new.
     pub fn covers(&self, issue: Issue, seen: &Seen) -> bool {
         let is_same_run = issue == Issue::FixReview || self.run == seen.run;
@@ -200,7 +200,7 @@ impl Workspace {
         self.fix.as_ref().is_some_and(|fix| !fix.is_held())
     }
 
-    /// Somebody who is not merge-train pushed: a person takes a hand in it, and everything begins anew.
+    /// Somebody who is not merge-train pushed: a person takes a hand in it, and everything begins again.
     pub fn pushed_from_outside(&mut self, ts: Timestamp) {
         self.last_push_at = Some(ts);
         // What CI does about this head is no fixer's doing, and what GitHub could not tell was about another.

@@ -107,7 +107,7 @@ fn result(title: &str, fix: &Fix) -> Value {
     result
 }
 
-/// What it does one after the other: it mends, it is approved where that is asked for, and its push goes on.
+/// What it does one after the other: it fixes, it is approved where that is asked for, and its push goes on.
 pub(super) fn steps_of(run: &Run) -> Vec<Step> {
     let current = run.current_step.as_deref().unwrap_or("fix");
     let was_held = current == "approve" || run.result.as_ref().is_some_and(|result| result.get("approval").is_some());

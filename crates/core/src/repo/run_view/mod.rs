@@ -363,7 +363,7 @@ impl End {
             return Some(Self {
                 status: RunStatus::Cancelled,
                 initiator: None,
-                why: Some(format!("the train of #{root_pr} goes on in its place")),
+                why: Some(format!("the train of #{root_pr} continues in its place")),
                 // Only what waited for a person gives way, to what one starts.
                 behest: Behest { decision: behest.by.as_ref().map(|_| Decision::Approved), ..behest.clone() },
             });

@@ -12,17 +12,17 @@ use crate::repo::ratchet::Approve;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = SettingInForce)]
 pub struct Shown {
-    /// As the file has it: `ratchet.max_attempts`.
+    /// Its name in the file, such as `ratchet.max_attempts`.
     pub key: String,
-    /// What counts; null where nothing is set.
+    /// The value in force; null if nothing is set.
     pub value: Value,
     pub origin: Origin,
-    /// What the file wants, where the operator allows less.
+    /// The value in the file, if the operator's limit is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Value>,
 }
 
-/// Who says so.
+/// Where it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SettingOrigin)]
@@ -85,7 +85,7 @@ impl OwnSettings {
     pub(crate) fn limited(&self, operator: &Settings) -> Vec<String> {
         let bounded = self.shown(operator).into_iter().filter_map(|Shown { key, value, wanted, .. }| {
             let wanted = wanted?;
-            Some(format!("`{key}`: `{wanted}` is wanted, `{value}` counts."))
+            Some(format!("`{key}`: `{wanted}` is requested, `{value}` applies."))
         });
         bounded.collect()
     }

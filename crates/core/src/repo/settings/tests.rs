@@ -93,7 +93,7 @@ fn it_is_read_back_as_it_was_written() {
 fn what_is_said_of_a_file() {
     let problem = |line, text: &str| Problem { line, column: 1, text: text.to_owned() };
     let invalid = Verdict::Invalid { problems: vec![problem(2, "unknown `key`"), problem(7, "@octocat\n# boo")] };
-    let limited = vec!["`ratchet.max_attempts`: `99` is wanted, `3` counts.".to_owned()];
+    let limited = vec!["`ratchet.max_attempts`: `99` is requested, `3` applies.".to_owned()];
     let all = [Verdict::Valid { limited: Vec::new() }, Verdict::Valid { limited }, Verdict::Removed {}, invalid];
     let said: Vec<String> = all.iter().map(Verdict::comment).collect();
     insta::assert_snapshot!(said.join("\n\n────\n\n"));

@@ -10,7 +10,7 @@ use crate::markdown;
 /// What the check is called that shows it.
 pub const CHECK: &str = "merge-train / configuration";
 
-/// One thing to mend; line and column count from 1.
+/// A problem in the file; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = SettingsMistake)]
 pub struct Problem {
@@ -53,8 +53,8 @@ impl Verdict {
             Self::Valid { .. } => format!("{FILE} is valid"),
             Self::Removed {} => format!("{FILE} is removed"),
             Self::Invalid { problems } => match problems.len() {
-                1 => format!("One thing to mend in {FILE}"),
-                many => format!("{many} things to mend in {FILE}"),
+                1 => format!("1 problem in {FILE}"),
+                many => format!("{many} problems in {FILE}"),
             },
         }
     }
@@ -62,16 +62,16 @@ impl Verdict {
     /// All of it, in Markdown. The texts quote what others wrote, and so are shown as code.
     pub fn summary(&self) -> String {
         match self {
-            Self::Valid { limited } if limited.is_empty() => "Every setting in it counts as it is written.".to_owned(),
+            Self::Valid { limited } if limited.is_empty() => "Every setting in it applies as written.".to_owned(),
             Self::Valid { limited } => {
                 let mut summary =
-                    "Every setting in it counts, but the operator of merge-train allows less of some:\n".to_owned();
+                    "Every setting in it applies, but the operator of merge-train limits some:\n".to_owned();
                 for sentence in limited {
                     let _ = write!(summary, "\n- {sentence}");
                 }
                 summary
             }
-            Self::Removed {} => "Without it, the settings of the operator of merge-train count.".to_owned(),
+            Self::Removed {} => "Without it, the settings of merge-train's operator apply.".to_owned(),
             Self::Invalid { problems } => {
                 let mut summary = String::new();
                 for Problem { line, column, text } in problems {
@@ -79,7 +79,7 @@ impl Verdict {
                 }
                 let _ = write!(
                     summary,
-                    "\nUntil it is mended, the last settings of the default branch that were valid stay in force."
+                    "\nUntil it is fixed, the last valid settings of the default branch stay in force."
                 );
                 summary
             }

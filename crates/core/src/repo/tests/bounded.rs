@@ -160,7 +160,7 @@ impl Stuck {
         let before = self.yard.worker.state.clone();
         let plan = self.yard.worker.feed(&input);
         if plan.events.iter().any(|event| matches!(event, Event::Mirror(MirrorEvent::RepositoryListed { .. }))) {
-            // A full look reads the file anew; how often there is one is counted.
+            // A full look reads the file again; how often there is one is counted.
             self.done.remove(&Machine::Other(EffectKey::Settings(SettingsKey::ReadSettings)));
         }
         // What lands moves the default branch, which is news to every train; and nothing lands twice.

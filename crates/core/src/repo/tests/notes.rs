@@ -66,7 +66,8 @@ fn every_refusal_says_why_and_leaves_things_as_they_were() {
         (
             8,
             7,
-            "PR #7 is based on `elsewhere`, not on `main`, and declares no predecessor itself. Declare what #7 stands on first, then declare this again.",
+            "PR #7 is based on `elsewhere`, not on `main`, and declares no predecessor itself. Declare the predecessor \
+             of #7 first, then declare this one again.",
         ),
     ] {
         let mut worker = Worker::ready(&pulls);
@@ -82,7 +83,7 @@ fn who_is_not_the_author_and_who_declares_twice_is_told() {
     let stranger = CommentFacts { author: UserId::new(666), ..comment(2, 20, &declares(1)) };
     let plan = worker.comment_event(CommentChange::Created, stranger);
     let told = refusal(&plan);
-    assert!(told.starts_with("Only the author of this pull request can issue `@merge-train predecessor #1`"), "{told}");
+    assert!(told.starts_with("Only the author of this pull request can use `@merge-train predecessor #1`"), "{told}");
     said(&mut worker, 1, Ok(()));
     declare(&mut worker, 2, 21, 1);
     said(&mut worker, 2, Ok(()));
@@ -104,10 +105,7 @@ fn nothing_can_stand_on_what_stands_on_it() {
     );
     let plan = declare(&mut worker, 2, 20, 1);
     let told = refusal(&plan);
-    assert!(
-        told.starts_with("PR #1 stands on #2 already, directly or through others, so #2 cannot stand on it."),
-        "{told}"
-    );
+    assert!(told.starts_with("Cycle: #1 is already stacked on #2, so #2 cannot be stacked on it."), "{told}");
 }
 
 #[test]
@@ -118,7 +116,7 @@ fn an_edit_that_is_refused_leaves_the_declaration_as_it_was() {
     let edited = CommentFacts { updated_at: at(1), ..comment(2, 20, &declares(3)) };
     let plan = worker.comment_event(CommentChange::Edited, edited);
     let told = refusal(&plan);
-    assert!(told.starts_with("The edit is not accepted: the predecessor of this PR remains #1."), "{told}");
+    assert!(told.starts_with("The edit was not accepted: the predecessor of this PR is still #1."), "{told}");
     assert!(told.contains("doesn't match #3's head branch"), "{told}");
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
@@ -138,7 +136,7 @@ fn a_predecessor_that_does_not_exist_is_told() {
     let mut worker = Worker::ready(&[stacked(2, 1)]);
     declare(&mut worker, 2, 20, 1);
     let plan = worker.feed(&fetched(pr(1), at(0), Ok(None)));
-    assert_eq!(refusal(&plan), "There is no pull request #1 in this repository. Check the number, and declare again.");
+    assert_eq!(refusal(&plan), "There is no pull request #1 in this repository. Check the number, then declare again.");
 }
 
 #[test]

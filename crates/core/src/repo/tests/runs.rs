@@ -232,7 +232,7 @@ fn a_run_tells_what_its_train_waits_for_now() {
     let moves = runs_moved(&before, &event, &worker.state, &repo(), at(3));
     assert_eq!(moves.iter().map(|moved| &moved.path[..]).collect::<Vec<_>>(), [[RunStatus::WaitingExternal]]);
     let run = only(&worker.log);
-    assert_eq!(blocker(&run), "PR #1 lacks an approving review.");
+    assert_eq!(blocker(&run), "PR #1 needs an approving review.");
     assert_eq!(context(&run).metadata.unwrap()["who"], "A reviewer of PR #1, by approving it.");
     assert_eq!((context(&run).timestamp, run.updated_at), (Some(at(2)), at(3)), "it has waited since the first reason");
 
@@ -402,7 +402,7 @@ fn what_is_asked_for_in_vain_is_refused_with_the_reason() {
     let nothing = |text: &str| Some((RequestOutcome::Nothing, text.to_owned()));
     let told = "Cannot start merge train: PR #1 is a draft. Please mark it as ready for review first.";
     assert_eq!(ask(Request::StartTrain { pr: pr(1), behest: behest() }), nothing(told));
-    let told = "There is nothing to stop: no merge train is under way for the stack of PR #1.";
+    let told = "There is nothing to stop: no merge train is running for the stack of PR #1.";
     assert_eq!(ask(Request::StopTrain { pr: pr(1), behest: behest() }), nothing(told));
     let (outcome, told) = ask(Request::RetryTrain { pr: pr(1), behest: behest() }).unwrap();
     assert!(outcome == RequestOutcome::Nothing && told.starts_with("There is nothing to retry"), "{told}");

@@ -127,7 +127,7 @@ fn what_the_operator_allows_less_of_is_valid_and_told() {
     let plan = lands(&mut worker, file(10, 20, Ok(own(99))));
     let checks = checks(&plan);
     let [(_, Verdict::Valid { limited })] = checks.as_slice() else { panic!("it is valid: {checks:?}") };
-    assert_eq!(*limited, ["`ratchet.max_attempts`: `99` is wanted, `3` counts."]);
+    assert_eq!(*limited, ["`ratchet.max_attempts`: `99` is requested, `3` applies."]);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_pull_request_that_changes_the_file_gets_a_check_and_its_settings_do_not_cou
     assert_eq!(checks(&plan), [(sha(1), Verdict::Invalid { problems: vec![problem(2)] })]);
     assert_eq!(*worker.state.settings(&worker.settings), worker.settings);
     shown(&mut worker, 1, Ok(Showing::Shown));
-    // Somebody mends it.
+    // Somebody fixes it.
     let plan = push(&mut worker, "feature-1", 101, true);
     assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(101) })]);
     let plan = proposes(&mut worker, 1, 101, Proposal::Written(Ok(own(2))));

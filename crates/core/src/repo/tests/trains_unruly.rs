@@ -1,4 +1,4 @@
-//! Trains among people who close, reopen, retarget, declare anew, stop and start as they please.
+//! Trains among people who close, reopen, retarget, declare again, stop and start as they please.
 
 use std::collections::BTreeSet;
 

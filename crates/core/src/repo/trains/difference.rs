@@ -40,7 +40,7 @@ impl fmt::Display for Difference {
         match &self.conflict {
             Some(conflict) => write!(f, "Its own change alone conflicts:\n\n{conflict}")?,
             None => {
-                f.write_str("What would land and the change itself differ in:\n")?;
+                f.write_str("What would land differs from the pull request's own change in:\n")?;
                 for file in &self.files {
                     write!(f, "\n- {}", code_span(file))?;
                 }
@@ -50,7 +50,7 @@ impl fmt::Display for Difference {
                     more => write!(f, "\n- and {more} more files")?,
                 }
                 if !self.lines.trim().is_empty() {
-                    let lines = introduced("A diff from the change itself to what would land:", &self.lines);
+                    let lines = introduced("Diff from the pull request's own change to what would land:", &self.lines);
                     write!(f, "\n\n{lines}")?;
                 }
             }

@@ -154,11 +154,11 @@ impl Plan {
         let pushes = self.count(|step| matches!(step, PlannedStep::Push { .. }));
         writeln!(
             f,
-            "Landing this stack takes {}, {}, and {}; CI would start {}.",
+            "Landing this stack takes {}, {}, and {}; CI would {}.",
             times(squashes, "squash", "squashes"),
             times(pushes, "push", "pushes"),
             times(retargets, "retarget", "retargets"),
-            times(pushes, "time", "times"),
+            runs_of_ci(pushes),
         )?;
         for (index, step) in self.steps.iter().enumerate() {
             write!(f, "\n{}. {}", index + 1, Described { step, default: &self.default_branch })?;
@@ -199,7 +199,7 @@ impl fmt::Display for ToldConflict<'_> {
             match standing {
                 Some(standing) => {
                     let commands = Move::of(branch, standing, from).commands();
-                    write!(f, "\n\nMove the own commits of `{branch}` onto `{from}`:\n\n{commands}")?;
+                    write!(f, "\n\nMove only the commits of `{branch}` onto `{from}`:\n\n{commands}")?;
                 }
                 None => {
                     let commands = MergeIn::new(branch, from).commands();
@@ -234,7 +234,7 @@ impl fmt::Display for Plan {
         }
         if !self.unreached.is_empty() {
             let numbers: Vec<String> = self.unreached.iter().map(|number| format!("#{number}")).collect();
-            write!(f, "\n\nNot landed because of that: {}.", numbers.join(", "))?;
+            write!(f, "\n\nNot landed because of this: {}.", numbers.join(", "))?;
         }
         Ok(())
     }
@@ -252,13 +252,21 @@ impl fmt::Display for Described<'_> {
                 write!(f, "push to `{branch}` (#{pull}): ")?;
                 match why {
                     PushReason::Prepare(predecessor) => write!(f, "merge the head of #{predecessor}"),
-                    PushReason::Reconcile(predecessor) => write!(f, "relate it to the squash of #{predecessor}"),
-                    PushReason::CatchUp => write!(f, "merge what landed on `{}` meanwhile", self.default),
+                    PushReason::Reconcile(predecessor) => write!(f, "reconcile it with the squash of #{predecessor}"),
+                    PushReason::CatchUp => write!(f, "catch up with `{}`", self.default),
                 }
             }
             PlannedStep::Squash { pull, .. } => write!(f, "squash #{pull} into `{}`", self.default),
             PlannedStep::Retarget { pull, from, to } => write!(f, "retarget #{pull} from `{from}` to `{to}`"),
         }
+    }
+}
+
+fn runs_of_ci(count: usize) -> String {
+    match count {
+        0 => "not run again".to_owned(),
+        1 => "run once".to_owned(),
+        count => format!("run {count} times"),
     }
 }
 
@@ -304,12 +312,9 @@ mod tests {
     fn a_plan_reads_as_a_list_of_what_happens() {
         assert_eq!(
             plan(two_pulls()).to_string(),
-            "Landing this stack takes 2 squashes, 2 pushes, and 1 retarget; CI would start 2 times.\n\n\
-             1. push to `two` (#2): merge the head of #1\n\
-             2. squash #1 into `main`\n\
-             3. push to `two` (#2): relate it to the squash of #1\n\
-             4. retarget #2 from `one` to `main`\n\
-             5. squash #2 into `main`"
+            "Landing this stack takes 2 squashes, 2 pushes, and 1 retarget; CI would run 2 times.\n\n1. push to `two` \
+             (#2): merge the head of #1\n2. squash #1 into `main`\n3. push to `two` (#2): reconcile it with the squash \
+             of #1\n4. retarget #2 from `one` to `main`\n5. squash #2 into `main`"
         );
     }
 
@@ -336,10 +341,10 @@ mod tests {
         assert!(!plan.lands_everything());
         assert_eq!(
             plan.to_string(),
-            "This stack cannot land as it is.\n\n**#2 conflicts with `main`:**\n- `a.rs`: both sides changed the same lines\n\n\
-             Merge `main` into its branch:\n\n```sh\ngit fetch origin\ngit checkout -B two origin/two\ngit merge origin/main\n\
-             # Resolve the conflicts, `git add` the files, `git commit`.\ngit push origin HEAD:refs/heads/two\n```\n\n\
-             Not landed because of that: #2, #3."
+            "This stack cannot land as it is.\n\n**#2 conflicts with `main`:**\n- `a.rs`: both sides changed the same \
+             lines\n\nMerge `main` into its branch:\n\n```sh\ngit fetch origin\ngit checkout -B two origin/two\ngit \
+             merge origin/main\n# Resolve the conflicts, `git add` the files, `git commit`.\ngit push origin \
+             HEAD:refs/heads/two\n```\n\nNot landed because of this: #2, #3."
         );
     }
 

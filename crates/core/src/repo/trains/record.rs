@@ -19,7 +19,7 @@ pub struct TrainRecord {
     pub state: TrainState,
     /// Where the train began. Never changes; it is the train's name.
     pub original_root_pr: PrNumber,
-    /// What it works on now.
+    /// The pull request it works on now.
     pub current_pr: PrNumber,
     pub cascade_phase: CascadePhase,
     pub predecessor_pr: Option<PrNumber>,
@@ -154,7 +154,7 @@ impl CascadePhase {
     }
 
     /// Those of them that the phase still has to deal with, in their order. Whoever resumes takes these, and never asks
-    /// anew who the descendants are: one that came later was not prepared. What was skipped is not tried again.
+    /// again who the descendants are: one that came later was not prepared. What was skipped is not tried again.
     pub fn remaining(&self) -> impl Iterator<Item = PrNumber> + '_ {
         let (completed, skipped) = (self.completed(), self.skipped());
         let settled = move |pr: &PrNumber| completed.contains(pr) || skipped.contains(pr);

@@ -67,7 +67,7 @@ pub(super) fn status_read(
                 // What else is remembered is as old.
                 look_again(transaction);
             }
-            // A train that begins anew finds the last word on the one before in its comment.
+            // A train that begins again finds the last word on the one before in its comment.
             Shown::Closed { .. } if is_written => return over(transaction, root),
             Shown::Record { .. } | Shown::Closed { .. } | Shown::ByAnother | Shown::Nothing => {}
         },

@@ -92,7 +92,7 @@ impl Standpoint<'_> {
                 Work::Merge { pull, .. } | Work::Expect { change: OwnChange { pull, .. }, .. },
                 Some(train),
                 FailureKind::Permanent,
-            ) => self.halted(train, *pull, &halt::not_done("merge for", *pull, &failure.reason)),
+            ) => self.halted(train, *pull, &halt::not_done("merge into the branch of", *pull, &failure.reason)),
             (Work::Prove { landed, .. }, Some(train), FailureKind::Permanent) => {
                 self.halted(train, landed.pull, &halt::not_done("check the squash of", landed.pull, &failure.reason))
             }
@@ -101,7 +101,7 @@ impl Standpoint<'_> {
                 None,
                 FailureKind::Permanent,
             ) => {
-                let halt = halt::not_done("bring into order", *pull, &failure.reason);
+                let halt = halt::not_done("update", *pull, &failure.reason);
                 self.give_up_late(*pull, Some(&halt))
             }
             _ => self.delayed(work, failure),

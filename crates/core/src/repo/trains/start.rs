@@ -161,7 +161,7 @@ pub(super) fn want_unknown_policy(transaction: &mut Transaction<'_>) {
     }
 }
 
-/// The same, although a reading that failed is not due yet: somebody may have mended it, and waits for the answer.
+/// The same, although a reading that failed is not due yet: somebody may have fixed it, and waits for the answer.
 pub(super) fn want_policy_now(transaction: &mut Transaction<'_>) {
     if transaction.state.rules.wanted.is_none_or(|backoff| !backoff.is_due(transaction.now)) {
         transaction.record(Event::PolicyWanted {});

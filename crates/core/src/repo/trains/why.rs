@@ -33,15 +33,14 @@ impl Reason {
 }
 
 /// What happens where merge-train tries again by itself.
-const AGAIN: &str =
-    "merge-train tries again by itself, with longer pauses each time; `@merge-train retry` tries at once.";
+const AGAIN: &str = "merge-train retries by itself, with longer pauses each time; `@merge-train retry` retries now.";
 
 fn reason(party: Party, blocker: String, who: String, next: String) -> Reason {
     Reason { blocker, who, next, party }
 }
 
 fn lands(pr: PrNumber, once: &str) -> String {
-    format!("PR #{pr} is squash-merged as soon as {once}; nobody needs to start the train again.")
+    format!("PR #{pr} is squash-merged once {once}; nobody needs to start the train again.")
 }
 
 /// `` `build` `` or `` `build` and 2 more ``.
@@ -58,6 +57,13 @@ fn checks(count: usize) -> &'static str {
     if count == 1 { "check" } else { "checks" }
 }
 
+fn once_passed(count: usize) -> &'static str {
+    match count {
+        1 => "the check passes and nothing else blocks it",
+        _ => "the checks pass and nothing else blocks it",
+    }
+}
+
 fn short(sha: &Sha) -> String {
     format!("`{}`", &sha.as_str()[..10.min(sha.as_str().len())])
 }
@@ -69,7 +75,7 @@ pub fn checks_failed(pr: PrNumber, failed: &[&str], head: &Sha) -> Reason {
         Party::Author,
         format!("The required {count} {list} failed on PR #{pr} at {}.", short(head)),
         format!("The author of PR #{pr}, by pushing a fix or running the {count} again."),
-        lands(pr, "they have passed"),
+        lands(pr, once_passed(failed.len())),
     )
 }
 
@@ -78,15 +84,15 @@ pub fn fixer_at_work(pr: PrNumber, waits_for_approval: bool) -> Reason {
     match waits_for_approval {
         true => reason(
             Party::Maintainer,
-            format!("What a fixer wants to push to PR #{pr} waits for approval."),
+            format!("A fixer's push to PR #{pr} needs approval."),
             "A maintainer, by approving or rejecting it.".to_owned(),
-            "The train goes on as soon as that is decided; nobody needs to start it again.".to_owned(),
+            "The train continues once that is decided; nobody needs to start it again.".to_owned(),
         ),
         false => reason(
             Party::Fixer,
-            format!("A fixer is at work on PR #{pr}."),
+            format!("A fixer is working on PR #{pr}."),
             "The fixer: nobody needs to do anything.".to_owned(),
-            "The train goes on as soon as it is done; nobody needs to start it again.".to_owned(),
+            "The train continues once the fixer is done; nobody needs to start it again.".to_owned(),
         ),
     }
 }
@@ -100,18 +106,19 @@ pub fn checks_running(pr: PrNumber, running: &[&str], head: &Sha) -> Reason {
         Party::Ci,
         format!("{what} {verb} not finished on PR #{pr} at {}.", short(head)),
         "CI: nobody needs to do anything.".to_owned(),
-        lands(pr, "it is done and passed"),
+        lands(pr, "CI passes and nothing else blocks it"),
     )
 }
 
 /// Required checks have not begun.
 pub fn checks_expected(pr: PrNumber, expected: &[&str], head: &Sha) -> Reason {
     let (count, list) = (checks(expected.len()), names(expected));
+    let have = if expected.len() == 1 { "has" } else { "have" };
     reason(
         Party::Ci,
-        format!("The required {count} {list} did not report on PR #{pr} at {} yet.", short(head)),
-        format!("CI; if it never starts, whoever runs CI for the {count} {list}."),
-        lands(pr, "they have passed"),
+        format!("The required {count} {list} {have} not reported on PR #{pr} at {} yet.", short(head)),
+        format!("CI; if it never starts, whoever maintains the {count} {list}."),
+        lands(pr, once_passed(expected.len())),
     )
 }
 
@@ -120,17 +127,17 @@ pub fn ci_expected(pr: PrNumber, head: &Sha) -> Reason {
     reason(
         Party::Ci,
         format!("No check has reported on PR #{pr} at {} yet.", short(head)),
-        "CI; if it never starts, whoever runs CI for this repository.".to_owned(),
-        lands(pr, "GitHub calls it ready"),
+        "CI; if it never starts, whoever maintains CI for this repository.".to_owned(),
+        lands(pr, "GitHub reports it as ready to merge"),
     )
 }
 
 pub fn review_required(pr: PrNumber) -> Reason {
     reason(
         Party::Reviewer,
-        format!("PR #{pr} lacks an approving review."),
+        format!("PR #{pr} needs an approving review."),
         format!("A reviewer of PR #{pr}, by approving it."),
-        lands(pr, "it is approved"),
+        lands(pr, "it is approved and nothing else blocks it"),
     )
 }
 
@@ -139,7 +146,7 @@ pub fn changes_requested(pr: PrNumber) -> Reason {
         Party::Author,
         format!("A reviewer requested changes on PR #{pr}."),
         format!("The author of PR #{pr}, by making them, and then the reviewer, by approving."),
-        lands(pr, "it is approved"),
+        lands(pr, "it is approved and nothing else blocks it"),
     )
 }
 
@@ -148,7 +155,7 @@ pub fn draft(pr: PrNumber) -> Reason {
         Party::Author,
         format!("PR #{pr} is a draft."),
         format!("The author of PR #{pr}, by marking it as ready for review."),
-        lands(pr, "it is ready and its requirements are met"),
+        lands(pr, "it is ready for review and its requirements are met"),
     )
 }
 
@@ -158,7 +165,7 @@ pub fn unknown(pr: PrNumber) -> Reason {
         Party::Github,
         format!("GitHub has not computed yet whether PR #{pr} can be merged."),
         "GitHub: nobody needs to do anything.".to_owned(),
-        format!("It is asked again, and PR #{pr} is squash-merged once the answer is yes."),
+        format!("merge-train asks again, and squash-merges PR #{pr} once GitHub says yes."),
     )
 }
 
@@ -167,11 +174,11 @@ pub fn unexplained(pr: PrNumber) -> Reason {
     reason(
         Party::Maintainer,
         format!(
-            "GitHub reports PR #{pr} as blocked by a rule of the branch, although all checks and reviews that can be seen are \
-             fine."
+            "GitHub reports PR #{pr} as blocked by a branch rule, although every check and review that merge-train can \
+             see is fine."
         ),
-        format!("GitHub, if it is behind; otherwise an admin: the merge box of PR #{pr} names the rule."),
-        lands(pr, "GitHub calls it ready"),
+        format!("GitHub, if it lags behind; otherwise an admin: the merge box of PR #{pr} names the rule."),
+        lands(pr, "GitHub reports it as ready to merge"),
     )
 }
 
@@ -191,8 +198,8 @@ pub fn squash_not_taken(pr: PrNumber, message: &str) -> Reason {
     reason(
         Party::Github,
         format!("GitHub does not merge PR #{pr} for now. It says: {}.", code_span(message.trim_end_matches('.'))),
-        format!("CI or GitHub; if it stays, look at the merge box of PR #{pr}."),
-        "It is tried again with the next word of CI or of a reviewer, and at every poll; `@merge-train retry` tries at once."
+        format!("CI or GitHub; if this persists, check the merge box of PR #{pr}."),
+        "merge-train retries after the next CI or review event, and at every poll; `@merge-train retry` retries now."
             .to_owned(),
     )
 }
@@ -252,7 +259,7 @@ pub fn squashed_again(pr: PrNumber, times: u32) -> Reason {
     reason(
         Party::Github,
         format!("merge-train tried to squash-merge PR #{pr} {times} times in a row without success."),
-        format!("GitHub, if it lags behind; if this persists, look at the merge box of PR #{pr}."),
+        format!("GitHub, if it lags behind; if this persists, check the merge box of PR #{pr}."),
         AGAIN.to_owned(),
     )
 }
@@ -273,8 +280,8 @@ pub fn retargeted_again(pr: PrNumber, times: u32) -> Reason {
 pub fn trouble(what: &str, message: &str) -> Reason {
     reason(
         Party::Github,
-        format!("To {what} did not succeed: {}.", code_span(message.trim_end_matches('.'))),
-        "GitHub or the network, in most cases; if it stays, whoever runs merge-train.".to_owned(),
-        "It is tried again by itself; `@merge-train retry` tries at once.".to_owned(),
+        format!("Could not {what}: {}.", code_span(message.trim_end_matches('.'))),
+        "GitHub or the network, in most cases; if this persists, the operator of merge-train.".to_owned(),
+        "merge-train retries by itself; `@merge-train retry` retries now.".to_owned(),
     )
 }

@@ -85,13 +85,13 @@ impl Work {
             Self::Plan { .. } => "plan the stack",
             Self::Merge { .. } => "merge in the clone",
             Self::Push(_) => "push to the branch",
-            Self::Probe(_) => "look at the branch",
+            Self::Probe(_) => "check the branch",
             Self::Expect { .. } => "compute the squash",
             Self::Squash { .. } => "squash-merge",
-            Self::Look { .. } => "look at the pull request",
+            Self::Look { .. } => "read the pull request",
             Self::Prove { .. } => "check the squash",
             Self::Retarget { .. } => "change the base branch",
-            Self::Worktrees(_) => "tidy up the clone",
+            Self::Worktrees(_) => "clean up the clone",
         }
     }
 }
@@ -135,7 +135,7 @@ pub struct Push {
     pub branch: BranchName,
     /// Where the branch was: `pre_push_sha`.
     pub from: Sha,
-    /// The commit that was computed. After a crash it may be gone from the clone, and is computed anew.
+    /// The commit that was computed. After a crash it may be gone from the clone, and is computed again.
     pub to: Sha,
     /// `expected_tree`.
     pub tree: Sha,

@@ -112,7 +112,7 @@ fn the_step_that_a_run_stands_at_ends_with_it() {
         (gate("here", &[]), cancel, "the run was cancelled"),
         (wait("here", "landed", None), expire, "landed did not come in time"),
         (wait("here", "landed", None), cancel, "the run was cancelled"),
-        (agent("here"), crash, "the process that ran it ended"),
+        (agent("here"), crash, "the process that ran it stopped"),
     ];
     for (step, end, error) in ends {
         let mut trial = Trial::of(vec![step, agent("after")]);
@@ -187,12 +187,12 @@ fn what_is_wrong_with_a_workflow_is_told() {
         steps,
     };
     insta::assert_snapshot!(workflow.problems().join("\n"), @r#"
-    two steps have the id "read"
+    two steps have the same id, "read"
     the id "a b" of step 3 is not made of letters, digits, `-` and `_`
-    step "do": its command is a relative path; write it in full
-    step "ok": all have to approve, but nobody is named in `by`
+    step "do": its command is a relative path; write the full path
+    step "ok": everyone has to approve, but `by` names nobody
     step "for": it waits for an event without a type
-    step "gate": only a command can be tried again or undone
+    step "gate": only a command can be retried or undone
     step "last": the command that undoes it is empty
     "#);
     assert_eq!(Workflow { steps: Vec::new(), ..workflow }.problems(), ["it has no steps"]);

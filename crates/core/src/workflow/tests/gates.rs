@@ -40,7 +40,7 @@ fn where_all_have_to_approve_each_has_to() {
 fn who_is_not_entitled_too_late_or_elsewhere_is_refused() {
     let mut trial = Trial::of(vec![gate("ok", &["octocat"]), agent("write")]);
     let refusal = trial.approve("github:mallory").unwrap_err();
-    assert_eq!(refusal.to_string(), "github:mallory may not decide this: it is for octocat");
+    assert_eq!(refusal.to_string(), "github:mallory may not decide this; these may: octocat");
     trial.approve("octocat").unwrap();
     let refusal = trial.approve("octocat").unwrap_err();
     assert_eq!(refusal.code(), Some(Code::InvalidTransition), "nobody asks any more");
@@ -59,7 +59,7 @@ fn who_means_another_gate_decides_nothing() {
     };
     trial.ask(decide("first")).unwrap();
     let refusal = trial.ask(decide("first")).unwrap_err();
-    assert_eq!(refusal.to_string(), "the run does not wait for \"first\" any more, but for \"second\"");
+    assert_eq!(refusal.to_string(), "the run no longer waits for \"first\", but for \"second\"");
     assert_eq!(trial.status(), RunStatus::AwaitingApproval, "a second click is not a second approval");
     trial.ask(decide("second")).unwrap();
     assert_eq!(trial.status(), RunStatus::Completed);

@@ -81,7 +81,7 @@ fn section_5_4_an_orphan_is_taken_up_like_any_other_and_fails_with_its_own_code_
     for hopeless in [step(false, false), step(true, false)] {
         let trial = taken_up(hopeless);
         assert_eq!(trial.status(), RunStatus::Failed);
-        assert!(trial.error().starts_with("RUN_ORPHANED: step \"middle\" was under way"), "{}", trial.error());
+        assert!(trial.error().starts_with("RUN_ORPHANED: step \"middle\" was running"), "{}", trial.error());
         assert_eq!(trial.state.steps[0].status, StepStatus::Failed, "the step is not under way any more either");
     }
 }

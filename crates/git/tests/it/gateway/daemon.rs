@@ -93,7 +93,7 @@ async fn a_checkout_is_not_made_over_another() {
     let fixer = site.create().await;
     fixer.commit("precious");
     let refused = site.try_create().await.unwrap_err().to_string();
-    assert!(refused.contains("is there already"), "{refused}");
+    assert!(refused.contains("already exists"), "{refused}");
     assert!(fixer.checkout().join("precious").exists());
 }
 

@@ -382,7 +382,7 @@ impl GitHub {
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
             rest[digits.len()..].contains(end).then(|| digits.parse::<u64>().ok())?
         };
-        let skipped = named("escendant #", "skipping.").or_else(|| named("goes on without PR #", ""));
+        let skipped = named("escendant #", "skipping.").or_else(|| named("continues without PR #", ""));
         self.left_out.extend(skipped);
         self.said.push((number, body));
     }

@@ -105,7 +105,7 @@ pub async fn rerequest(
         let repo = http::repo(world, &caller, &owner, &name, Scope::Checks, Level::Write)?.id;
         let run = world.check_runs.get(repo, id).ok_or_else(ApiError::not_found)?.clone();
         let sender = caller.actor()?;
-        // The app is told of the run as it ended, not as it begins anew.
+        // The app is told of the run as it ended, not as it begins again.
         emit::check_run(world, repo, id, sender, CheckRunAction::Rerequested);
         match run.workflow_run.filter(|_| run.app == ACTIONS_APP_ID) {
             Some(workflow_run) => ci::rerun(world, repo, workflow_run, Which::One(id), sender)?,

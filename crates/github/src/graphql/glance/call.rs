@@ -79,7 +79,8 @@ impl Asking {
         let mut fates = vec![Fate::Told; self.wanted.len()];
         for failure in &parts.failures {
             let Some(error) = parts.refusal(failure) else { continue };
-            tracing::debug!(refusal = %error, path = ?failure.path, "GitHub refuses to tell so much of pull requests at once");
+            tracing::debug!(refusal = %error, path = ?failure.path, "GitHub refuses to return that many pull requests \
+                 at once");
             match self.repo_of(failure) {
                 Some(repo) => self.refused(repo, failure, error, &mut fates)?,
                 None => self.all_refused(error, &mut fates)?,

@@ -55,7 +55,7 @@ impl AppFiles {
         let known = identity.set_in(config, text.as_deref().unwrap_or_default());
         if !known.is_empty() {
             bail!(
-                "{} says already who it is on GitHub ({}); take these lines out of it, or name another file with --config",
+                "{} already has GitHub credentials ({}); remove these lines, or name another file with --config",
                 config.display(),
                 known.join(", ")
             );
@@ -77,7 +77,7 @@ impl AppFiles {
         let text = self.text.as_ref().map_or_else(|| values.as_new_file(), |text| values.added_to(text));
         let read = Config::parse(&self.config, &text, &Environment::of_process());
         read.map(drop)
-            .with_context(|| format!("{} with the app in it would not be a configuration", self.config.display()))
+            .with_context(|| format!("{} would not be a valid configuration with the app added", self.config.display()))
     }
 
     /// Writes the key, and then the configuration with it.
@@ -102,14 +102,14 @@ impl AppFiles {
         let is_unchanged = fs::read_to_string(&self.config).ok() == self.text;
         let written = match readable {
             Ok(_) if is_unchanged => private_file::write(&self.config, &text, existing).map_err(anyhow::Error::from),
-            Ok(_) => Err(anyhow::anyhow!("it was changed meanwhile")),
+            Ok(_) => Err(anyhow::anyhow!("it was changed in the meantime")),
             Err(error) => Err(error.into()),
         };
         if let Err(error) = written {
             let aside = free(&self.dir, &new.app.slug, "toml");
             private_file::write(&aside, &values.added_to(""), ExistingFile::Keep)?;
             return Err(error).with_context(|| {
-                format!("{} was left as it is; what belongs into it is in {}", self.config.display(), aside.display())
+                format!("{} was left as it is; add the contents of {} to it", self.config.display(), aside.display())
             });
         }
         Ok(SavedAppFiles { key, config: self.config.clone(), api_key })
@@ -119,7 +119,8 @@ impl AppFiles {
         let key = free(&self.dir, &new.app.slug, "private-key.pem");
         private_file::write(&key, new.pem.expose(), ExistingFile::Keep).with_context(|| {
             format!(
-                "the app {} is made, and its key could not be kept in {}; generate another in the app's settings on GitHub",
+                "the app {} is created, but its key could not be saved in {}; generate another in the app's settings \
+                 on GitHub",
                 new.app.slug,
                 key.display()
             )

@@ -34,32 +34,32 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The organization that the app is for; without it, it is yours.
+    /// The organization that owns the app (default: your own account).
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// What it is called; each name is there once on GitHub, and can still be changed there.
+    /// The app's name, unique on GitHub; you can still change it there.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// How GitHub and browsers reach the daemon, such as https://merge-train.example.com; without it, the configuration's
-    /// server.public_url.
+    /// The URL at which GitHub and browsers reach the daemon, such as https://merge-train.example.com (default:
+    /// server.public_url of the configuration).
     #[arg(long, value_name = "PUBLIC_URL", value_parser = web_address)]
     url: Option<Url>,
-    /// The GitHub to make it at; without it, the configuration's, or https://github.com.
+    /// The GitHub to create it on (default: the configuration's, or https://github.com).
     #[arg(long, value_name = "WEB_URL", value_parser = web_address)]
     github: Option<Url>,
-    /// The folder that the key is kept in.
+    /// The folder for the key.
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// The configuration to write or to add to; without it, merge-train.toml in that folder.
+    /// The configuration to write or add to (default: merge-train.toml in that folder).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How many seconds to wait for you at GitHub: to agree, and then to install it.
+    /// How many seconds to wait for you on GitHub: to confirm, and then to install the app.
     #[arg(long, value_name = "SECS", default_value_t = 900, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
     /// Do not open a browser.
     #[arg(long)]
     no_browser: bool,
-    /// Print JSON when all is done; what is to be done meanwhile goes to standard error.
+    /// Print JSON when everything is done; until then, instructions go to standard error.
     #[arg(long)]
     json: bool,
 }
@@ -83,7 +83,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         let saved = files.save(&new, plan.values.clone())?;
         tell(&new, &saved, &say);
         say(&format!(
-            "Waiting for that, for {} at most; Ctrl-C ends it, and `merge-train doctor` goes on from here …",
+            "Waiting for that, for {} at most. Press Ctrl-C to stop; `merge-train doctor` continues from here …",
             minutes(patience)
         ));
         wait_for_installation(&saved, patience).await?;
@@ -139,7 +139,8 @@ impl AppProposal {
                 url
             }
             (None, None) => bail!(
-                "where GitHub is to send webhooks is not known; say how it reaches the daemon: --url https://merge-train.example.com"
+                "the webhook address is unknown; say how GitHub reaches the daemon: --url \
+                 https://merge-train.example.com"
             ),
         };
         let known_api = config.map(|config| config.github.api_url.as_str());
@@ -152,14 +153,12 @@ impl AppProposal {
         let api_url = github.api_url();
         let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
         if !Url::parse(&api_url).is_ok_and(is_safe) {
-            bail!(
-                "{api_url}: the app's key would come through the network for all to read; it must begin with https://"
-            );
+            bail!("{api_url}: the app's key would cross the network unencrypted; the URL must begin with https://");
         }
         let is_default = api_url == GithubAddress::at("https://github.com").api_url();
         match known_api {
             Some(known) if known != api_url && config.is_some_and(|config| config.sets("github", "api_url")) => {
-                bail!("--github is not the GitHub of the configuration's github.api_url, {known}; correct one of them")
+                bail!("--github does not match github.api_url of the configuration, {known}; correct one of them")
             }
             Some(known) if known == api_url => {}
             _ if is_default => {}
@@ -171,7 +170,7 @@ impl AppProposal {
 
     /// Leads somebody to GitHub, and comes back with what they agreed to.
     async fn agree(&self, args: &Args, patience: Duration, say: &impl Fn(&str)) -> anyhow::Result<NewApp> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no page can be served on this machine")?;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("cannot serve a page on this machine")?;
         let port = listener.local_addr()?.port();
         let address = format!("http://127.0.0.1:{port}");
         let state = random_text();
@@ -186,16 +185,17 @@ impl AppProposal {
         });
         // For as long as the process lives: the last page is still on its way when the app is made.
         tokio::spawn(async move { axum::serve(listener, page::routes(creation)).await });
-        say(&format!("Open this page and go on from there: {address}/"));
-        say(&format!("Waiting until you have agreed at GitHub, for {} at most …", minutes(patience)));
+        say(&format!("Open this page to continue: {address}/"));
+        say(&format!("Waiting for you to confirm on GitHub, for {} at most …", minutes(patience)));
         if !args.no_browser && io::stdout().is_terminal() {
             open(&address);
         }
         match tokio::time::timeout(patience, receiver).await {
             Ok(Ok(new)) => Ok(new),
-            Ok(Err(_)) => bail!("the page on this machine is not served any more"),
+            Ok(Err(_)) => bail!("the page on this machine is no longer served"),
             Err(_) => bail!(
-                "nobody agreed at GitHub within {} s, and nothing was made; begin again, with --timeout SECS if it takes longer",
+                "nobody confirmed on GitHub within {} s, and no app was created; try again, with a longer --timeout \
+                 SECS if needed",
                 patience.as_secs()
             ),
         }
@@ -218,13 +218,13 @@ fn open(address: &str) {
 }
 
 fn tell(new: &NewApp, saved: &SavedAppFiles, say: &impl Fn(&str)) {
-    say(&format!("\nThe app {} (id {}) is made.", new.app.slug, new.app.id));
+    say(&format!("\nThe app {} (id {}) is created.", new.app.slug, new.app.id));
     say(&format!("  its key:           {}", saved.key.display()));
     say(&format!("  the configuration: {}", saved.config.display()));
     if let Some(key) = &saved.api_key {
         say(&format!("\n{}", init::about_key(key)));
     }
-    say(&format!("\nInstall it on the repositories that it is for: {}", new.app.install_url()));
+    say(&format!("\nInstall it on your repositories: {}", new.app.install_url()));
 }
 
 /// Until it is installed somewhere, or for as long as anybody waits: `doctor` tells how it stands.

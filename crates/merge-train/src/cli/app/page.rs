@@ -53,7 +53,7 @@ async fn only_by_own_name(
     if creation.hosts.iter().any(|own| own == host) {
         return next.run(request).await;
     }
-    (StatusCode::MISDIRECTED_REQUEST, "This page is for this machine only.").into_response()
+    (StatusCode::MISDIRECTED_REQUEST, "This page is only for this machine.").into_response()
 }
 
 async fn begin(State(creation): State<Arc<PendingAppCreation>>) -> Response {
@@ -63,12 +63,12 @@ async fn begin(State(creation): State<Arc<PendingAppCreation>>) -> Response {
     };
     let name = creation.manifest["name"].as_str().unwrap_or_default();
     let body = html! {
-        h1 { "Make a GitHub App for merge-train" }
-        p { "GitHub shows you what it asks for, and makes it when you agree. Its name, " strong { (name) } ", can be changed there." }
+        h1 { "Create a GitHub App for merge-train" }
+        p { "GitHub shows you what the app asks for, and creates it when you confirm. You can change its name, " strong { (name) } ", there." }
         ul { @for permission in list(&creation.manifest["default_permissions"]) { li { code { (permission) } } } }
         form method="post" action=(creation.action) {
             input type="hidden" name="manifest" value=(creation.manifest.to_string());
-            button type="submit" autofocus { "Go on at GitHub" }
+            button type="submit" autofocus { "Continue on GitHub" }
         }
     };
     shown(StatusCode::OK, &body)
@@ -77,22 +77,22 @@ async fn begin(State(creation): State<Arc<PendingAppCreation>>) -> Response {
 async fn made(State(creation): State<Arc<PendingAppCreation>>, Query(returned): Query<CallbackQuery>) -> Response {
     let again = || html! { p { a href="/" { "Begin again" } } };
     let (Some(code), Some(state)) = (returned.code, returned.state) else {
-        let body = html! { h1 { "Nothing was made" } p { "This address lacks the code or the state that GitHub sends along." } (again()) };
+        let body = html! { h1 { "No app was created" } p { "This address lacks the code or the state that GitHub sends." } (again()) };
         return shown(StatusCode::BAD_REQUEST, &body);
     };
     if state != creation.state {
-        let body = html! { h1 { "Nothing was made" } p { "This is not the answer to what was asked here." } (again()) };
+        let body = html! { h1 { "No app was created" } p { "This answer does not belong to the request from this page." } (again()) };
         return shown(StatusCode::BAD_REQUEST, &body);
     }
     let Some(waiting) = creation.waiting.lock().take() else {
-        let body = html! { h1 { "The app is made already" } p { "Look at the terminal for what comes next." } };
+        let body = html! { h1 { "The app already exists" } p { "The terminal shows what to do next." } };
         return shown(StatusCode::CONFLICT, &body);
     };
     match github::convert_manifest(&creation.api_url, &code).await {
         Ok(new) => {
             let body = html! {
                 h1 { (new.app.name) " is made" }
-                p { a href=(new.app.install_url()) { "Install it on the repositories that it is for" } ", and go back to the terminal." }
+                p { a href=(new.app.install_url()) { "Install it on your repositories" } ", and go back to the terminal." }
             };
             // Whoever waited has given up if this fails, and says so.
             let _ = waiting.send(new);
@@ -100,7 +100,7 @@ async fn made(State(creation): State<Arc<PendingAppCreation>>, Query(returned): 
         }
         Err(error) => {
             *creation.waiting.lock() = Some(waiting);
-            let body = html! { h1 { "GitHub did not make it" } p { (error.to_string()) } (again()) };
+            let body = html! { h1 { "GitHub did not create the app" } p { (error.to_string()) } (again()) };
             shown(StatusCode::BAD_GATEWAY, &body)
         }
     }

@@ -70,7 +70,7 @@ impl DemoDaemon {
             async move { daemon::run(config, Some(&file), tell, stop).await }
         });
         let address = tokio::select! {
-            address = address => address.context("it does not say where it listens")?,
+            address = address => address.context("it did not report its address")?,
             ended = &mut running => return Err(death(ended, &log).context("the daemon did not start")),
         };
         let access = DemoDaemonApi { url: format!("http://{address}"), key, http: api::client()? };
@@ -91,7 +91,7 @@ impl DemoDaemon {
 
 /// How it ended, with its last words.
 fn death(ended: anyhow::Result<()>, log: &Path) -> anyhow::Error {
-    let how = ended.err().unwrap_or_else(|| anyhow!("nobody asked it to"));
+    let how = ended.err().unwrap_or_else(|| anyhow!("unexpectedly"));
     anyhow!("the daemon has ended: {how:#}; {}", last_words(log))
 }
 
@@ -142,6 +142,6 @@ fn last_words(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().collect();
     match &lines[lines.len().saturating_sub(LAST_LINES)..] {
         [] => "it said nothing".to_owned(),
-        last => format!("its last words:\n{}", last.join("\n")),
+        last => format!("the end of its log:\n{}", last.join("\n")),
     }
 }

@@ -60,7 +60,7 @@ struct DemoNarrator {
     asked: BTreeMap<String, Instant>,
 }
 
-/// The story: a stack is declared, planned and started, something breaks and is mended, and all of it lands.
+/// The story: a stack is declared, planned and started, something breaks and is fixed, and all of it lands.
 pub async fn play(api: &SimulatorApi, daemon: &DemoDaemonApi, stack: &DemoStack, pace: DemoPace) -> anyhow::Result<()> {
     let mut narrator = DemoNarrator {
         began: Instant::now(),
@@ -81,24 +81,24 @@ pub async fn play(api: &SimulatorApi, daemon: &DemoDaemonApi, stack: &DemoStack,
     for comment in declared {
         acknowledged(api, comment).await?;
     }
-    narrator.tell("the daemon has noted what stands on what");
+    narrator.tell("the daemon has recorded the stack");
     pace.pause(2).await;
     narrator.tell(&format!("{} comments on #{bottom}: @merge-train plan", api.login));
     api.comment(bottom, "@merge-train plan").await?;
     pace.pause(5).await;
     let broken = stack.slip(api).await?;
     let broken: Vec<String> = broken.iter().map(|pull| format!("#{pull}")).collect();
-    narrator.tell(&format!("{} pushes to {} what breaks their tests", api.login, broken.join(" and ")));
+    narrator.tell(&format!("{} pushes commits to {} that break the tests", api.login, broken.join(" and ")));
     narrator.tell(&format!("{} comments on #{bottom}: @merge-train start", api.login));
     api.comment(bottom, "@merge-train start").await?;
     while narrator.look(api, daemon, stack).await? {
         narrator.approve(daemon, pace).await?;
-        ensure!(narrator.began.elapsed() < DEADLINE, "not all has landed within {} s", DEADLINE.as_secs());
+        ensure!(narrator.began.elapsed() < DEADLINE, "not everything landed within {} s", DEADLINE.as_secs());
         tokio::time::sleep(BETWEEN_LOOKS).await;
     }
     for pull in &stack.pulls {
         let found = api.in_repo("GET", &format!("/pulls/{pull}"), Value::Null).await?;
-        ensure!(found["merged"] == true, "the trains say that they have arrived, and #{pull} has not landed");
+        ensure!(found["merged"] == true, "the trains completed, but #{pull} has not landed");
     }
     Ok(())
 }
@@ -119,7 +119,7 @@ impl DemoNarrator {
                 }
                 Event::Trains(trains::Event::FanOutCompleted { old_root, new_roots, .. }) => {
                     let parts: Vec<String> = new_roots.iter().map(|root| format!("#{root}")).collect();
-                    self.tell(&format!("the train of #{old_root} parts into those of {}", parts.join(" and ")));
+                    self.tell(&format!("the train of #{old_root} splits into the trains of {}", parts.join(" and ")));
                 }
                 Event::Trains(trains::Event::PhaseTransition { train_root, current_pr, phase, .. }) => {
                     self.waits.remove(&train_root);
@@ -134,7 +134,7 @@ impl DemoNarrator {
                 }
                 Event::Ratchet(event) => self.mended(&event),
                 Event::Trains(trains::Event::TrainCompleted { root_pr }) => {
-                    self.tell(&format!("the train of #{root_pr} has arrived"));
+                    self.tell(&format!("the train of #{root_pr} has completed"));
                 }
                 Event::Trains(trains::Event::TrainStopped { root_pr, .. }) => {
                     bail!("the train of #{root_pr} was stopped")
@@ -162,7 +162,7 @@ impl DemoNarrator {
                 Some(since) => *since,
                 None => {
                     let page = format!("{}/runs/{id}", daemon.url);
-                    self.tell(&format!("what the fixer of #{pull} wants to push waits for approval: {page}"));
+                    self.tell(&format!("a fixer's push to #{pull} needs approval: {page}"));
                     self.asked.insert(id.to_owned(), Instant::now());
                     Instant::now()
                 }
@@ -180,7 +180,7 @@ impl DemoNarrator {
     /// Tells of fixers.
     fn mended(&self, event: &ratchet::Event) {
         match event {
-            ratchet::Event::FixDispatched { pr, .. } => self.tell(&format!("CI failed on #{pr}: a fixer is sent")),
+            ratchet::Event::FixDispatched { pr, .. } => self.tell(&format!("CI failed on #{pr}: a fixer starts")),
             ratchet::Event::FixSettled { pr, settled, .. } => match &settled.pushed {
                 Some(head) => self.tell(&format!("the fixer pushed {} to #{pr}", short(head.as_str()))),
                 None => self.tell(&format!("the fixer of #{pr} did not push: {}", settled.sentence())),
@@ -216,7 +216,7 @@ fn words(pr: PrNumber, phase: &CascadePhase) -> Option<String> {
     let above = above.join(", ");
     match phase {
         CascadePhase::Idle => Some(format!("#{pr} is next")),
-        CascadePhase::SquashPending { .. } => Some(format!("#{pr} is ready: squash it")),
+        CascadePhase::SquashPending { .. } => Some(format!("#{pr} is ready: squash")),
         _ if above.is_empty() => None,
         CascadePhase::Preparing { .. } => Some(format!("#{pr} is ready: prepare {above} for its squash")),
         CascadePhase::Reconciling { .. } => Some(format!("reconcile {above} with the squash of #{pr}")),

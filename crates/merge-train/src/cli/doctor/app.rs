@@ -28,12 +28,12 @@ pub async fn installed(contact: &GithubConnection) -> Vec<Finding> {
     let (asleep, awake): (Vec<_>, Vec<_>) = all.iter().partition(|found| found.suspended_at.is_some());
     let installations = match awake.as_slice() {
         [] if asleep.is_empty() => {
-            let fix = format!("install it on the repositories that it is for: {}", app.install_url());
+            let fix = format!("install it on your repositories: {}", app.install_url());
             Finding::failed(CHECK, format!("{} is installed nowhere", app.slug), fix)
         }
         [] => {
             let fix = format!("unsuspend it, or have its owner do that: {}", asleep[0].html_url);
-            Finding::failed(CHECK, format!("{} is suspended wherever it is installed", app.slug), fix)
+            Finding::failed(CHECK, format!("{} is suspended in every installation", app.slug), fix)
         }
         some => Finding::ok(CHECK, some.iter().map(|found| account(found)).collect::<Vec<_>>().join(", ")),
     };
@@ -50,27 +50,27 @@ fn permissions(app: &App, installations: &[&Installation]) -> Finding {
     let mut missing = github::missing_grants(&app.permissions);
     let mut found: Vec<String> = missing.iter().map(|grant| lacks(&app.slug, grant)).collect();
     let mut fix =
-        "grant it in the app's settings on GitHub, Permissions & events; then agree to it wherever it is installed"
+        "grant it in the app's settings on GitHub, Permissions & events; then accept the change in every installation"
             .to_owned();
     if missing.is_empty() {
         for installation in installations {
             let ungranted = github::missing_grants(&installation.permissions);
             if !ungranted.is_empty() {
-                fix = format!("somebody has to agree to what the app asks for: {}", installation.html_url);
+                fix = format!("somebody has to accept the app's permissions: {}", installation.html_url);
             }
             found.extend(ungranted.iter().map(|grant| lacks(account(installation), grant)));
             missing.extend(ungranted);
         }
     }
     match missing.iter().map(|grant| grant.need).collect::<Vec<_>>().as_slice() {
-        [] => Finding::ok(CHECK, "all that merge-train makes use of"),
+        [] => Finding::ok(CHECK, "every permission that merge-train uses"),
         needs if needs.contains(&Need::Required) => Finding::failed(CHECK, found.join("\n"), fix),
         _ => Finding::warning(CHECK, found.join("\n"), fix),
     }
 }
 
 fn lacks(who: &str, grant: &Grant) -> String {
-    format!("{who} lacks {}: {}, which it takes to {}", grant.name, grant.level.as_str(), grant.purpose)
+    format!("{who} lacks {}: {}, needed to {}", grant.name, grant.level.as_str(), grant.purpose)
 }
 
 fn events(app: &App, installations: &[&Installation]) -> Finding {
@@ -79,12 +79,12 @@ fn events(app: &App, installations: &[&Installation]) -> Finding {
     // An installation hears what the app is subscribed to, once whoever installed it has agreed to that.
     let missing: BTreeSet<&str> = lists.flat_map(|events| github::missing_events(events)).collect();
     if missing.is_empty() {
-        return Finding::ok(CHECK, "all that merge-train listens to");
+        return Finding::ok(CHECK, "every event that merge-train uses");
     }
     let names: Vec<&str> = missing.into_iter().collect();
-    let found = format!("nothing is heard of {}: trains go on only when they look by themselves", names.join(", "));
-    let fix = "subscribe to these in the app's settings on GitHub, Permissions & events; then agree to it wherever it is \
-               installed";
+    let found = format!("no webhooks for {}: trains continue only after the next poll", names.join(", "));
+    let fix = "subscribe to these in the app's settings on GitHub, Permissions & events; then accept the change in \
+               every installation";
     Finding::failed(CHECK, found, fix)
 }
 
@@ -93,9 +93,9 @@ pub async fn webhooks(config: &Config, contact: Option<&GithubConnection>) -> Fi
     const CHECK: &str = "webhooks";
     let signed = match config.server.webhook_secret.as_slice() {
         [] => {
-            let fix = "set server.webhook_secret, or MERGE_TRAIN_SERVER_WEBHOOK_SECRET, to the secret that GitHub has \
-                       (make one: openssl rand -hex 32)";
-            return Finding::failed(CHECK, "no secret: anybody could send webhooks", fix);
+            let fix = "set server.webhook_secret, or MERGE_TRAIN_SERVER_WEBHOOK_SECRET, to the app's webhook secret on \
+                       GitHub (create one: openssl rand -hex 32)";
+            return Finding::failed(CHECK, "no secret: anyone could send webhooks", fix);
         }
         [_] => "signed with a secret".to_owned(),
         many => format!("signed with one of {} secrets", many.len()),
@@ -134,29 +134,29 @@ fn wanted(config: &Config) -> String {
 fn addressed(check: &'static str, config: &Config, hook: &HookConfig) -> Result<(), Finding> {
     let fix = format!("set the webhook URL in the app's settings on GitHub to {}, and switch it on", wanted(config));
     if hook.url.is_empty() {
-        return Err(Finding::failed(check, "GitHub sends the app's webhooks nowhere", fix));
+        return Err(Finding::failed(check, "the app has no webhook URL on GitHub", fix));
     }
     let found = format!("GitHub sends the app's webhooks to {}", hook.url);
     let path = Url::parse(&hook.url).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
     if !path.ends_with(WEBHOOK_PATH) {
-        return Err(Finding::failed(check, format!("{found}, and the daemon takes them in at {WEBHOOK_PATH}"), fix));
+        return Err(Finding::failed(check, format!("{found}, but the daemon receives them at {WEBHOOK_PATH}"), fix));
     }
     let origin = |address: &str| Url::parse(address).ok().map(|url| url.origin());
     if let Some(public) = &config.server.public_url
         && origin(public) != origin(&hook.url)
     {
-        return Err(Finding::warning(check, format!("{found}, and server.public_url is {public}"), fix));
+        return Err(Finding::warning(check, format!("{found}, but server.public_url is {public}"), fix));
     }
     if !hook.checks_certificates() {
         let fix = "switch SSL verification on in the app's settings on GitHub";
-        return Err(Finding::warning(check, format!("{found} without looking whose server that is"), fix));
+        return Err(Finding::warning(check, format!("{found} without verifying the server's certificate"), fix));
     }
     Ok(())
 }
 
-/// What became of the latest webhook: whoever mends something sees it with the next one.
+/// What became of the latest webhook: whoever fixes something sees it with the next one.
 async fn arrived(check: &'static str, config: &Config, signed: &str, latest: Option<&HookDelivery>) -> Finding {
-    let Some(latest) = latest else { return Finding::ok(check, format!("{signed}; none was sent yet")) };
+    let Some(latest) = latest else { return Finding::ok(check, format!("{signed}; none sent yet")) };
     let HookDelivery { event, status, status_code, delivered_at } = latest;
     let when = terminal::ago(*delivered_at, clock::now());
     let found = format!("{signed}; the last one ({event}, {when}) was refused with {status_code}");
@@ -165,13 +165,14 @@ async fn arrived(check: &'static str, config: &Config, signed: &str, latest: Opt
         200..300 => Finding::ok(check, format!("{signed}; the last one ({event}) arrived {when}")),
         401 => {
             let fix = format!(
-                "set server.webhook_secret to the secret in the app's settings on GitHub, where it can be set anew; {again}"
+                "set server.webhook_secret to the secret in the app's settings on GitHub, where you can also change \
+                 it; {again}"
             );
             Finding::failed(check, format!("{found}: the secrets differ"), fix)
         }
         400..500 => {
             let fix = format!("point it at the daemon: {}; {again}", wanted(config));
-            Finding::failed(check, format!("{found}: that is not the daemon, or something before it"), fix)
+            Finding::failed(check, format!("{found}: something other than the daemon answered"), fix)
         }
         _ if is_up(config).await => {
             let fix = format!("let GitHub reach {}: DNS, firewall, proxy, certificate; {again}", wanted(config));
@@ -246,8 +247,8 @@ mod tests {
         let found = permissions(&app, &[&installation]);
         let expected = Finding::warning(
             "permissions",
-            "acme lacks workflows: write, which it takes to push commits that touch .github/workflows",
-            "somebody has to agree to what the app asks for: https://github.com/settings/installations/1",
+            "acme lacks workflows: write, needed to push commits that touch .github/workflows",
+            "somebody has to accept the app's permissions: https://github.com/settings/installations/1",
         );
         assert_eq!(found, expected);
     }

@@ -19,14 +19,14 @@ pub fn readable(path: Option<&Path>, loaded: &Result<Config, Error>) -> Finding 
     };
     let file = path.unwrap_or(Path::new(DEFAULT_FILE));
     let found = match path.is_none() && !file.exists() {
-        true => format!("no {DEFAULT_FILE} here: the environment and the defaults"),
+        true => format!("no {DEFAULT_FILE} here: using the environment and the defaults"),
         false => file.display().to_string(),
     };
     if config.warnings.is_empty() {
         return Finding::ok(CHECK, found);
     }
     let found = format!("{found}\n{}", config.warnings.join("\n"));
-    Finding::warning(CHECK, found, "correct the variables or unset them: the daemon does what the others say")
+    Finding::warning(CHECK, found, "correct or unset these variables: the daemon ignores them")
 }
 
 fn unreadable(error: &Error) -> Finding {
@@ -36,9 +36,9 @@ fn unreadable(error: &Error) -> Finding {
     }
     let fix = match error {
         Error::Unreadable { path, source } if source.kind() == ErrorKind::PermissionDenied => to_be_let_in(path),
-        Error::Unreadable { .. } => "write one with `merge-train init`, or say where it is with --config".to_owned(),
+        Error::Unreadable { .. } => "write one with `merge-train init`, or name it with --config".to_owned(),
         Error::Invalid(_) => {
-            "mend these and run it again for the rest; docs/configuration.md has every setting".to_owned()
+            "fix these and run this again for the rest; docs/configuration.md lists every setting".to_owned()
         }
     };
     Finding::failed(CHECK, found, fix)
@@ -49,8 +49,8 @@ pub fn to_be_let_in(file: &Path) -> String {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (file, folder) = (file.display(), folder.display());
     format!(
-        "run this as the user who runs the daemon; where that user may not read it either, let their group, such as merge-train: \
-         `chgrp merge-train {folder} {file}`, `chmod 750 {folder}` and `chmod 640 {file}`"
+        "run this as the user who runs the daemon; if that user cannot read it either, give access to their group, \
+         such as merge-train: `chgrp merge-train {folder} {file}`, `chmod 750 {folder}` and `chmod 640 {file}`"
     )
 }
 
@@ -62,17 +62,17 @@ pub fn private(path: Option<&Path>, config: &Config) -> Finding {
     let keys = [(&config.github.private_key_path, "the app's key"), (&config.git.ssh_key_path, "the signing key")];
     for (key, what) in keys {
         if let Some(key) = key.as_deref().filter(|key| is_open_to_others(key)) {
-            found.push(format!("{what} can be read by everybody: {}", key.display()));
+            found.push(format!("{what} is world-readable: {}", key.display()));
             files.push(key);
         }
     }
     let written = secrets_in(file);
     if !written.is_empty() && is_open_to_others(file) {
-        found.push(format!("{} can be read by everybody, and has {} in it", file.display(), written.join(", ")));
+        found.push(format!("{} is world-readable and contains {}", file.display(), written.join(", ")));
         files.push(file);
     }
     if found.is_empty() {
-        return Finding::ok(CHECK, "for merge-train's eyes only");
+        return Finding::ok(CHECK, "not world-readable");
     }
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     Finding::warning(CHECK, found.join("\n"), format!("chmod o= {}", files.join(" ")))
@@ -89,12 +89,12 @@ pub fn address(config: &Config) -> Finding {
     let Some(url) = &config.server.public_url else {
         let fix = "set server.public_url to the address at which browsers and GitHub reach the daemon, such as \
                    https://merge-train.example.com";
-        return Finding::warning(CHECK, "not set: what merge-train says on GitHub has no links to it", fix);
+        return Finding::warning(CHECK, "not set: merge-train's comments on GitHub have no links to it", fix);
     };
     let is_safe = |url: Url| url.scheme() == "https" || url.host().is_some_and(is_this_machine);
     if !Url::parse(url).is_ok_and(is_safe) {
         let fix = "put a proxy with a certificate in front of it, and begin server.public_url with https://";
-        return Finding::warning(CHECK, format!("{url}: API keys go through the network for all to read"), fix);
+        return Finding::warning(CHECK, format!("{url}: API keys cross the network unencrypted"), fix);
     }
     Finding::ok(CHECK, url.as_str())
 }
@@ -104,9 +104,14 @@ pub fn api_keys(config: &Config) -> Finding {
     const CHECK: &str = "api_keys";
     match config.api_keys.len() {
         0 => {
-            let fix = "make one: KEY=$(openssl rand -hex 32); printf %s \"$KEY\" | sha256sum; and write an [[api_keys]] with \
-                       that sha256, a name, tenant = \"*\" and role = \"admin\"";
-            Finding::warning(CHECK, "none: `merge-train status` and all else that asks the daemon is refused", fix)
+            let fix = "create one: KEY=$(openssl rand -hex 32); printf %s \"$KEY\" | sha256sum; then add [[api_keys]] \
+                       with that sha256, a name, tenant = \"*\" and role = \"admin\"";
+            Finding::warning(
+                CHECK,
+                "none: the daemon refuses `merge-train status` and every other command that needs \
+                 it",
+                fix,
+            )
         }
         count => Finding::ok(CHECK, count.to_string()),
     }

@@ -20,7 +20,8 @@ pub async fn opens(config: &Config) -> Finding {
         Some(url) => match look(&Storage::Postgres(url.clone())).await {
             Ok(found) => Finding::ok(CHECK, format!("PostgreSQL, {found}")),
             Err(error) => {
-                let fix = "check state.database_url, that the server runs and that it lets this machine in";
+                let fix = "check state.database_url, that the server runs and that it accepts connections from this \
+                     machine";
                 Finding::failed(CHECK, format!("{error:#}"), newer(&error).unwrap_or(fix))
             }
         },
@@ -30,8 +31,8 @@ pub async fn opens(config: &Config) -> Finding {
 
 async fn embedded(directory: &Path) -> Finding {
     let shown = directory.display();
-    let place = "set state.state_dir or MERGE_TRAIN_STATE_DIR to a directory that can be written, on a disk that lasts and has \
-                 room";
+    let place = "set state.state_dir or MERGE_TRAIN_STATE_DIR to a writable directory on a persistent disk with free \
+                 space";
     let room = match disk::writable(directory) {
         Ok(room) => room,
         Err(error) => return Finding::failed(CHECK, format!("{shown} cannot be written: {error}"), place),
@@ -42,16 +43,14 @@ async fn embedded(directory: &Path) -> Finding {
             room.judge(CHECK, &format!("SQLite in {shown}, {found}{}", used.unwrap_or_default()), place)
         }
         Err(error) if is_absent(&error) => {
-            room.judge(CHECK, &format!("none in {shown} yet, `merge-train serve` makes it"), place)
+            room.judge(CHECK, &format!("none in {shown} yet; `merge-train serve` creates it"), place)
         }
-        Err(error) if is_older(&error) => room.judge(
-            CHECK,
-            &format!("of an older merge-train in {shown}, `merge-train serve` brings it up to date"),
-            place,
-        ),
+        Err(error) if is_older(&error) => {
+            room.judge(CHECK, &format!("from an older merge-train in {shown}; `merge-train serve` upgrades it"), place)
+        }
         Err(error) => {
-            let fix = "let the user who runs merge-train own the directory; if the database is damaged, import the last \
-                       `merge-train state export` into a new one";
+            let fix = "make the user who runs merge-train the owner of the directory; if the database is damaged, \
+                       import the last `merge-train state export` into a new one";
             Finding::failed(CHECK, format!("{error:#}"), newer(&error).unwrap_or(fix))
         }
     }
@@ -64,7 +63,8 @@ fn is_older(error: &anyhow::Error) -> bool {
 /// What to do about a database that this program is too old for.
 fn newer(error: &anyhow::Error) -> Option<&'static str> {
     matches!(error.downcast_ref(), Some(store::Error::NewerSchema { .. })).then_some(
-        "install the merge-train that was at work on it, or a later one; docs/recovery.md says how to go back to an export",
+        "install the merge-train version that last used it, or a later one; docs/recovery.md explains how to go back \
+         to an export",
     )
 }
 

@@ -10,15 +10,14 @@ use crate::daemon::clones::PROGRAM;
 /// Which git there is; none if there is none to work with.
 pub async fn version() -> (Finding, Option<Git>) {
     const CHECK: &str = "git";
-    let fix =
-        "install git 2.41 or newer, where the user who runs merge-train has it on the PATH (2.39 does at a pinch)";
+    let fix = "install git 2.41 or newer, on the PATH of the user who runs merge-train (2.39 works with limits)";
     match Git::find(PROGRAM).await {
         Ok(git) if git.version().reads_attributes_from_a_tree() => {
             (Finding::ok(CHECK, git.version().to_string()), Some(git))
         }
         Ok(git) => {
             let found = format!(
-                "{}: of .gitattributes, merges heed the one in the root folder only, not those in folders below it",
+                "{}: merges only use the .gitattributes in the root folder, not those in subfolders",
                 git.version()
             );
             (Finding::warning(CHECK, found, "install git 2.41 or newer"), Some(git))
@@ -36,15 +35,17 @@ pub async fn signing(config: &Config, git: Option<&Git>) -> Finding {
         Err(error) => return Finding::failed(CHECK, error.to_string(), steps),
     };
     if signing == Signing::Off {
-        let found = "off: the commits that merge-train pushes show as unverified, and a rule that requires signed commits \
-                     refuses them";
+        let found = "off: merge-train's commits show as unverified, and a rule that requires signed commits rejects \
+                     them";
         return Finding::warning(CHECK, found, steps);
     }
-    let Some(git) = git else { return Finding::failed(CHECK, "not tried, for want of git", "install git first") };
+    let Some(git) = git else { return Finding::failed(CHECK, "not checked without git", "install git first") };
     match signing::check(git, &config.git.clones(signing).committer).await {
         Ok(Check::Gpg { fingerprint }) => Finding::ok(CHECK, format!("signed and verified with GPG key {fingerprint}")),
         Ok(Check::Ssh { fingerprint }) => Finding::ok(CHECK, format!("signed and verified with SSH key {fingerprint}")),
-        Ok(Check::Unsigned) => Finding::failed(CHECK, "a commit was made unsigned although there is a key", steps),
+        Ok(Check::Unsigned) => {
+            Finding::failed(CHECK, "a commit was created unsigned although a key is configured", steps)
+        }
         Err(Fault::Git(error)) => Finding::failed(CHECK, told(&error), steps),
         Err(fault) => Finding::failed(CHECK, told(&fault), steps),
     }

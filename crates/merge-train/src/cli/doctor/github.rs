@@ -33,8 +33,8 @@ pub async fn answers(config: &Config) -> (Finding, Option<GithubConnection>) {
                 |key: &&PathBuf| File::open(key).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
             let fix = match config.github.private_key_path.as_ref().filter(is_denied) {
                 Some(key) => configuration::to_be_let_in(key),
-                None => "`merge-train app create` makes an app and keeps its key; where the key of an app is lost, generate \
-                         another in the app's settings on GitHub and point github.private_key_path at it"
+                None => "`merge-train app create` creates an app and saves its key; if the key of an app is lost, \
+                         generate another in the app's settings on GitHub and point github.private_key_path at it"
                     .to_owned(),
             };
             return (Finding::failed(CHECK, error.to_string(), fix), None);
@@ -67,11 +67,11 @@ async fn who(client: &Client) -> Result<(String, Option<github::App>), Error> {
 fn remedy(error: &Error, credentials: &Credentials) -> Option<&'static str> {
     match (error, credentials) {
         (Error::Unauthorized { .. } | Error::NotFound { .. }, Credentials::App { .. }) => Some(
-            "check that github.app_id is the App ID in the app's settings on GitHub, that github.private_key_path is a key of \
-             that app and not of another, and that github.api_url is the GitHub that has it",
+            "check that github.app_id is the App ID in the app's settings on GitHub, that github.private_key_path is a \
+             key of that app, and that github.api_url is the right GitHub",
         ),
         (Error::Unauthorized { .. }, Credentials::Token(_)) => {
-            Some("make a new token on GitHub (Settings, Developer settings) and set github.token to it")
+            Some("create a new token on GitHub (Settings, Developer settings) and set github.token to it")
         }
         _ => None,
     }
@@ -86,6 +86,6 @@ pub fn clock(client: &Client) -> Finding {
         return Finding::ok(CHECK, format!("within {TOLERABLE_SKEW_SECS} s of GitHub's"));
     }
     let direction = if ahead > 0 { "behind" } else { "ahead of" };
-    let found = format!("{apart} s {direction} GitHub's: schedules, timeouts and the times that are shown are off");
-    Finding::warning(CHECK, found, "have the clock set by NTP: `timedatectl set-ntp true`, or chrony")
+    let found = format!("{apart} s {direction} GitHub's: schedules, timeouts and displayed times are off");
+    Finding::warning(CHECK, found, "set the clock with NTP: `timedatectl set-ntp true`, or chrony")
 }

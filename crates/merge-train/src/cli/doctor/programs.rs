@@ -13,7 +13,7 @@ pub fn fixer(config: &Config) -> Option<Finding> {
     let command = config.ratchet.fixer.program();
     let Some(program) = command.first() else {
         let fix = "name one with ratchet.fixer.agent or ratchet.fixer.command, or set ratchet.enabled = false";
-        let found = "none, and the ratchet is on: of what breaks, people are told and nothing is mended";
+        let found = "none, and the ratchet is on: it reports what breaks and fixes nothing";
         return config.ratchet.enabled.then(|| Finding::warning(CHECK, found, fix));
     };
     Some(match startable(program) {
@@ -40,7 +40,7 @@ pub fn steps(config: &Config) -> Option<Finding> {
     }
     match fixes.into_iter().next() {
         Some(fix) => Some(Finding::failed(CHECK, found.join("\n"), fix)),
-        None => (count > 0).then(|| Finding::ok(CHECK, "every step's command is there")),
+        None => (count > 0).then(|| Finding::ok(CHECK, "every step's command exists")),
     }
 }
 
@@ -56,8 +56,8 @@ impl ProgramProblem {
     fn found(&self, program: &str) -> String {
         match self {
             Self::Missing => format!("there is no file {program}"),
-            Self::Unknown => format!("no folder of the PATH has a program {program}"),
-            Self::Locked(path) => format!("{} may not be executed", path.display()),
+            Self::Unknown => format!("{program} is not on the PATH"),
+            Self::Locked(path) => format!("{} is not executable", path.display()),
         }
     }
 
@@ -65,9 +65,7 @@ impl ProgramProblem {
         match self {
             Self::Missing => format!("install it, or correct the path in {setting}"),
             Self::Unknown => {
-                format!(
-                    "install it where the user who runs merge-train has it on the PATH, or write its full path into {setting}"
-                )
+                format!("install it on the PATH of the user who runs merge-train, or set its full path in {setting}")
             }
             Self::Locked(path) => format!("chmod +x {}", path.display()),
         }

@@ -30,16 +30,16 @@ async fn look(repo: &Repo, name: &RepoId) -> Finding {
     };
     let at = |what: &str| format!("{name}: {what}");
     if settings.archived {
-        return Finding::failed(CHECK, at("it is archived, and nothing can land"), "unarchive it");
+        return Finding::failed(CHECK, at("it is archived, so nothing can land"), "unarchive it");
     }
     let Some(methods) = settings.merge_methods() else {
         let fix = "grant contents: write, or use a token that may push";
-        return Finding::failed(CHECK, at("GitHub does not show which ways of merging it allows"), fix);
+        return Finding::failed(CHECK, at("GitHub does not show which merge methods it allows"), fix);
     };
     if let Err(refusal) = check_merge_method_preflight(&methods) {
         let fix = format!(
-            "repository settings, Pull Requests: allow squash merging and nothing else, or: gh api -X PATCH repos/{name} \
-             -F allow_squash_merge=true -F allow_merge_commit=false -F allow_rebase_merge=false"
+            "in the repository settings under Pull Requests, allow only squash merging, or run: gh api -X PATCH \
+             repos/{name} -F allow_squash_merge=true -F allow_merge_commit=false -F allow_rebase_merge=false"
         );
         return Finding::failed(CHECK, at(refusal.reason()), fix);
     }
@@ -52,7 +52,7 @@ async fn rules(repo: &Repo, default: &BranchName, name: &RepoId) -> Finding {
     let (protection, rules) = match (protection, rules) {
         (Ok(protection), Ok(rules)) => (protection, rules),
         (Err(error), _) | (_, Err(error)) if is_hidden(&error) => {
-            let found = format!("{name}: GitHub does not show the rules of {default}, which may stop a train");
+            let found = format!("{name}: GitHub does not show the rules of {default}; a rule may block a train");
             return Finding::warning(CHECK, found, "grant the app administration: read");
         }
         (Err(error), _) | (_, Err(error)) => {
@@ -61,7 +61,7 @@ async fn rules(repo: &Repo, default: &BranchName, name: &RepoId) -> Finding {
     };
     let at = |what: &str| format!("{name}, {default}: {what}");
     match obstacles(protection.as_ref(), &rules).as_slice() {
-        [] => Finding::ok(CHECK, at("squashes only, and no rule that stops a train")),
+        [] => Finding::ok(CHECK, at("only squash merging, and no rule that blocks a train")),
         obstacles => {
             let found: Vec<String> = obstacles.iter().map(|obstacle| at(obstacle.found)).collect();
             let fixes: Vec<&str> = obstacles.iter().map(|obstacle| obstacle.fix).collect();
@@ -91,7 +91,7 @@ fn obstacles(protection: Option<&BranchProtection>, rules: &[BranchRule]) -> Vec
     let all = [
         (
             dismisses,
-            "a push takes approvals away, and every train pushes",
+            "a push dismisses approvals, and every train pushes",
             "switch off \"Dismiss stale pull request approvals\"",
             true,
         ),
@@ -101,7 +101,7 @@ fn obstacles(protection: Option<&BranchProtection>, rules: &[BranchRule]) -> Vec
             "switch off \"Require merge queue\" for it",
             true,
         ),
-        (is_locked, "it is locked, and nothing can land", "switch off \"Lock branch\"", true),
+        (is_locked, "it is locked, so nothing can land", "switch off \"Lock branch\"", true),
         (
             has("update"),
             "only those who may bypass the rule can update it",
@@ -140,7 +140,7 @@ mod tests {
             (
                 Value::Null,
                 json!([{ "type": "pull_request", "parameters": { "dismiss_stale_reviews_on_push": true } }]),
-                "takes approvals away",
+                "dismisses approvals",
                 true,
             ),
             (

@@ -10,7 +10,7 @@ use super::*;
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
 /// The generated part of the guide begins after the line that ends so.
 const MARK: &str = "a test holds them together. -->\n";
-/// Set it to write the generated part anew.
+/// Set it to write the generated part again.
 const UPDATE: &str = "MERGE_TRAIN_TEST_UPDATE_DOCS";
 
 /// Every command that is shown, by what stands behind the program's name.
@@ -137,9 +137,11 @@ fn row(argument: &clap::Arg) -> Option<String> {
     let allowed = argument.get_possible_values().into_iter().filter(|_| takes_values);
     let allowed: Vec<String> = allowed.map(|value| format!("`{}`", value.get_name())).collect();
     if !allowed.is_empty() {
+        end_sentence(&mut help);
         let _ = write!(help, " One of {}.", allowed.join(", "));
     }
     if let Some(variable) = argument.get_env() {
+        end_sentence(&mut help);
         let _ = write!(help, " In the environment: `{}`.", variable.to_string_lossy());
     }
     Some(format!(
@@ -148,6 +150,13 @@ fn row(argument: &clap::Arg) -> Option<String> {
         defaults.join(", "),
         help.replace('|', "\\|").replace('\n', " ")
     ))
+}
+
+/// Help has no period at its end, as clap wants it.
+fn end_sentence(help: &mut String) {
+    if !help.is_empty() && !help.ends_with('.') {
+        help.push('.');
+    }
 }
 
 #[test]

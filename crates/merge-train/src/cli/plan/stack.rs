@@ -24,16 +24,16 @@ pub struct StackReading {
 /// Why there is no stack to land.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StackError {
-    #[error("GitHub does not list #{0} among the open pull requests any more")]
+    #[error("GitHub no longer lists #{0} as an open pull request")]
     Gone(PrNumber),
-    #[error("#{0} comes from a fork, where merge-train cannot push; open it from a branch of the repository itself")]
+    #[error("#{0} comes from a fork, where merge-train cannot push; open it from a branch of this repository")]
     Fork(PrNumber),
     #[error(
         "#{pull} is based on `{base}`, which is neither the default branch `{default}` nor the branch of an open pull \
          request{hint}; retarget #{pull}, or open a pull request for `{base}`"
     )]
     MissingLink { pull: PrNumber, base: BranchName, default: BranchName, hint: String },
-    #[error("{} stand on each other in a circle; retarget one of them to `{default}`", list(pulls))]
+    #[error("{} form a cycle; retarget one of them to `{default}`", list(pulls))]
     Cycle { pulls: Vec<PrNumber>, default: BranchName },
     #[error(
         "#{pull} is based on `{base}`, which is the branch of {}; its author can say which with a comment: \
@@ -145,7 +145,7 @@ impl<'a> OpenPullRequests<'a> {
             match self.predecessor(other) {
                 _ if other.head_repo == HeadRepo::Fork => {
                     reading.notes.push(format!(
-                        "#{} stands on #{} but comes from a fork: it is left alone.",
+                        "#{} is stacked on #{} but comes from a fork: merge-train ignores it.",
                         other.number, pull.number
                     ));
                 }
@@ -160,7 +160,8 @@ impl<'a> OpenPullRequests<'a> {
         let number = pull.number;
         match (self.declared(pull), predecessor) {
             (None, Some(below)) => reading.notes.push(format!(
-                "#{number} does not say yet what it stands on: its author must comment `@merge-train predecessor #{}`.",
+                "#{number} has not declared its predecessor yet: its author must comment `@merge-train predecessor \
+                 #{}`.",
                 below.number
             )),
             (Some(declared), Some(below)) if declared == below.number => {}

@@ -13,7 +13,7 @@ pub struct PullRequestArgument {
 
 /// What stands there is no pull request.
 #[derive(Debug, thiserror::Error)]
-#[error("write OWNER/REPO#N, such as octocat/hello#12 (in quotes, where the shell takes # for a comment)")]
+#[error("write OWNER/REPO#N, such as octocat/hello#12 (in quotes if your shell treats # as a comment)")]
 pub struct InvalidPullRequestArgument;
 
 impl FromStr for PullRequestArgument {

@@ -47,7 +47,7 @@ struct Counters {
 impl WorkspaceRow {
     /// Reads what the API says of a workspace.
     pub fn read(workspace: &Value) -> anyhow::Result<Self> {
-        Self::deserialize(workspace).context("the daemon is of another version than this command")
+        Self::deserialize(workspace).context("the daemon has a different version than this command")
     }
 
     /// Whether a person has to do something about it.
@@ -121,7 +121,7 @@ pub fn detail(workspace: &WorkspaceRow, ink: Ink, now: Timestamp) -> String {
     workspace.updated_at.into_iter().for_each(|at| entry("since", &since(at)));
     let attempts = workspace.attempts();
     if !attempts.is_empty() {
-        entry("attempts", &format!("{attempts} pushes of fixers in a row"));
+        entry("attempts", &format!("{attempts} fix attempts in a row"));
     }
     if let Some(branch) = &workspace.branch {
         let at = workspace.head_sha.as_deref().map(|sha| format!(" at {}", sha.get(..12).unwrap_or(sha)));
@@ -155,14 +155,14 @@ fn onward(workspace: &WorkspaceRow, name: &str, ink: Ink) -> String {
             ways.push((format!("merge-train ratchet on '{name}'"), "to turn it on"));
         } else if GIVEN_UP.contains(&workspace.state.as_str()) {
             let again = format!("merge-train ratchet off '{name}' && merge-train ratchet on '{name}'");
-            ways.push((again, "to have fixers begin anew"));
+            ways.push((again, "to reset the fix attempts"));
         }
-        ways.push((format!("merge-train ratchet log '{name}'"), "to see how it came to this"));
+        ways.push((format!("merge-train ratchet log '{name}'"), "to see the ratchet's decisions"));
     }
     if ways.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}\n", ink.paint(BOLD, "How to go on:"));
+    let mut text = format!("\n{}\n", ink.paint(BOLD, "What you can do:"));
     let rows = ways.into_iter().map(|(command, what)| [command.into(), Cell::coloured(DIM, what)]);
     // Nobody needs headings here.
     for way in columns(["", ""], rows.collect(), ink).into_iter().skip(1) {
@@ -171,7 +171,7 @@ fn onward(workspace: &WorkspaceRow, name: &str, ink: Ink) -> String {
     text
 }
 
-/// What is so for the pull requests of a repository that say nothing else.
+/// What is so for the pull requests of a repository without a setting of their own.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RatchetDefaultRow {
@@ -182,17 +182,17 @@ pub struct RatchetDefaultRow {
 
 impl RatchetDefaultRow {
     pub fn read(default: &Value) -> anyhow::Result<Self> {
-        Self::deserialize(default).context("the daemon is of another version than this command")
+        Self::deserialize(default).context("the daemon has a different version than this command")
     }
 
     pub fn sentence(&self) -> String {
         let is = if self.enabled { "on" } else { "off" };
         let by = match self.set_by.as_str() {
-            "config" => "the configuration says so",
-            "file" => "the repository's own settings say so",
-            _ => "somebody set it so",
+            "config" => "set in the configuration",
+            "file" => "set in the repository's own settings",
+            _ => "set by a person",
         };
-        format!("The ratchet is {is} for the pull requests of {} that say nothing else: {by}.\n", self.repo)
+        format!("The ratchet is {is} for all pull requests of {} without a setting of their own: {by}.\n", self.repo)
     }
 }
 
@@ -207,7 +207,7 @@ pub struct TransitionRow {
 
 impl TransitionRow {
     pub fn read(transition: &Value) -> anyhow::Result<Self> {
-        Self::deserialize(transition).context("the daemon is of another version than this command")
+        Self::deserialize(transition).context("the daemon has a different version than this command")
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
     fn held() -> Value {
         json!({
             "pr": 12, "state": "PAUSED_ATTENTION_PUSH_APPROVAL", "outcomeKind": "ATTENTION",
-            "reasonDetail": "The fixer's push waits for approval: it changes \u{1b}[31mci.yml\nand more",
+            "reasonDetail": "The fixer's push needs approval: it changes \u{1b}[31mci.yml\nand more",
             "currentActivity": "Waiting for approval of a fixer's push", "kanbanColumn": "WAITING",
             "counters": { "consecutiveAttempts": 0, "maxAttempts": 3 },
         })

@@ -6,20 +6,20 @@ use serde::Deserialize;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "no API key: set MERGE_TRAIN_API_KEY, or say --key KEY; the [[api_keys]] of the daemon's configuration have the \
-         SHA-256 of each that it takes"
+        "no API key: set MERGE_TRAIN_API_KEY or use --key KEY; [[api_keys]] in the daemon's configuration has the \
+         SHA-256 of each valid key"
     )]
     NoKey,
-    #[error("{url:?} is not where a daemon can be: write its address as http://HOST:PORT or https://HOST")]
+    #[error("{url:?} is not a valid daemon address: write http://HOST:PORT or https://HOST")]
     BadAddress { url: String },
     #[error(
-        "the daemon at {url} cannot be reached: is `merge-train serve` running there? --server or MERGE_TRAIN_SERVER \
-         names another address"
+        "cannot reach the daemon at {url}: is `merge-train serve` running there? Use --server or MERGE_TRAIN_SERVER \
+         for another address"
     )]
     Unreachable { url: String, source: reqwest::Error },
-    #[error("what answers at {url} is not this version of merge-train: check the address")]
+    #[error("the server at {url} is not this version of merge-train: check the address")]
     NoDaemon { url: String },
-    #[error("the daemon at {url} cannot be reached: what stands before it answers with {status}")]
+    #[error("cannot reach the daemon at {url}: a proxy in front of it answered {status}")]
     Behind { url: String, status: u16 },
     #[error("the daemon at {url} refused the API key ({detail}): check MERGE_TRAIN_API_KEY or --key")]
     KeyRefused { url: String, detail: String },

@@ -104,20 +104,20 @@ fn sentence(result: RunActionResult, before: &Run) -> String {
     match (result, event) {
         (RunActionResult::Approved, _) => format!("{gate} of {id} is approved."),
         (RunActionResult::Noted, _) => {
-            format!("Your approval of {gate} of {id} is noted; others have to approve as well.")
+            format!("Your approval of {gate} of {id} is recorded; others have to approve as well.")
         }
         (RunActionResult::Rejected, _) => format!("{gate} of {id} is rejected, which ends the run."),
         (RunActionResult::Cancelled, _) => format!("{id} is cancelled."),
         (RunActionResult::Cancelling, _) => {
-            format!("{id} is being cancelled: what it does is stopped, what it did is undone.")
+            format!("{id} is being cancelled: merge-train stops it and undoes its steps.")
         }
         (RunActionResult::Resumed, Some(event))
             if before.status == RunStatus::WaitingExternal && before.kind != TRAIN =>
         {
-            format!("{id} goes on without the event {}.", line(&event.event_type))
+            format!("{id} continues without the event {}.", line(&event.event_type))
         }
-        (RunActionResult::Resumed, _) => format!("{id} goes on at once."),
-        (RunActionResult::Pending, _) => format!("It was taken in, and takes {id} a while."),
+        (RunActionResult::Resumed, _) => format!("{id} continues now."),
+        (RunActionResult::Pending, _) => format!("Accepted; {id} handles it soon."),
     }
 }
 

@@ -81,10 +81,10 @@ impl DetailText {
         let from = from(&run.trigger);
         let resumed = match run.resume_count {
             0 => String::new(),
-            1 => "; taken up again once".to_owned(),
-            times => format!("; taken up again {times} times"),
+            1 => "; resumed once".to_owned(),
+            times => format!("; resumed {times} times"),
         };
-        self.entry("begun", &format!("{}{by}, {from}{resumed}", self.since(run.created_at)));
+        self.entry("started", &format!("{}{by}, {from}{resumed}", self.since(run.created_at)));
     }
 
     fn state(&mut self, run: &Run) {
@@ -99,7 +99,7 @@ impl DetailText {
     /// Who or what it waits for.
     fn awaited(&mut self, run: &Run, run_state: Option<&RunState>) {
         if is_winding_up(run) {
-            return self.entry("waits for", "what undoes its steps");
+            return self.entry("waits for", "undoing its steps");
         }
         let step = run_state.and_then(|run_state| Some((run_state, run_state.plan(run_state.position)?)));
         match (run.status, step.map(|(run_state, plan)| (run_state, &plan.kind))) {
@@ -123,7 +123,7 @@ impl DetailText {
     }
 
     fn gate(&mut self, gate: &Gate, run_state: &RunState) {
-        self.entry("waits for", &format!("{} to approve; one who rejects it ends the run", entitled(gate)));
+        self.entry("waits for", &format!("{} to approve; a single rejection ends the run", entitled(gate)));
         if let Some(until) = run_state.expires_at {
             let then = match gate.on_expiry {
                 OnExpiry::Fail => "it fails",
@@ -239,10 +239,10 @@ fn why(context: &TransitionContext) -> Option<String> {
     let who = context.user_id.as_deref().map(line);
     match (context.initiator?, who) {
         (Initiator::System | Initiator::Policy, _) => None,
-        (Initiator::Timeout, _) => Some("because time was up".to_owned()),
-        (Initiator::Webhook, _) => Some("because what it waited for came".to_owned()),
-        (Initiator::User | Initiator::Approval, Some(who)) => Some(format!("because {who} said so")),
-        (Initiator::User | Initiator::Approval, None) => Some("because somebody said so".to_owned()),
+        (Initiator::Timeout, _) => Some("because it timed out".to_owned()),
+        (Initiator::Webhook, _) => Some("because the event arrived".to_owned()),
+        (Initiator::User | Initiator::Approval, Some(who)) => Some(format!("at the request of {who}")),
+        (Initiator::User | Initiator::Approval, None) => Some("at someone's request".to_owned()),
     }
 }
 

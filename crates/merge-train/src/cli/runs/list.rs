@@ -16,22 +16,22 @@ use crate::terminal::Ink;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only runs in this state; for several, say it several times.
+    /// Only runs in this state; can be repeated.
     #[arg(long, value_name = "STATUS", value_parser = statuses())]
     status: Vec<RunStatus>,
     /// Only runs for this repository.
     #[arg(long, value_name = "OWNER/REPO")]
     repo: Option<RepoId>,
-    /// Only runs of this type: the name of a workflow, or `train`.
+    /// Only runs of this type: a workflow name, `train` or `fixer`.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Only this tenant's: the owner of repositories, in lower case.
+    /// Only this tenant's runs: the owner of repositories, in lower case.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<TenantId>,
-    /// How many, at most.
+    /// How many to show at most.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// As many as there are.
+    /// Show all runs.
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 }
@@ -55,7 +55,7 @@ pub async fn run(daemon: &DaemonClient, args: &Args, format: OutputFormat) -> an
     let runs: Vec<Run> = items.iter().map(read).collect::<Result<_, _>>()?;
     say(&table::overview(&runs, Ink::of(&io::stdout()), clock::now()))?;
     if rest == ListRemainder::More {
-        say("There are more: --limit N shows as many of them, --all shows all.\n")?;
+        say("There are more: use --limit N or --all to show them.\n")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -87,9 +87,9 @@ impl Args {
 
     fn nothing(&self) -> &'static str {
         if self.query(self.status.first().copied()).is_empty() {
-            "No runs yet. To begin one: merge-train runs start WORKFLOW"
+            "No runs yet. To start one: merge-train runs start WORKFLOW"
         } else {
-            "No runs that fit. All that there are: merge-train runs list"
+            "No matching runs. To list all: merge-train runs list"
         }
     }
 }

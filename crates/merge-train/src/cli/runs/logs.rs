@@ -22,10 +22,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub struct Args {
     #[command(flatten)]
     named: RunArgument,
-    /// Only what this step printed.
+    /// Only the output of this step.
     #[arg(long, value_name = "STEP")]
     step: Option<String>,
-    /// Go on with what is printed, until the run has ended.
+    /// Follow the output until the run has ended.
     #[arg(long, short)]
     follow: bool,
 }
@@ -71,11 +71,11 @@ fn nothing(run: &RunId, logs: &[Log], step: Option<&str>, format: OutputFormat) 
     if let (Some(step), false) = (step, logs.is_empty()) {
         let mut steps: Vec<&str> = logs.iter().map(|log| log.step.as_str()).collect();
         steps.dedup();
-        anyhow::bail!("{run} has no log of a step {step:?}; there are logs of: {}", steps.join(", "));
+        anyhow::bail!("{run} has no log for step {step:?}; it has logs for: {}", steps.join(", "));
     }
     match format {
         OutputFormat::Json => print_json(&json!({ "run": run, "logs": [] }))?,
-        OutputFormat::Text => eprintln!("{run} has printed nothing, or not on the instance that was asked."),
+        OutputFormat::Text => eprintln!("{run} has no output, or its output is on another instance."),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,9 +16,9 @@ const NEWEST: usize = 200;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("there is no run {meant}, and none of the newest {NEWEST} has an id that begins so")]
+    #[error("there is no run {meant}, and none of the newest {NEWEST} has an id that begins with it")]
     Nothing { meant: RunId },
-    #[error("{} of the newest runs have an id that begins with {meant}; say more of it:\n{}", .candidates.len(), listed(.candidates))]
+    #[error("{} of the newest runs have an id that begins with {meant}; give more of it:\n{}", .candidates.len(), listed(.candidates))]
     Ambiguous { meant: RunId, candidates: Vec<Run> },
 }
 

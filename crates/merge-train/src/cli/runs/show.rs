@@ -36,7 +36,7 @@ pub async fn run(daemon: &DaemonClient, meant: &RunId, format: OutputFormat) -> 
         return Ok(ExitCode::SUCCESS);
     }
     let steps: Result<Vec<Step>, _> = steps.into_iter().map(serde_json::from_value).collect();
-    let steps = steps.context("the daemon is of another version than this command")?;
+    let steps = steps.context("the daemon has a different version than this command")?;
     say(&detail::text(&RunDetail { run, steps, run_state }, Ink::of(&io::stdout()), clock::now()))?;
     Ok(ExitCode::SUCCESS)
 }

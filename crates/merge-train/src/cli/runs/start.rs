@@ -26,10 +26,10 @@ pub struct Args {
     /// The workflow, one of the configuration's [[workflows]].
     #[arg(value_name = "WORKFLOW", value_parser = NonEmptyStringValueParser::new())]
     workflow: String,
-    /// An input; the value is JSON if it can be read so, else text. Counts before --inputs.
+    /// An input; the value is parsed as JSON if possible, otherwise as text. Overrides --inputs.
     #[arg(short, long = "input", value_name = "KEY=VALUE")]
     input: Vec<Input>,
-    /// All inputs as a JSON object: itself, @FILE that holds it, or - for standard input.
+    /// All inputs as a JSON object: the object itself, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON|@FILE|-")]
     inputs: Option<Inputs>,
     /// The repository that the run is for.
@@ -38,13 +38,13 @@ pub struct Args {
     /// The pull request that the run is for.
     #[arg(long, value_name = "N", requires = "repo", value_parser = clap::value_parser!(u64).range(1..))]
     pr: Option<u64>,
-    /// Whose run it is, where neither the repository nor the API key says.
+    /// The tenant of the run, if neither the repository nor the API key determines it.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<TenantId>,
-    /// Follow it until it ends, as `runs watch` does.
+    /// Follow the run until it ends, like `runs watch`.
     #[arg(long)]
     watch: bool,
-    /// Begin it once: with the same id a second start is the first one's run.
+    /// Start it only once: a second start with the same ID returns the first run.
     #[arg(long, value_name = "IDEMPOTENCY_KEY", value_parser = NonEmptyStringValueParser::new())]
     id: Option<String>,
 }
@@ -67,7 +67,7 @@ enum Inputs {
 enum InvalidInput {
     #[error("write KEY=VALUE, such as pr=12 or 'note=some words'")]
     NoInput,
-    #[error("the inputs are not a JSON object, such as '{{\"pr\": 12}}': {0}")]
+    #[error("the inputs must be a JSON object, such as '{{\"pr\": 12}}': {0}")]
     NoInputs(serde_json::Error),
 }
 
@@ -82,16 +82,16 @@ pub async fn run(daemon: &DaemonClient, args: Args, format: OutputFormat) -> any
         "tenant": args.tenant,
     });
     let response = daemon.post::<Value>("/api/v1/runs", &args.id.unwrap_or_else(new_id), &wanted).await?;
-    let id = response.body["id"].as_str().context("the daemon is of another version than this command")?;
+    let id = response.body["id"].as_str().context("the daemon has a different version than this command")?;
     match (format, args.watch) {
         (OutputFormat::Json, false) => print_json(&response.body)?,
         (OutputFormat::Json, true) => watch::tell(&watch::as_line("run", None, &response.body))?,
         (OutputFormat::Text, is_watched) => {
             let (id, workflow) = (line(id), line(&args.workflow));
             let how = match (response.novelty, response.progress) {
-                (RequestNovelty::Again, _) => "was begun before, with the same id",
-                (RequestNovelty::First, ResponseProgress::Done) => "has begun",
-                (RequestNovelty::First, ResponseProgress::UnderWay) => "was taken in, and begins in a while",
+                (RequestNovelty::Again, _) => "was already started with the same id",
+                (RequestNovelty::First, ResponseProgress::Done) => "has started",
+                (RequestNovelty::First, ResponseProgress::UnderWay) => "was accepted and will start soon",
             };
             say(&format!("{id}\n{workflow} {how}.\n"))?;
             if !is_watched {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!("-".parse::<Inputs>().expect("a dash"), Inputs::StandardInput);
         for text in ["", "12", "[1]", "{"] {
             let told = text.parse::<Inputs>().expect_err(text).to_string();
-            assert!(told.contains("not a JSON object, such as '{\"pr\": 12}'"), "{told}");
+            assert!(told.contains("must be a JSON object, such as '{\"pr\": 12}'"), "{told}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::terminal::{CYAN, Cell, DIM, GREEN, Ink, PLAIN, RED, YELLOW, ago, colu
 
 /// Whatever is asked of a run, this is how it looks in one row.
 pub fn overview(runs: &[Run], ink: Ink, now: Timestamp) -> String {
-    let headings = ["RUN", "TYPE", "STATUS", "FOR", "STEP", "BEGUN", "TOOK"];
+    let headings = ["RUN", "TYPE", "STATUS", "FOR", "STEP", "STARTED", "TOOK"];
     let rows = runs.iter().map(|run| {
         let status = Cell::coloured(colour(run.status), run.status.as_str());
         let took = run.duration_ms.map(took).unwrap_or_default();

@@ -25,7 +25,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Between two attempts to connect.
 const RECONNECT: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
-/// How often is drawn anew how a run stands.
+/// How often the state of a run is redrawn.
 const TICK: Duration = Duration::from_secs(1);
 /// A daemon that was away for so long does not just start again.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
@@ -113,7 +113,7 @@ impl<'a> RunWatcher<'a> {
         }
     }
 
-    /// Draws anew how it stands.
+    /// Redraws the state.
     fn refresh(&mut self) -> anyhow::Result<()> {
         let standing = standing(&self.run, clock::now());
         let Some(live) = &mut self.live else { return Ok(()) };
@@ -130,7 +130,7 @@ impl<'a> RunWatcher<'a> {
     /// Tells an event; gives the end of the run, if it is the last.
     fn take(&mut self, event: ServerSentEvent) -> anyhow::Result<Option<RunStatus>> {
         let data: Value =
-            serde_json::from_str(&event.data).context("the daemon is of another version than this command")?;
+            serde_json::from_str(&event.data).context("the daemon has a different version than this command")?;
         if self.format == OutputFormat::Json {
             tell(&as_line(&event.name, event.id.as_deref(), &data))?;
         }
@@ -166,7 +166,7 @@ impl<'a> RunWatcher<'a> {
         // What is said now stays above what is drawn again.
         let _ = say(&self.live.as_mut().map(Live::erase).unwrap_or_default());
         if self.failures == 0 && io::stderr().is_terminal() {
-            eprintln!("The connection to the daemon is lost; it is tried again …");
+            eprintln!("Lost the connection to the daemon; reconnecting …");
         }
         tokio::time::sleep(RECONNECT.delay(self.failures)).await;
         self.failures += 1;

@@ -17,7 +17,7 @@ const EVENTS: usize = 20;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// An export to look at; without it, the database of the configuration.
+    /// An export to inspect (default: the configured database).
     dir: Option<PathBuf>,
     /// One repository, in detail.
     #[arg(long, value_name = "OWNER/NAME")]
@@ -51,12 +51,12 @@ pub async fn run(
     };
     if let Some(repo) = &args.repo {
         inspected.retain(|inspected| inspected.stream == StreamId::Repo(repo.clone()));
-        anyhow::ensure!(!inspected.is_empty(), "nothing is known of {repo}");
+        anyhow::ensure!(!inspected.is_empty(), "{repo} is unknown");
     }
     if as_json {
         println!("{}", serde_json::to_string_pretty(&inspected.iter().map(to_json).collect::<Vec<_>>())?);
     } else if inspected.is_empty() {
-        println!("Nothing is known of any repository yet.");
+        println!("No repositories are known yet.");
     } else {
         let tell = if args.repo.is_some() { detail } else { line };
         inspected.iter().for_each(|inspected| print!("{}", tell(inspected)));
@@ -121,7 +121,7 @@ fn line(inspected: &InspectedStream) -> String {
         let branch = state.default_branch().map_or("not known yet", |branch| branch.as_str());
         let _ = writeln!(text, "  {}, default branch {branch}", format!("{:?}", state.lifecycle()).to_lowercase());
         if let Some(error) = state.progress().error {
-            let _ = writeln!(text, "  the last full look failed: {error}");
+            let _ = writeln!(text, "  the last full sync failed: {error}");
         }
         let _ = writeln!(text, "  pull requests: {open} open, {merged} merged, {closed} closed");
         for train in state.active_trains().values() {
@@ -135,10 +135,10 @@ fn line(inspected: &InspectedStream) -> String {
     let snapshot = inspected.snapshot_at.map_or("no snapshot yet".to_owned(), |at| format!("snapshot of {at}"));
     let _ = writeln!(text, "  {} events, generation {}, {snapshot}", inspected.next_seq - 1, inspected.generation);
     if inspected.waiting > 0 {
-        let _ = writeln!(text, "  {} in the inbox, not worked on yet", inspected.waiting);
+        let _ = writeln!(text, "  {} in the inbox, not handled yet", inspected.waiting);
     }
     if let Some(owner) = &inspected.owner {
-        let _ = writeln!(text, "  worked on by {owner}");
+        let _ = writeln!(text, "  owned by {owner}");
     }
     text
 }

@@ -25,7 +25,7 @@ struct VerifiedStream {
 }
 
 pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
-    patiently(|| "looking through the database".to_owned(), store.examine()).await?;
+    patiently(|| "scanning the database".to_owned(), store.examine()).await?;
     let streams = store.streams(None).await?;
     let (count, done) = (streams.len(), AtomicUsize::new(0));
     let told = || format!("replaying events: {} of {count} streams", done.load(Ordering::Relaxed));
@@ -42,7 +42,7 @@ pub async fn run(store: &dyn Store, as_json: bool) -> anyhow::Result<()> {
     let wrong = all.iter().filter(|verified| !verified.differences.is_empty()).count();
     match wrong {
         0 => Ok(()),
-        _ => bail!("{wrong} of {} streams are not what their events say", all.len()),
+        _ => bail!("{wrong} of {} streams do not match their events", all.len()),
     }
 }
 

@@ -44,19 +44,19 @@ pub struct TrainMemberRow {
 pub fn progress(repo: &RepoId, progress: &Progress, now: Timestamp) -> String {
     let left = match progress.unread {
         Some(0) | None => String::new(),
-        Some(unread) => format!(", {unread} conversations are still to be read"),
+        Some(unread) => format!(", {unread} conversations still to read"),
     };
     let failed = progress.error.as_ref().map(|error| {
         let soon = progress.retry_at.map_or(0, |at| at.duration_since(now).as_secs().max(0));
-        format!("\n  It failed {} times in a row: {error}. It is tried again in {soon} s.", progress.attempts)
+        format!("\n  It failed {} times in a row: {error}. Retrying in {soon} s.", progress.attempts)
     });
     let failed = failed.unwrap_or_default();
     let what = match progress.lifecycle {
         Lifecycle::Ready => return String::new(),
-        Lifecycle::Unknown => "nothing is known of it yet",
-        Lifecycle::Bootstrapping => "it is being looked at for the first time",
-        Lifecycle::Failed => "it could not be looked at yet, and no train moves before it is",
-        Lifecycle::Resync => "it is being looked at anew",
+        Lifecycle::Unknown => "unknown",
+        Lifecycle::Bootstrapping => "first sync in progress",
+        Lifecycle::Failed => "could not sync yet; no train moves until then",
+        Lifecycle::Resync => "resyncing",
     };
     format!("{repo}: {what}{left}.{failed}\n")
 }
@@ -72,7 +72,7 @@ pub fn settings(settings: &RepoSettingsDocument) -> String {
             let own = |shown: &&Shown| matches!(shown.origin, Origin::Repository | Origin::Bounded);
             let mut told = Vec::new();
             for Shown { key, value, wanted, .. } in settings.iter().filter(own) {
-                let wanted = wanted.as_ref().map(|wanted| format!(", not {wanted}: the operator's bound"));
+                let wanted = wanted.as_ref().map(|wanted| format!(", not {wanted}: limited by the operator"));
                 told.push(format!("{key} = {value}{}", wanted.unwrap_or_default()));
             }
             let told = if told.is_empty() { "nothing".to_owned() } else { told.join("; ") };
@@ -80,7 +80,7 @@ pub fn settings(settings: &RepoSettingsDocument) -> String {
         }
         SettingsFileStatus::Invalid => {
             let mut text =
-                format!("{repo}: {} is not valid{at}; the settings before it stay in force. To mend:\n", file.path);
+                format!("{repo}: {} is not valid{at}; the previous settings stay in force. To fix:\n", file.path);
             for Problem { line: number, text: what, .. } in &file.problems {
                 let _ = writeln!(text, "  line {number}: {}", line(what));
             }
@@ -92,7 +92,7 @@ pub fn settings(settings: &RepoSettingsDocument) -> String {
 impl TrainRow {
     /// Reads what the API says of a train.
     pub fn read(train: &Value) -> anyhow::Result<Self> {
-        Self::deserialize(train).context("the daemon is of another version than this command")
+        Self::deserialize(train).context("the daemon has a different version than this command")
     }
 
     fn state_name(&self) -> &'static str {
@@ -130,7 +130,7 @@ impl TrainRow {
         }
         let stopped_at = self.stopped_at.filter(|_| self.state == TrainState::Stopped)?;
         let (since, current) = (ago(stopped_at, now), self.current_pr);
-        Some(format!("stopped {since}: nothing happens until `@merge-train start` is said on #{current}"))
+        Some(format!("stopped {since}: nothing happens until someone comments `@merge-train start` on #{current}"))
     }
 }
 

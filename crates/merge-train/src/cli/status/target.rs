@@ -15,9 +15,7 @@ pub struct ScopeArgument {
 
 /// What stands there is neither.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "write OWNER/REPO, or OWNER/REPO#N, such as octocat/hello#12 (in quotes, where the shell takes # for a comment)"
-)]
+#[error("write OWNER/REPO, or OWNER/REPO#N, such as octocat/hello#12 (in quotes if your shell treats # as a comment)")]
 pub struct InvalidScopeArgument;
 
 impl FromStr for ScopeArgument {

@@ -42,7 +42,7 @@ async fn look_on(daemon: &DaemonClient, scope: Option<&ScopeArgument>, as_json: 
                 last = Some(report.json);
             }
             Err(error) if is_no_such_train(&error) && last.is_some() => {
-                eprintln!("The train is over.");
+                eprintln!("The train has ended.");
                 return Ok(ExitCode::SUCCESS);
             }
             Err(error) if is_no_such_train(&error) => {

@@ -173,7 +173,7 @@ impl<'a> TrainCommandFollower<'a> {
 
     async fn pause(&mut self) {
         if !self.has_told && self.given_at.elapsed() >= LONG && io::stderr().is_terminal() {
-            eprintln!("The daemon is at work on it …");
+            eprintln!("The daemon is handling it …");
             self.has_told = true;
         }
         tokio::time::sleep(PAUSE).await;

@@ -9,7 +9,7 @@ const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configurati
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/merge-train.example.toml");
 /// The generated part of the guide begins after the line that ends so.
 const MARK: &str = "a test holds them together. -->\n";
-/// Set it to write the generated part anew.
+/// Set it to write the generated part again.
 const UPDATE: &str = "MERGE_TRAIN_TEST_UPDATE_DOCS";
 
 fn read(path: &str) -> String {
@@ -23,7 +23,7 @@ fn reference() -> String {
         write!(text, "\n### `{}`\n\n{}\n\n", section.header(), section.doc).unwrap();
         let environment = if section.rows == SectionCount::One { " environment |" } else { "" };
         let rule = if section.rows == SectionCount::One { "---|" } else { "" };
-        write!(text, "| key | default | it is |{environment} meaning |\n|---|---|---|{rule}---|\n").unwrap();
+        write!(text, "| key | default | type |{environment} meaning |\n|---|---|---|{rule}---|\n").unwrap();
         section.settings.iter().for_each(|setting| text += &row(section, setting));
     }
     text

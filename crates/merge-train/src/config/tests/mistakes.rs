@@ -16,9 +16,9 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ),
         ("[sever]\n", "merge-train.toml:1:2: unknown section \"sever\"; did you mean \"server\"?"),
         ("[ratchet.fixr]\n", "unknown key \"fixr\" in [ratchet]"),
-        ("port = 1", "merge-train.toml:1:1: \"port\" stands outside every section"),
-        ("[api_keys]\nname = 'x'", "\"api_keys\" is a section of its own; write [[api_keys]]"),
-        ("[[server]]\n", "\"server\" is a section of its own; write [server]"),
+        ("port = 1", "merge-train.toml:1:1: \"port\" is outside every section"),
+        ("[api_keys]\nname = 'x'", "\"api_keys\" is a separate section; write [[api_keys]]"),
+        ("[[server]]\n", "\"server\" is a separate section; write [server]"),
         ("api_keys = [1]", "\"api_keys\" takes tables; write [[api_keys]]"),
         (
             "[server]\nbind_address = 8080",
@@ -53,7 +53,7 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
             "merge-train.toml:2:9: merge.title is no template: there is no placeholder {titel}; use {title}, {number}, \
              {body}, {author}, {branch}, {co_authors}, {reviewers}, {commits}",
         ),
-        ("[merge]\nbody = ''", "merge.body is empty; it must be a text, with places such as {title}"),
+        ("[merge]\nbody = ''", "merge.body is empty; it must be a text, with placeholders such as {title}"),
         ("[merge]\nbody = 5", "merge.body is 5; it must be a text"),
         ("[git]\nsigning = 'pgp'", "git.signing is \"pgp\"; it must be one of gpg, ssh, off"),
         ("[git]\nsigning = 'gpg'", "git.signing is \"gpg\" and needs git.signing_key_id"),
@@ -71,16 +71,17 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
             "so github.git_url does not follow from it; set github.git_url too",
         ),
         ("[[api_keys]]\nname = 'x'\ntenant = '*'\nrole = 'viewer'", "1:1: [[api_keys]] lacks \"sha256\""),
-        (&(key("a") + &key("a")), "6:1: [[api_keys]] \"a\" is there already, at merge-train.toml:1:1"),
+        (&(key("a") + &key("a")), "6:1: [[api_keys]] \"a\" already exists, at merge-train.toml:1:1"),
         ("[server]\nbody_budget_mb = 24", "2:18: server.body_budget_mb is 24 and server.max_body_mb 25: the largest"),
         ("[server]\nmax_body_mb = 300", "2:15: server.body_budget_mb is 256 and server.max_body_mb 300: the largest"),
         (
             "[server]\nanonymous = 'operator'",
-            "2:13: server.anonymous is \"operator\", and server.bind_address is not of this machine alone",
+            "2:13: server.anonymous is \"operator\", and server.bind_address is reachable from other machines",
         ),
         (
             "[server]\nanonymous = 'operator_and_fixers'",
-            "2:13: server.anonymous is \"operator_and_fixers\", and server.bind_address is not of this machine alone",
+            "2:13: server.anonymous is \"operator_and_fixers\", and server.bind_address is reachable from other \
+             machines",
         ),
         (
             "[server]\nbind_address = '127.0.0.1:1'\nanonymous = 'operator'\n[ratchet.fixer]\nagent = 'claude'",
@@ -102,7 +103,8 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         (
             "[[workflows]]\nname = 'w'\non = ['push']\ninputs = { pr = { type = 'integer', required = true } }\n\
              [[workflows.steps]]\nid = 'a'\ncommand = 'x'",
-            "1:1: [[workflows]] \"w\": what `on` starts is given no inputs: \"pr\" is a required property; add a default",
+            "1:1: [[workflows]] \"w\": a run started by `on` gets no inputs: \"pr\" is a required property; add a \
+             default",
         ),
         ("[[workflows]]\nname = 'w'\nsteps = 'none'", "\"workflows.steps\" takes tables; write [[workflows.steps]]"),
         (
@@ -111,15 +113,16 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ),
         (
             "[[workflows]]\nname = 'w'\n[[workflows.steps]]\nid = 'a'\nkind = 'wait'\nevent = 'e'\ncommand = 'x'",
-            "[[workflows]] \"w\": step \"a\": \"command\" is not for its kind",
+            "[[workflows]] \"w\": step \"a\": \"command\" does not apply to this kind of step",
         ),
         (
             "[[workflows]]\nname = 'w'\ninputs = { pr = { type = 'whole' } }\n[[workflows.steps]]\nid = 'a'\ncommand = 'x'",
-            "the input \"pr\" is not described by a JSON Schema",
+            "the input \"pr\" must be described by a JSON Schema",
         ),
         (
             "[slack]\nresponse_url_prefix = 'http://hooks.slack.com'",
-            "2:23: slack.response_url_prefix is \"http://hooks.slack.com\": what is said in Slack would go through the network",
+            "2:23: slack.response_url_prefix is \"http://hooks.slack.com\": Slack messages would cross the network \
+             unencrypted",
         ),
         (
             "[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'octo'",
@@ -127,7 +130,7 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ),
         (
             "[slack]\nsigning_secret = 's'\n[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'a'\n[[slack_workspaces]]\nteam_id = 'T1'\ntenant = 'b'",
-            "6:1: [[slack_workspaces]] \"T1\" is there already, at merge-train.toml:3:1; choose another team_id",
+            "6:1: [[slack_workspaces]] \"T1\" already exists, at merge-train.toml:3:1; choose another team_id",
         ),
         (
             "[slack]\nnotify_url = 'http://hooks.slack.com/services/hush'",
@@ -163,8 +166,8 @@ fn a_fixer_gets_no_variable_that_a_secret_is_taken_from() {
     let told = parse(text, &environment).expect_err("it has mistakes");
     let expected = ["HOOK", "DB", "NEWS"].map(|name| {
         format!(
-            "merge-train.toml:10:15: ratchet.fixer.environment names {name}, which no fixer may have: a secret of this \
-             configuration is taken from it; leave it out"
+            "merge-train.toml:10:15: ratchet.fixer.environment names {name}, which no fixer may have: it holds a \
+             secret of this configuration; leave it out"
         )
     });
     let mut lines: Vec<&str> = told.lines().collect();
@@ -208,10 +211,10 @@ fn each_mistake_in_a_schedule_is_told_with_its_place() {
         (
             "cron",
             "'0 3 * *'",
-            "8:8: schedules.cron is \"0 3 * *\", which is no cron pattern: it has 4 fields, not five: minute,",
+            "8:8: schedules.cron is \"0 3 * *\", which is not a cron pattern: it has 4 fields, not five: minute,",
         ),
-        ("cron", "'0 25 * * *'", "8:8: schedules.cron is \"0 25 * * *\", which is no cron pattern: "),
-        ("cron", "'0 0 31 4 *'", "which is no cron pattern: there is no such day"),
+        ("cron", "'0 25 * * *'", "8:8: schedules.cron is \"0 25 * * *\", which is not a cron pattern: "),
+        ("cron", "'0 0 31 4 *'", "which is not a cron pattern: there is no such day"),
         ("cron", "", "7:1: [[schedules]] lacks \"cron\": When: minute, hour"),
         (
             "time_zone",
@@ -219,7 +222,7 @@ fn each_mistake_in_a_schedule_is_told_with_its_place() {
             "12:13: schedules.time_zone is \"Europe/Atlantis\"; it must be the name of a time zone, such as Europe/Berlin",
         ),
         ("missed", "'none'", "schedules.missed is \"none\"; it must be one of skip, latest, all"),
-        ("workflow", "'v'", "7:1: no [[workflows]] is called \"v\"; there are: w"),
+        ("workflow", "'v'", "7:1: no [[workflows]] is named \"v\"; configured: w"),
         (
             "inputs",
             "{ pr = 'x' }",
@@ -227,7 +230,12 @@ fn each_mistake_in_a_schedule_is_told_with_its_place() {
         ),
         ("inputs", "", "7:1: [[schedules]] \"s\": its inputs do not fit the workflow \"w\": \"pr\" is a required"),
         ("repo", "'widgets'", "schedules.repo is \"widgets\"; it must be a repository, such as octocat/hello-world"),
-        ("repo", "'acme/widgets'", "7:1: [[schedules]] \"s\": the repository acme/widgets is not of its tenant octo"),
+        (
+            "repo",
+            "'acme/widgets'",
+            "7:1: [[schedules]] \"s\": the repository acme/widgets does not belong to its \
+             tenant octo",
+        ),
         ("name", "'every night'", "7:1: [[schedules]] \"every night\": the schedule must be 1 to 255 printable"),
     ];
     for (key, value, expected) in table {
@@ -237,7 +245,7 @@ fn each_mistake_in_a_schedule_is_told_with_its_place() {
     }
     accepted(&with(&[("repo", "'Octo/Widgets'"), ("tenant", "'OCTO'")]));
     let told = refused("[[schedules]]\nname = 's'\nworkflow = 'w'\ntenant = 'o'\ncron = '@daily'");
-    assert_eq!(told, "merge-train.toml:1:1: no [[workflows]] is called \"w\"; there is none at all");
+    assert_eq!(told, "merge-train.toml:1:1: no [[workflows]] is named \"w\"; none is configured");
 }
 
 #[test]

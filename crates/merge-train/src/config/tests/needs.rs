@@ -36,8 +36,8 @@ fn all_that_serve_lacks_is_told_at_once() {
     assert_eq!(lines.len(), 4, "{told}");
     assert!(lines[0].starts_with("merge-train.toml:2:13: state.state_dir: /proc/none cannot be written ("), "{told}");
     assert!(lines[0].contains("MERGE_TRAIN_STATE_DIR"), "{told}");
-    assert!(lines[1].starts_with("configuration: nobody to be on GitHub; set github.app_id"), "{told}");
-    assert!(lines[2].starts_with("configuration: nothing says how commits are signed"), "{told}");
+    assert!(lines[1].starts_with("configuration: no GitHub credentials; set github.app_id"), "{told}");
+    assert!(lines[2].starts_with("configuration: commit signing is not configured"), "{told}");
     assert!(lines[3].starts_with("configuration: server.webhook_secret is missing"), "{told}");
 }
 
@@ -76,7 +76,7 @@ async fn an_app_is_asked_for_a_private_key_that_can_sign() {
     let cut = [&lines[..lines.len() / 2], &lines[lines.len() - 1..]].concat().join("\n");
     for damaged in ["", "no key", &cut] {
         std::fs::write(&path, damaged).unwrap();
-        assert!(told(&config).contains("is no RSA private key in PEM form"), "{}", told(&config));
+        assert!(told(&config).contains("is not an RSA private key in PEM format"), "{}", told(&config));
         assert!(!told(&config).contains(lines[1]));
     }
     std::fs::write(&path, &pem).unwrap();

@@ -130,7 +130,7 @@ fn an_unknown_variable_is_a_warning_with_the_names_that_are_near() {
     let warnings = parse("", &environment).expect("no mistake").warnings;
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains(
-        "MERGE_TRAIN_POLL_INTERVAL_MIN is no setting and has no effect; did you mean MERGE_TRAIN_POLL_INTERVAL_MINS"
+        "MERGE_TRAIN_POLL_INTERVAL_MIN is not a setting and has no effect; did you mean MERGE_TRAIN_POLL_INTERVAL_MINS"
     ));
-    assert_eq!(warnings[1], "the environment variable MERGE_TRAIN_ZZZ is no setting and has no effect");
+    assert_eq!(warnings[1], "the environment variable MERGE_TRAIN_ZZZ is not a setting and has no effect");
 }

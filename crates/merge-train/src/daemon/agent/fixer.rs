@@ -1,4 +1,4 @@
-//! A fixer at work: any program that mends a pull request. It is not trusted.
+//! A fixer at work: any program that fixes a pull request. It is not trusted.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -52,36 +52,36 @@ impl FixerProcessExit {
         match self {
             Self::Done => format!("{name} ended by itself."),
             Self::Failed { code } => {
-                format!("{name} failed with exit code {code}; its log says why, if anything does.")
+                format!("{name} failed with exit code {code}; its log may say why.")
             }
             Self::Killed { signal } => killed(&name, *signal),
             Self::TimedOut => format!(
-                "{name} did not end within {:?} and was ended; give it more time with timeout_mins in [ratchet.fixer], or \
-                 find out from its log what it waits for.",
+                "{name} did not finish within {:?} and was stopped; give it more time with timeout_mins in \
+                 [ratchet.fixer], or check in its log what it waits for.",
                 Duration::from_millis(program.timeout_ms)
             ),
-            Self::Stopped => format!("{name} was ended because its run was stopped."),
+            Self::Stopped => format!("{name} was stopped because its run was stopped."),
             Self::OverMemory => format!(
-                "{name} and all that it started took more memory than {} and were ended; let it use less, or raise \
-                 max_memory_mb in [ratchet.fixer].",
+                "{name} and its child processes used more than {} of memory and were stopped; make it use less, or \
+                 raise max_memory_mb in [ratchet.fixer].",
                 size_of(limits.memory_bytes)
             ),
             Self::OverProcesses => format!(
-                "{name} was more processes than {} at once and was ended with all of them; let it start fewer, or \
+                "{name} ran more than {} processes at once and was stopped with all of them; make it start fewer, or \
                  raise max_processes in [ratchet.fixer].",
                 count_of(limits.processes)
             ),
             Self::OverDisk => format!(
-                "{name} filled its folder with more than {}, or wrote a file as long as that, and was ended; let it remove \
-                 what it does not need, or raise max_disk_mb in [ratchet.fixer].",
+                "{name} wrote more than {} to its folder, or a file of that size, and was stopped; make it remove what \
+                 it does not need, or raise max_disk_mb in [ratchet.fixer].",
                 size(limits.disk_bytes)
             ),
             Self::Unseen => format!("{name} {UNSEEN}"),
             Self::DiskScarce => format!("{name} {}", scarce(limits.free_bytes)),
             Self::NotStarted { why } => why.clone(),
             Self::Lost => format!(
-                "{name} was ended because the guard that watches over it was killed; if the machine ran out of memory, \
-                 give it more."
+                "{name} was stopped because its guard process was killed; if the machine ran out of memory, give it \
+                 more."
             ),
         }
     }
@@ -118,18 +118,18 @@ pub(super) fn of(over: SupervisionEnd, command: &FixerCommand<'_>) -> FixerProce
 pub(super) fn unguarded(command: &FixerCommand<'_>, guard: &Path, error: &io::Error) -> FixerProcessExit {
     let (name, guard) = (name(command.program), guard.display());
     FixerProcessExit::NotStarted {
-        why: format!("{name} was not started, because its guard {guard} cannot be: {error}; restart the daemon."),
+        why: format!("{name} was not started, because its guard {guard} cannot start: {error}; restart the daemon."),
     }
 }
 
 /// Of one from which something is to be kept that cannot be.
 pub(super) fn unsealable(command: &FixerCommand<'_>, error: &io::Error) -> FixerProcessExit {
     let name = name(command.program);
-    FixerProcessExit::NotStarted { why: format!("{name} was not started, because it cannot be sealed off ({error}).") }
+    FixerProcessExit::NotStarted { why: format!("{name} was not started, because it cannot be sandboxed ({error}).") }
 }
 
 /// Of one whose folder is not there.
 pub(super) fn homeless(command: &FixerCommand<'_>) -> FixerProcessExit {
     let (name, folder) = (name(command.program), command.folder.display());
-    FixerProcessExit::NotStarted { why: format!("{name} was not started, because its folder {folder} is not there.") }
+    FixerProcessExit::NotStarted { why: format!("{name} was not started, because its folder {folder} does not exist.") }
 }

@@ -52,7 +52,7 @@ pub fn run() -> ExitCode {
     match runtime.and_then(|runtime| runtime.block_on(stand())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: `merge-train {SUBCOMMAND}` is for the daemon, which starts it by itself: {error}");
+            eprintln!("error: `merge-train {SUBCOMMAND}` is internal: only the daemon starts it: {error}");
             ExitCode::FAILURE
         }
     }

@@ -27,22 +27,20 @@ pub fn refused(program: &Program, refusal: &StartRefusal, author: &CommandSource
     let is_path = program.command.first().is_some_and(|program| program.contains('/'));
     match refusal {
         _ if program.command.first().is_none_or(String::is_empty) => {
-            format!("{who} names no command; write the program and its arguments into {place}.")
+            format!("{who} has no command; set the program and its arguments in {place}.")
         }
         StartRefusal::NotFound if is_path => format!(
-            "{name} cannot be started: there is no such file, or the interpreter that its first line names is missing; \
-             install it, or correct the path in {place}."
+            "{name} cannot start: the file or the interpreter in its first line does not exist; install it, or correct \
+             the path in {place}."
         ),
-        StartRefusal::NotFound => format!(
-            "{name} cannot be started: no folder of the daemon's PATH has a program of that name; install it, or write \
-             its full path into {place}."
-        ),
-        StartRefusal::NotExecutable => format!(
-            "{name} cannot be started: the user that the daemon runs as may not execute it; make it executable with \
-             chmod +x."
-        ),
+        StartRefusal::NotFound => {
+            format!("{name} cannot start: it is not on the daemon's PATH; install it, or set its full path in {place}.")
+        }
+        StartRefusal::NotExecutable => {
+            format!("{name} cannot start: the daemon's user may not execute it; make it executable with chmod +x.")
+        }
         StartRefusal::Other(error) => {
-            format!("{name} cannot be started: {error}; try the command by hand as the user that the daemon runs as.")
+            format!("{name} cannot start: {error}; try the command by hand as the daemon's user.")
         }
     }
 }
@@ -65,9 +63,9 @@ pub fn killed(name: &str, number: i32) -> String {
     let signal = known.iter().find(|(signal, _)| signal.as_raw() == number).map(|(_, name)| format!(" ({name})"));
     let signal = signal.unwrap_or_default();
     let advice = if number == Signal::KILL.as_raw() {
-        "if the machine ran out of memory, give it more, or let the command use less."
+        "if the machine ran out of memory, give it more, or make the command use less."
     } else {
-        "it crashed, or someone ended it; its log says why, if anything does."
+        "it crashed, or someone stopped it; its log may say why."
     };
     format!("{name} was killed by signal {number}{signal}, which did not come from merge-train: {advice}")
 }
@@ -79,11 +77,11 @@ pub fn is_about_a_long_file(signal: i32) -> bool {
 
 /// What is said of a command whose folder cannot be measured, after its name.
 pub const UNSEEN: &str =
-    "keeps folders that cannot be measured, locked or nested too deeply, and was ended; let it unlock or remove them.";
+    "has folders that cannot be measured (locked or nested too deeply) and was stopped; make it unlock or remove them.";
 
 /// What is said of a command whose disk is nearly full, after its name.
 pub fn scarce(free_bytes: u64) -> String {
-    format!("was ended because less than {} are free on the disk of its folder; make room there.", size(free_bytes))
+    format!("was stopped because less than {} is free on its disk; free some disk space.", size(free_bytes))
 }
 
 pub fn size(bytes: u64) -> String {

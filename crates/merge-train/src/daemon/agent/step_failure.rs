@@ -90,72 +90,72 @@ impl StepFailure {
         match self {
             Self::Folder { folder, error } => {
                 let folder = folder.display();
-                format!("The working folder {folder} of {name} cannot be made: {error}; make room for it there.")
+                format!("Cannot create the working folder {folder} of {name}: {error}; free some disk space there.")
             }
             Self::Guard { guard, error } => {
                 let guard = guard.display();
-                format!("{name} was not started, because its guard {guard} cannot be: {error}; restart the daemon.")
+                format!("{name} was not started, because its guard {guard} cannot start: {error}; restart the daemon.")
             }
             Self::Refused(refusal) => refused(program, refusal, &WORKFLOW),
             Self::Exited { code, tail } => {
-                format!("{name} failed with exit code {code}; its log says why, if anything does.{}", quoted(tail))
+                format!("{name} failed with exit code {code}; its log may say why.{}", quoted(tail))
             }
             Self::Killed { signal, tail } if is_about_a_long_file(*signal) => format!(
-                "{name} was ended by the system: it wrote a file of more than {}; let it write less, or raise max_disk_mb \
-                 in [runs].{}",
+                "{name} was stopped by the system: it wrote a file larger than {}; make it write less, or raise \
+                 max_disk_mb in [runs].{}",
                 size(limits.disk_bytes),
                 quoted(tail)
             ),
             Self::Killed { signal, tail } => format!("{}{}", killed(&name, *signal), quoted(tail)),
             Self::Silent => {
-                format!("{name} printed nothing; it has to print its result as one JSON value on standard output.")
+                format!("{name} printed nothing; it must print its result as one JSON value on standard output.")
             }
             Self::NotUtf8(error) => format!(
-                "{name} printed something that is not UTF-8 ({error}); it has to print one JSON value on standard \
+                "{name} printed something that is not UTF-8 ({error}); it must print one JSON value on standard \
                  output, and everything else on standard error."
             ),
             Self::NotJson(error) => format!(
-                "{name} did not print exactly one JSON value ({error}); it has to print its result as one on standard \
-                 output, and everything else on standard error."
+                "{name} did not print exactly one JSON value ({error}); it must print its result as one JSON value on \
+                 standard output, and everything else on standard error."
             ),
-            Self::TooDeep => format!(
-                "{name} printed JSON that is nested more than {DEEPEST} levels deep; let it print a flatter result."
-            ),
+            Self::TooDeep => {
+                format!("{name} printed JSON nested more than {DEEPEST} levels deep; make it print a flatter result.")
+            }
             Self::TooMuch => format!(
-                "{name} printed more than {} on standard output and was ended; let it print a smaller result and \
+                "{name} printed more than {} on standard output and was stopped; make it print a smaller result and \
                  everything else on standard error, or raise max_output_kb in [runs].",
                 size(limits.output_bytes as u64)
             ),
             Self::Disk(DiskProblem::Full) => format!(
-                "{name} filled its working folder with more than {} and was ended; let it remove what it does not \
+                "{name} wrote more than {} to its working folder and was stopped; make it remove what it does not \
                  need, or raise max_disk_mb in [runs].",
                 size(limits.disk_bytes)
             ),
             Self::Disk(DiskProblem::Unseen) => format!("{name} {UNSEEN}"),
             Self::Disk(DiskProblem::Scarce) => format!("{name} {}", scarce(limits.free_bytes)),
             Self::Full => format!(
-                "{name} left more than {} in its working folder; let it remove what it does not need, or raise \
+                "{name} left more than {} in its working folder; make it remove what it does not need, or raise \
                  max_disk_mb in [runs].",
                 size(limits.disk_bytes)
             ),
             Self::Over(ExceededLimit::Memory) => format!(
-                "{name} and all that it started took more memory than {} and were ended; let it use less.",
+                "{name} and its child processes used more than {} of memory and were stopped; make it use less.",
                 size_of(limits.memory_bytes)
             ),
             Self::Over(ExceededLimit::Processes) => format!(
-                "{name} was more processes than {} at once and was ended with all of them; let it start fewer.",
+                "{name} ran more than {} processes at once and was stopped with all of them; make it start fewer.",
                 count_of(limits.processes)
             ),
             Self::Deadline { tail } => format!(
-                "{name} did not end within {:?} and was ended; give the step more time, or find out what the command \
+                "{name} did not finish within {:?} and was stopped; give the step more time, or check what the command \
                  waits for.{}",
                 Duration::from_millis(program.timeout_ms),
                 quoted(tail)
             ),
-            Self::Stopped => format!("{name} was ended because its run was stopped; start the run again if need be."),
+            Self::Stopped => format!("{name} was stopped because its run was stopped; start the run again if needed."),
             Self::Lost { tail } => format!(
-                "{name} was ended because the guard that watches over it was killed; if the machine ran out of \
-                 memory, give it more, and run the step again.{}",
+                "{name} was stopped because its guard process was killed; if the machine ran out of memory, give it \
+                 more, and run the step again.{}",
                 quoted(tail)
             ),
         }

@@ -49,7 +49,7 @@ pub struct Task {
 /// How runs are looked after.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions {
-    /// How often a run that is worked on gives a sign of life.
+    /// How often an active run records a heartbeat.
     pub heartbeat: Duration,
     /// A run that has given none for so long is anybody's.
     pub orphaned_after: Duration,

@@ -69,26 +69,27 @@ impl Notice {
                 }
                 let parted = match numbers(run, "newTrains").as_slice() {
                     [] => String::new(),
-                    trains => format!(" It goes on as the {} of {}.", plural("train", trains), list(trains)),
+                    trains => format!(" It continues as the {} of {}.", plural("train", trains), list(trains)),
                 };
                 let text = format!(":tada: A train has landed: {}.{parted}", list(&landed));
                 new(NoticeKind::Landed, "", text)
             }
             (TRAIN, RunStatus::Failed) => {
-                let why = run.error.as_deref().unwrap_or("nobody said why");
+                let why = run.error.as_deref().unwrap_or("no reason given");
                 new(NoticeKind::Blocked, why, format!(":octagonal_sign: A train was aborted: {}", reason(why)))
             }
             (TRAIN, RunStatus::AwaitingApproval) => {
-                let why = run.error.as_deref().unwrap_or("a person has to look at it");
+                let why = run.error.as_deref().unwrap_or("someone has to review it");
                 new(
                     NoticeKind::Blocked,
                     why,
-                    format!(":rotating_light: A train is frozen and waits for a person: {}", reason(why)),
+                    format!(":rotating_light: A train is frozen and needs a person: {}", reason(why)),
                 )
             }
             (TRAIN, RunStatus::WaitingExternal) => {
                 let WaitingFor { blocker, who, party } = WaitingFor::of(run)?;
-                let text = format!(":hourglass: A train waits. {} It is up to: {}", reason(&blocker), reason(&who));
+                let text =
+                    format!(":hourglass: A train waits. {} Who can change that: {}", reason(&blocker), reason(&who));
                 party.is_to_be_told().then_some(Self {
                     kind: NoticeKind::Blocked,
                     about: blocker,
@@ -97,7 +98,7 @@ impl Notice {
                 })
             }
             (FIXER, RunStatus::AwaitingApproval) => {
-                let why = told.approval.as_ref()?.reason.as_deref().unwrap_or("its push waits for approval");
+                let why = told.approval.as_ref()?.reason.as_deref().unwrap_or("its push needs approval");
                 let about = run.result.as_ref().and_then(|result| result["push"]["to"].as_str()).unwrap_or_default();
                 new(
                     NoticeKind::NeedsApproval,
@@ -199,7 +200,7 @@ mod tests {
             run("train", "completed", json!({ "result": { "landed": [12], "newTrains": [13, 14] } })),
             run("train", "failed", json!({ "error": "merge conflict in <!channel> & a<b>c" })),
             run("train", "awaiting_approval", json!({ "error": "what landed is not what should have" })),
-            waits("PR #12 lacks an approving review.", "A reviewer of PR #12, by approving it.", Party::Reviewer),
+            waits("PR #12 needs an approving review.", "A reviewer of PR #12, by approving it.", Party::Reviewer),
             run(
                 "fixer",
                 "awaiting_approval",

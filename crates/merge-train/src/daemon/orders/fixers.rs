@@ -11,7 +11,7 @@ use crate::daemon::driver::Refused;
 /// Whom the order is for, and what it is there.
 pub fn meant(run: &Run, request: &Request) -> Result<(RepoId, repo::Request, Priority), Refused> {
     let repo = run.repo_id.parse::<RepoId>().map_err(|_| conflict("the fixer's repository has no name"))?;
-    let nobody = |_| conflict("nobody knows any more what pull request the fixer is about");
+    let nobody = |_| conflict("the fixer's pull request is no longer known");
     let pr = run.pr_id.parse().map(PrNumber::new).map_err(nobody)?;
     let at = run.created_at;
     let decide = |by, reason, decision| {
@@ -23,12 +23,12 @@ pub fn meant(run: &Run, request: &Request) -> Result<(RepoId, repo::Request, Pri
         Request::Resume { by, reason } if run.status == RunStatus::AwaitingApproval => {
             (repo, decide(by, reason, Decision::Approved), Priority::Normal)
         }
-        Request::Resume { .. } => return Err(conflict("a fixer goes on by itself; there is nothing to resume")),
+        Request::Resume { .. } => return Err(conflict("a fixer continues by itself; there is nothing to resume")),
         Request::Cancel { by, reason, .. } => {
             let behest = Behest { by, reason, decision: None, delivery: None };
             (repo, repo::Request::StopFix { pr, at, behest }, Priority::Stop)
         }
-        Request::Signal(_) => return Err(conflict("a fixer waits for no signals")),
+        Request::Signal(_) => return Err(conflict("a fixer accepts no signals")),
     })
 }
 
@@ -41,7 +41,7 @@ pub fn check(run: &Run, request: &Request) -> Result<(), Refused> {
     };
     let is_decision = matches!(request, Request::Decide { .. });
     if is_decision && run.status != RunStatus::AwaitingApproval && !run.status.is_terminal() {
-        return Err(conflict(&format!("the run is {}, and waits for nobody's decision", run.status)));
+        return Err(conflict(&format!("the run is {} and does not wait for a decision", run.status)));
     }
     run.status.check(to).map_err(illegal)
 }

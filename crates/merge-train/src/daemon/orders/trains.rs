@@ -22,7 +22,7 @@ impl Wish {
             Request::Decide { decision: Decision::Approved, .. } => Ok(Self::Start),
             Request::Resume { .. } if run.status == RunStatus::AwaitingApproval => Ok(Self::Start),
             Request::Resume { .. } => Ok(Self::Retry),
-            Request::Signal(_) => Err(conflict("a train hears from GitHub itself; it takes no other signals")),
+            Request::Signal(_) => Err(conflict("a train gets its events from GitHub; it accepts no other signals")),
         }
     }
 
@@ -36,7 +36,7 @@ impl Wish {
 
 /// Whom the order is for, and what it is there.
 pub fn meant(run: &Run, request: &Request) -> Result<(RepoId, repo::Request, Priority), Refused> {
-    let nobody = |_| conflict("nobody knows any more what pull request the train is about");
+    let nobody = |_| conflict("the train's pull request is no longer known");
     let repo = run.repo_id.parse::<RepoId>().map_err(|_| conflict("the train's repository has no name"))?;
     let pr = run.pr_id.parse().map(PrNumber::new).map_err(nobody)?;
     let wish = Wish::of(run, request)?;
@@ -64,7 +64,7 @@ pub fn check(run: &Run, request: &Request) -> Result<(), Refused> {
     let to = Wish::of(run, request)?.leads_to();
     let is_decision = matches!(request, Request::Decide { .. });
     if is_decision && run.status != RunStatus::AwaitingApproval && !run.status.is_terminal() {
-        let detail = format!("the run is {}, and waits for nobody's decision", run.status);
+        let detail = format!("the run is {} and does not wait for a decision", run.status);
         return Err(Refused { detail, ..illegal(Illegal::InvalidTransition { from: run.status, to }) });
     }
     // To have a train look again that runs already is no transition.

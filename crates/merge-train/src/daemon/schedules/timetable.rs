@@ -40,7 +40,7 @@ pub fn pattern(text: &str) -> Result<Cron, String> {
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
     let cron = parser.parse(text).map_err(|error| match error {
         _ if text.trim_start().starts_with('@') => {
-            "there are @hourly, @daily, @weekly, @monthly and @yearly, and no other such name".to_owned()
+            "the only names are @hourly, @daily, @weekly, @monthly and @yearly".to_owned()
         }
         CronError::InvalidPattern(why) | CronError::IllegalCharacters(why) | CronError::ComponentError(why) => why,
         other => other.to_string(),

@@ -18,12 +18,10 @@ pub fn presented<'a>(keys: &'a [ApiKey], headers: &HeaderMap) -> Result<&'a ApiK
         return Ok(session.key);
     }
     let Some(presented) = presented else {
-        return Err(Problem::unauthorized(
-            "an API key is needed: send it as \"Authorization: Bearer KEY\" or X-API-Key",
-        ));
+        return Err(Problem::unauthorized("missing API key: send it as \"Authorization: Bearer KEY\" or X-API-Key"));
     };
     let key = keys.iter().find(|key| key.opens_with(presented.trim()));
-    key.ok_or_else(|| Problem::unauthorized("this API key is not known"))
+    key.ok_or_else(|| Problem::unauthorized("unknown API key"))
 }
 
 /// The key that a request presents, if it may do what the role may, with the tenant's data.
@@ -36,11 +34,11 @@ pub fn require<'a>(
     let key = presented(keys, headers)?;
     if !key.tenant.includes(tenant) {
         // Not "forbidden": that would tell that there is something.
-        return Err(Problem::not_found("there is no such repository here"));
+        return Err(Problem::not_found("there is no such repository"));
     }
     if key.role < role {
         let (has, needed) = (key.role.as_str(), role.as_str());
-        let detail = format!("the API key {:?} has the role {has:?}: this needs the role {needed:?}", key.name);
+        let detail = format!("the API key {:?} has the role {has:?}, but this needs the role {needed:?}", key.name);
         return Err(Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail));
     }
     Ok(key)

@@ -70,7 +70,7 @@ impl Number {
         let number = text.parse().ok().filter(|number| is_written_plainly && (1..=LARGEST_NUMBER).contains(number));
         number.map(PrNumber::new).ok_or_else(|| {
             let text: String = text.chars().take(40).collect();
-            Problem::bad_request(format!("{text:?} is no number of a pull request; write it without the #, such as 12"))
+            Problem::bad_request(format!("{text:?} is not a pull request number; write it without the #, such as 12"))
         })
     }
 }

@@ -74,7 +74,7 @@ impl BodyMemoryBudget {
         let mut all: Vec<u8> = Vec::new();
         let mut length = 0;
         while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|_| Problem::bad_request("the body broke off"))?;
+            let chunk = chunk.map_err(|_| Problem::bad_request("the body ended early"))?;
             length += chunk.len();
             if length > self.longest {
                 return Err(self.too_long());
@@ -99,9 +99,10 @@ impl BodyMemoryBudget {
 
     fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Problem> {
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).unwrap_or(u32::MAX);
-        self.pieces.clone().try_acquire_many_owned(pieces).map_err(|_| {
-            Problem::unavailable("too much is arriving at once; nothing was taken in, please deliver it again")
-        })
+        self.pieces
+            .clone()
+            .try_acquire_many_owned(pieces)
+            .map_err(|_| Problem::unavailable("too many requests at once; nothing was accepted, please retry"))
     }
 
     fn too_long(&self) -> Problem {

@@ -139,7 +139,7 @@ async fn show(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Resp
 
 async fn page(app: &App, visitor: &DashboardVisitor<'_>, uri: &Uri) -> Result<(PageAddress, DashboardPage), Problem> {
     let address = PageAddress::read(uri.path(), uri.query().unwrap_or_default())
-        .ok_or_else(|| Problem::not_found("There is no such page."))?;
+        .ok_or_else(|| Problem::not_found("Page not found."))?;
     let page = render(app, visitor, &address).await?;
     Ok((address, page))
 }
@@ -163,7 +163,7 @@ fn refusal(app: &App, visitor: &DashboardVisitor<'_>, problem: &Problem) -> Resp
     let body = html! {
         h1 { (title) }
         p { (problem.detail()) }
-        p { a href="/" { "To the board" } }
+        p { a href="/" { "Back to the board" } }
     };
     (problem.status(), layout::page(app, visitor, None, &DashboardPage::new(title, body))).into_response()
 }
@@ -173,7 +173,7 @@ pub async fn nothing_there(State(app): State<Arc<App>>, uri: Uri, headers: Heade
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_for_people = accepts.contains("text/html") && !uri.path().starts_with("/api/");
     match DashboardVisitor::of(&app, &headers).filter(|_| is_for_people) {
-        Some((visitor, _)) => guard(refusal(&app, &visitor, &Problem::not_found("There is no such page."))),
+        Some((visitor, _)) => guard(refusal(&app, &visitor, &Problem::not_found("Page not found."))),
         None => Problem::not_found("there is nothing at this address").into_response(),
     }
 }

@@ -31,9 +31,9 @@ const AT_ONCE: usize = 200;
 /// What another instance wrote may be seen later than what was written after it, and clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(10);
 
-/// What becomes of all runs, as it happens
+/// All runs, live
 ///
-/// Each run that is new or has changed, whole, as an event by the name of `run`; at first the newest 200 that there are.
+/// Each new or changed run arrives in full as an event named `run`; the stream begins with the newest 200 runs.
 #[utoipa::path(
     get,
     path = "/api/v1/events",

@@ -37,7 +37,7 @@ pub struct Health {
 
 impl Health {
     pub fn new(stopping: CancellationToken) -> Self {
-        Self { store: Mutex::new(Some("it was not looked at yet".to_owned())), stopping, shown: Mutex::default() }
+        Self { store: Mutex::new(Some("not checked yet".to_owned())), stopping, shown: Mutex::default() }
     }
 
     /// Keeps asking the store, until the daemon stops.
@@ -89,12 +89,12 @@ impl Health {
     }
 }
 
-/// The daemon is there.
+/// The daemon is alive.
 #[derive(Serialize, ToSchema)]
 pub struct Alive {
     #[schema(pattern = "^alive$")]
     status: &'static str,
-    /// Which version of merge-train it is.
+    /// The version of merge-train.
     version: &'static str,
 }
 
@@ -104,13 +104,13 @@ pub struct Alive {
     path = "/healthz",
     operation_id = "live",
     tag = "daemon",
-    responses((status = 200, description = "It is.", body = Alive))
+    responses((status = 200, description = "It is alive.", body = Alive))
 )]
 pub async fn live() -> Json<Alive> {
     Json(Alive { status: "alive", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// The daemon does its work.
+/// The daemon is ready.
 #[derive(Serialize, ToSchema)]
 pub struct Ready {
     #[schema(pattern = "^ready$")]
@@ -133,7 +133,7 @@ pub async fn ready(State(app): State<Arc<App>>) -> Response {
     Problem::unavailable(troubles.join("; ")).with(json!({ "troubles": troubles })).into_response()
 }
 
-/// What the daemon counts and measures
+/// The daemon's metrics
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -141,7 +141,7 @@ pub async fn ready(State(app): State<Arc<App>>) -> Response {
     tag = "daemon",
     responses((
         status = 200,
-        description = "As Prometheus reads it.",
+        description = "In the Prometheus text format.",
         body = String,
         content_type = "text/plain; version=0.0.4; charset=utf-8"
     ))

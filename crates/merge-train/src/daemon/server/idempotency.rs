@@ -28,16 +28,16 @@ pub async fn admit(app: &App, arrival: Arrival) -> Result<Admission, Problem> {
             }
             Err(error.into())
         }
-        Err(_) => Err(Problem::unavailable("the database is too slow just now; please send it again")),
+        Err(_) => Err(Problem::unavailable("the database is too slow right now; please retry")),
     }
 }
 
-/// What was taken in, durably. Whoever sends it once more gets what came of it.
+/// A stored request. Sending it again returns its result.
 #[derive(Serialize, ToSchema)]
 pub struct Accepted {
     #[schema(pattern = "^(accepted|processing|processed)$")]
     status: &'static str,
-    /// What it is known by; not told of a webhook that was processed.
+    /// Its idempotency key; missing for a webhook that was already processed.
     #[schema(required = false)]
     key: Key,
 }
@@ -66,11 +66,11 @@ pub fn answer(
             (StatusCode::ACCEPTED, [("idempotent-replayed", "true")], body).into_response()
         }
         Admission::Exhausted { error } => {
-            let detail = format!("{key} failed before and is not tried again: {error}");
+            let detail = format!("{key} failed before and is not retried: {error}");
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REQUEST_FAILED", detail));
         }
         Admission::Conflict => {
-            let detail = format!("{key} came before with another payload; nothing was done with this one");
+            let detail = format!("{key}: key reused with a different body; this request was not accepted");
             return Err(Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT", detail));
         }
     };

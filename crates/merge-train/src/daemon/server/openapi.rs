@@ -26,24 +26,20 @@ const WITH_KEY: &str = "/api/v1/";
 
 /// Why a request may be refused: the status, the name of its description, and when it is given.
 const REFUSALS: [(&str, &str, &str); 10] = [
-    ("400", "BadRequest", "The request is not one that is understood here."),
-    ("401", "Unauthorized", "The API key, or the signature, is missing or is none that is known."),
-    ("403", "Forbidden", "The role of the API key does not allow it."),
-    ("404", "NotFound", "There is no such thing, or none that the API key may see."),
+    ("400", "BadRequest", "The request is not valid."),
+    ("401", "Unauthorized", "The API key or the signature is missing or unknown."),
+    ("403", "Forbidden", "The API key's role does not allow this."),
+    ("404", "NotFound", "Not found, or not visible to the API key."),
     ("408", "TimedOut", "The body did not arrive in time."),
-    (
-        "409",
-        "Conflict",
-        "It does not go together with what is; or the key of the request came before with another body.",
-    ),
+    ("409", "Conflict", "Conflicts with the current state, or the idempotency key was reused with a different body."),
     ("413", "TooLarge", "The body is longer than `server.max_body_mb`."),
     (
         "422",
         "Unprocessable",
-        "It is understood and cannot be done: inputs do not fit, or the same request failed before.",
+        "The request is valid but cannot be done: inputs do not fit, or the same request failed before.",
     ),
     ("500", "Internal", "The store failed. The daemon's log says why."),
-    ("503", "Unavailable", "Nothing was taken in; the same request may succeed later."),
+    ("503", "Unavailable", "Nothing was accepted; retry later."),
 ];
 
 /// Sets of refusals, for operations that are refused for the same reasons.
@@ -106,8 +102,8 @@ fn problem(status: &str, when: &str) -> Described {
         HeaderBuilder::new().schema(Some(schema)).description(Some(what)).build()
     };
     match status {
-        "401" => response.header("WWW-Authenticate", header(Type::String, "How to say who it is.")),
-        "503" => response.header("Retry-After", header(Type::Integer, "After how many seconds to try again.")),
+        "401" => response.header("WWW-Authenticate", header(Type::String, "How to authenticate.")),
+        "503" => response.header("Retry-After", header(Type::Integer, "Retry after this many seconds.")),
         _ => response,
     }
     .build()
@@ -137,7 +133,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     path = "/api/openapi.json",
     operation_id = "openapi",
     tag = "daemon",
-    responses((status = 200, description = "All that can be asked of the daemon, as OpenAPI 3.1.", body = Object))
+    responses((status = 200, description = "The daemon's whole API, as OpenAPI 3.1.", body = Object))
 )]
 pub async fn show() -> Response {
     static TEXT: LazyLock<String> = LazyLock::new(|| document().to_pretty_json().expect("a description is JSON"));

@@ -27,10 +27,10 @@ pub struct PageRequest {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "it is described here and read as a `PageRequest`")]
 pub struct NumberedPageParameters {
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(nullable = false, pattern = "^[0-9]{1,19}$")]
     cursor: Option<String>,
-    /// How many at most: 50 unless asked for otherwise.
+    /// How many at most; the default is 50.
     #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
@@ -77,9 +77,10 @@ impl PageRequest {
     ) -> Result<Page<T>, Problem> {
         let after = match &self.cursor {
             None => None,
-            Some(text) => Some(read(text).ok_or_else(|| {
-                Problem::bad_request("cursor is not one that was given out here; take next_cursor of the page before")
-            })?),
+            Some(text) => Some(
+                read(text)
+                    .ok_or_else(|| Problem::bad_request("cursor is not valid; use next_cursor of the previous page"))?,
+            ),
         };
         let limit = self.limit.unwrap_or(LENGTH);
         let mut rest = items.into_iter().filter(|item| after.as_ref().is_none_or(|after| of(item) > *after));

@@ -19,7 +19,7 @@ pub struct Problem {
     more: Value,
 }
 
-/// A problem as it is told (RFC 9457), with members of its own where there is more to say.
+/// An error (RFC 9457), with extra members where useful.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemDocument {
@@ -28,10 +28,10 @@ pub struct ProblemDocument {
     kind: String,
     /// What the status means.
     title: &'static str,
-    /// The status of the answer, once more.
+    /// The HTTP status, repeated.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// For programs: it stays the same when the texts change.
+    /// For programs: stable, even if the texts change.
     #[schema(pattern = "^[A-Z_]+$", example = "NOT_FOUND")]
     code: &'static str,
     /// For people: what happened, and what to do about it.
@@ -70,11 +70,11 @@ impl Problem {
     }
 
     pub fn method_not_allowed() -> Self {
-        let detail = "this address does not know the method; the Allow header lists those it does";
+        let detail = "method not allowed; the Allow header lists the allowed ones";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
     }
 
-    /// Nothing was taken in; the same request may succeed later.
+    /// Nothing was accepted; retry later.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", detail)
     }

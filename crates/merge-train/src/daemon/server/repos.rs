@@ -37,7 +37,7 @@ const MOST_EVENTS: usize = 1000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RepoStateQuery {
-    /// How many events to show: 50 unless asked for otherwise.
+    /// How many events to show; the default is 50.
     #[param(nullable = false, minimum = 0, maximum = 1000)]
     events: Option<usize>,
 }
@@ -51,28 +51,28 @@ pub struct RepoPage {
     next_cursor: Option<String>,
 }
 
-/// A repository that something was heard of.
+/// A known repository.
 #[derive(Serialize, ToSchema)]
 struct Repo {
     repo: RepoId,
-    /// Its page at GitHub.
+    /// Its page on GitHub.
     url: String,
 }
 
-/// The repositories that something was heard of and that the key may see, by name
+/// The known repositories that the key may see, by name
 #[utoipa::path(
     get,
     path = "/api/v1/repos",
     operation_id = "list_repos",
     tag = "repositories",
     params(
-        ("cursor" = Option<RepoId>, Query, nullable = false, description = "The `next_cursor` of the page before."),
+        ("cursor" = Option<RepoId>, Query, nullable = false, description = "The `next_cursor` of the previous page."),
         (
             "limit" = Option<usize>, Query, nullable = false, minimum = 1, maximum = 200,
-            description = "How many at most: 50 unless asked for otherwise."
+            description = "How many at most; the default is 50."
         ),
     ),
-    responses((status = 200, description = "A page of them.", body = RepoPage), Reading)
+    responses((status = 200, description = "One page.", body = RepoPage), Reading)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -101,7 +101,7 @@ pub async fn list(
     Ok(Json(RepoPage { repos, next_cursor: page.next_cursor }))
 }
 
-/// A repository as its snapshots have it, and what happened last. There is more in it than is described here.
+/// The stored state of a repository, and its latest events. It has more fields than described here.
 #[derive(ToSchema)]
 #[schema(as = RepoState)]
 #[expect(dead_code, reason = "it is described here and made of a snapshot")]
@@ -111,29 +111,29 @@ pub struct RepoStateDocument {
     snapshot_at: Option<Timestamp>,
     lifecycle: Lifecycle,
     sync: Progress,
-    /// None until GitHub was asked.
+    /// Missing until GitHub was asked.
     default_branch: Option<String>,
     /// The pull requests, by number.
     #[schema(value_type = Object)]
     prs: Value,
-    /// The records of the trains, by the number of the pull request where they began.
+    /// The train records, by the number of the pull request where the train started.
     #[schema(value_type = Object)]
     active_trains: Value,
-    /// What happened last, the oldest first.
+    /// The latest events, the oldest first.
     #[schema(value_type = Vec<Object>)]
     recent_events: Value,
 }
 
-/// All that is known of a repository
+/// The stored state of a repository
 ///
-/// What is durable is shown, not what a worker has in memory.
+/// It does not include what a worker only has in memory.
 #[utoipa::path(
     get,
     path = "/api/v1/repos/{owner}/{repo}/state",
     operation_id = "show_repo",
     tag = "repositories",
     params(Repository, RepoStateQuery),
-    responses((status = 200, description = "What is known.", body = RepoStateDocument), ReadingOne)
+    responses((status = 200, description = "The state.", body = RepoStateDocument), ReadingOne)
 )]
 pub async fn state(
     State(app): State<Arc<App>>,
@@ -151,7 +151,7 @@ pub async fn state(
     let stream = StreamId::Repo(repo.clone());
     let loaded = app.store.load(&stream, Since::Newest).await?;
     if loaded.next_seq == 1 && loaded.snapshot.is_none() {
-        return Err(Problem::not_found(format!("nothing was heard of {repo} yet")));
+        return Err(Problem::not_found(format!("{repo} is not known yet")));
     }
     let (generation, next_seq) = (loaded.generation, loaded.next_seq);
     let snapshot_at = loaded.snapshot.as_ref().map(|snapshot| snapshot.taken_at);
@@ -170,9 +170,9 @@ pub async fn state(
     Ok(Json(shown))
 }
 
-/// Asks for a full look at a repository
+/// Requests a full sync of a repository
 ///
-/// Taken in once for each `X-Request-ID` or `X-Idempotency-Key` of a client.
+/// Accepted once for each `X-Request-ID` or `X-Idempotency-Key` of a client.
 #[utoipa::path(
     post,
     path = "/api/v1/repos/{owner}/{repo}/sync",
@@ -180,7 +180,7 @@ pub async fn state(
     tag = "repositories",
     params(Repository, Identity),
     request_body = Option<NoParameters>,
-    responses((status = 202, description = "It will be looked at.", body = Accepted), Ordering)
+    responses((status = 202, description = "Accepted; the sync follows.", body = Accepted), Ordering)
 )]
 pub async fn sync(
     State(app): State<Arc<App>>,

@@ -72,7 +72,7 @@ pub fn key(headers: &HeaderMap, client: &str) -> Result<Key, Problem> {
     key.or(id).map_or_else(unnamed, Ok).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
-/// A body without parameters: nothing, `{}`, or a note to oneself.
+/// A body without parameters: nothing, `{}`, or a note.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoParameters {
@@ -87,7 +87,7 @@ pub fn no_parameters(body: &[u8]) -> Result<(), Problem> {
 
 /// Reads the parameters of a request. No body, or `null`, is as good as an empty one.
 pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    let refused = |why: &str| Problem::bad_request(format!("the body is not what this request takes: {why}"));
+    let refused = |why: &str| Problem::bad_request(format!("the body is not valid for this request: {why}"));
     let text = match body.trim_ascii() {
         b"" | b"null" => b"{}",
         text => text,

@@ -37,15 +37,15 @@ const MOST: usize = 200;
 /// How many digits of a cursor are a time; so many are always one.
 const MOST_DIGITS: usize = 16;
 
-/// A run that somebody wants.
+/// A run to start.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WantedRun)]
 pub struct Wanted {
-    /// The name of a workflow that is configured.
+    /// The name of a configured workflow.
     #[schema(example = "release")]
     workflow: String,
-    /// What the workflow asks for.
+    /// The workflow's inputs.
     #[serde(default)]
     #[schema(example = json!({ "version": "1.2.0" }))]
     inputs: Map<String, Value>,
@@ -55,7 +55,7 @@ pub struct Wanted {
     #[serde(default, deserialize_with = "number")]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 9_007_199_254_740_991_u64, example = 7)]
     pr: Option<PrNumber>,
-    /// Whose run it is, where neither the key nor the repository says.
+    /// The tenant, if neither the key nor the repository determines it.
     tenant: Option<TenantId>,
 }
 
@@ -66,11 +66,11 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PrNumber>
         Some(number) if number.fract() == 0.0 && (1.0..=LARGEST_NUMBER as f64).contains(&number) => {
             Ok(Some(PrNumber::new(number as u64)))
         }
-        Some(number) => Err(serde::de::Error::custom(format!("{number} is no number of a pull request"))),
+        Some(number) => Err(serde::de::Error::custom(format!("{number} is not a pull request number"))),
     }
 }
 
-/// What is known of a run that begins in a while.
+/// A run that starts soon.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ComingRun)]
 pub struct Coming {
@@ -90,27 +90,27 @@ pub struct Coming {
         Identity,
         (
             "X-Merge-Train-Client" = Option<String>, Header, nullable = false, example = "cli",
-            description = "`cli` or `ui`, where a person typed it; all else is a program."
+            description = "`cli` or `ui` if a person sent it; anything else is a program."
         ),
     ),
     request_body = Wanted,
     responses(
         (
             status = 201,
-            description = "It has begun.",
+            description = "Started.",
             body = Run,
             headers(
-                ("Location" = String, description = "Where to see what becomes of it."),
-                ("Idempotent-Replayed" = String, description = "`true` where it was begun before."),
+                ("Location" = String, description = "Where to follow the result."),
+                ("Idempotent-Replayed" = String, description = "`true` if it was already started."),
             )
         ),
         (
             status = 202,
-            description = "It was taken in, and begins in a while.",
+            description = "Accepted; it starts soon.",
             body = Coming,
             headers(
-                ("Location" = String, description = "Where to see what becomes of it."),
-                ("Idempotent-Replayed" = String, description = "`true` where it was taken in before."),
+                ("Location" = String, description = "Where to follow the result."),
+                ("Idempotent-Replayed" = String, description = "`true` if it was already accepted."),
             )
         ),
         Ordering,
@@ -191,7 +191,7 @@ fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
         (Some(repo), _, _) => Ok(repo.tenant()),
         (None, Some(tenant), _) | (None, None, Tenants::One(tenant)) => Ok(tenant.clone()),
         (None, None, Tenants::All) => {
-            Err(unclear("whose run is it? The API key is for all: name a repo or a tenant".to_owned()))
+            Err(unclear("the API key is for all tenants: name a repo or a tenant".to_owned()))
         }
     }
 }
@@ -212,23 +212,23 @@ fn refusal(refused: &Refused) -> Problem {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Which {
-    /// Only whose runs.
+    /// Only this tenant's runs.
     #[param(nullable = false)]
     tenant: Option<TenantId>,
-    /// Only those in this state.
+    /// Only runs in this state.
     #[param(nullable = false)]
     status: Option<RunStatus>,
-    /// Only those about this repository.
+    /// Only runs about this repository.
     #[param(nullable = false)]
     repo: Option<RepoId>,
-    /// Only those of this workflow; `train` for trains.
+    /// Only runs of this type: a workflow name, `train` or `fixer`.
     #[serde(rename = "type")]
     #[param(nullable = false, pattern = r"^[^\x00-\x1f\x7f]*$", example = "release")]
     kind: Option<String>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(nullable = false, pattern = "^[0-9]{1,16}_[A-Za-z0-9._-]{1,64}$")]
     cursor: Option<String>,
-    /// How many at most: 50 unless asked for otherwise.
+    /// How many at most; the default is 50.
     #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
@@ -248,7 +248,7 @@ pub struct Runs {
     operation_id = "list_runs",
     tag = "runs",
     params(Which),
-    responses((status = 200, description = "A page of them.", body = Runs), Reading)
+    responses((status = 200, description = "One page.", body = Runs), Reading)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -265,7 +265,7 @@ pub async fn list(
         return Err(Problem::bad_request(format!("limit is {limit}; it must be a whole number, 1–{MOST}")));
     }
     if which.kind.iter().any(|kind| kind.bytes().any(|byte| byte.is_ascii_control())) {
-        return Err(Problem::bad_request("type has control characters in it, and no workflow's name has"));
+        return Err(Problem::bad_request("type contains control characters, which no workflow name has"));
     }
     let tenant = match (&client.tenant, which.tenant) {
         (Tenants::All, tenant) => tenant,
@@ -295,9 +295,7 @@ pub(super) fn read_cursor(text: &str) -> Result<RunCursor, Problem> {
         let at = at.parse().ok().filter(|_| is_time)?;
         Some(RunCursor { created_at: Timestamp::from_microsecond(at).ok()?, id: RunId::parse(id).ok()? })
     };
-    read().ok_or_else(|| {
-        Problem::bad_request("cursor is not one that was given out here; take next_cursor of the page before")
-    })
+    read().ok_or_else(|| Problem::bad_request("cursor is not valid; use next_cursor of the previous page"))
 }
 
 /// A run that the presented key may see, and the key. Another tenant's is not there.
@@ -342,14 +340,14 @@ pub struct Steps {
     steps: Vec<Step>,
 }
 
-/// The steps of a run, in their order
+/// The steps of a run, in order
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{id}/steps",
     operation_id = "list_steps",
     tag = "runs",
     params(OneRun),
-    responses((status = 200, description = "All of them.", body = Steps), ReadingOne)
+    responses((status = 200, description = "The whole list.", body = Steps), ReadingOne)
 )]
 pub async fn steps(
     State(app): State<Arc<App>>,
@@ -360,20 +358,20 @@ pub async fn steps(
     Ok(Json(Steps { steps: app.store.steps(&run.tenant_id, &run.id).await? }))
 }
 
-/// What the steps of a run left behind.
+/// The stored results of a run's steps.
 #[derive(Serialize, ToSchema)]
 pub struct Checkpoints {
     checkpoints: Vec<Checkpoint>,
 }
 
-/// What the steps of a run left behind
+/// The stored results of a run's steps
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{id}/checkpoints",
     operation_id = "list_checkpoints",
     tag = "runs",
     params(OneRun),
-    responses((status = 200, description = "All of it.", body = Checkpoints), ReadingOne)
+    responses((status = 200, description = "The whole list.", body = Checkpoints), ReadingOne)
 )]
 pub async fn checkpoints(
     State(app): State<Arc<App>>,

@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::trains::known;
 use crate::config::Role;
 
-/// What counts for a repository.
+/// The settings of a repository.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = RepoSettings)]
 pub struct RepoSettingsDocument {
@@ -29,16 +29,16 @@ pub struct RepoSettingsDocument {
     pub file: SettingsFileDocument,
 }
 
-/// The file in which a repository says something about itself.
+/// A repository's own settings file.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[schema(as = SettingsFile)]
 pub struct SettingsFileDocument {
-    /// Where it is looked for, on the default branch.
+    /// Its path on the default branch.
     pub path: String,
     pub status: SettingsFileStatus,
-    /// The commit at which it was found as it is.
+    /// The commit at which it was read.
     pub head_sha: Option<String>,
-    /// When that was.
+    /// When it was read.
     pub read_at: Option<Timestamp>,
     /// What is wrong with it.
     pub problems: Vec<Mistake>,
@@ -56,16 +56,16 @@ pub enum SettingsFileStatus {
     Invalid,
 }
 
-/// How a repository is treated, and who says so
+/// The settings in force for a repository, and where they come from
 ///
-/// The operator's settings, with those that the repository sets for itself within what the operator allows.
+/// The operator's settings, with those that the repository sets for itself within the operator's limits.
 #[utoipa::path(
     get,
     path = "/api/v1/repos/{owner}/{repo}/settings",
     operation_id = "show_repo_settings",
     tag = "repositories",
     params(Repository),
-    responses((status = 200, description = "What counts, and where it comes from.", body = RepoSettingsDocument), ReadingOne)
+    responses((status = 200, description = "The settings and where they come from.", body = RepoSettingsDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,

@@ -89,35 +89,37 @@ impl SlackIntegration {
     }
 }
 
-/// Takes a slash command of Slack
+/// Receives a slash command from Slack
 #[utoipa::path(
     post,
     path = "/slack/commands",
     operation_id = "slack_command",
     tag = "senders",
     params(
-        ("X-Slack-Request-Timestamp" = String, Header, description = "When Slack sent it, in seconds since 1970."),
-        ("X-Slack-Signature" = String, Header, description = "That Slack sent it: `v0=` and the HMAC of time and body."),
+        ("X-Slack-Request-Timestamp" = String, Header, description = "When Slack sent it (Unix time in seconds)."),
+        ("X-Slack-Signature" = String, Header, description = "Proof that Slack sent it: `v0=` and the HMAC of time and \
+             body."),
     ),
     request_body(content = Object, content_type = "application/x-www-form-urlencoded"),
-    responses((status = 200, description = "A message for whoever asked, or nothing.", body = Object), Chatting)
+    responses((status = 200, description = "A message for the user, or nothing.", body = Object), Chatting)
 )]
 pub async fn commands(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
     answered(take_command(&app, &headers, body).await)
 }
 
-/// Takes a button that somebody pressed in Slack
+/// Receives a button press from Slack
 #[utoipa::path(
     post,
     path = "/slack/interactions",
     operation_id = "slack_interaction",
     tag = "senders",
     params(
-        ("X-Slack-Request-Timestamp" = String, Header, description = "When Slack sent it, in seconds since 1970."),
-        ("X-Slack-Signature" = String, Header, description = "That Slack sent it: `v0=` and the HMAC of time and body."),
+        ("X-Slack-Request-Timestamp" = String, Header, description = "When Slack sent it (Unix time in seconds)."),
+        ("X-Slack-Signature" = String, Header, description = "Proof that Slack sent it: `v0=` and the HMAC of time and \
+             body."),
     ),
     request_body(content = Object, content_type = "application/x-www-form-urlencoded"),
-    responses((status = 200, description = "A message for whoever asked, or nothing.", body = Object), Chatting)
+    responses((status = 200, description = "A message for the user, or nothing.", body = Object), Chatting)
 )]
 pub async fn interactions(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
     answered(take_interaction(&app, &headers, body).await)
@@ -169,8 +171,8 @@ async fn verified<'a>(
 ) -> Result<(&'a Arc<SlackIntegration>, BufferedBody), Problem> {
     let slack = app.slack.as_ref().ok_or_else(|| {
         Problem::not_found(
-            "nothing is taken from Slack here: set slack.signing_secret (MERGE_TRAIN_SLACK_SIGNING_SECRET) to the signing \
-             secret of your Slack app, and [[slack_workspaces]] to the workspaces that may use it",
+            "Slack is not set up: set slack.signing_secret (MERGE_TRAIN_SLACK_SIGNING_SECRET) to the signing secret of \
+             your Slack app, and [[slack_workspaces]] to the workspaces that may use it",
         )
     })?;
     let held = app.budget.read(headers, body).await?;

@@ -36,14 +36,14 @@ pub struct TrainPage {
     sync: Progress,
 }
 
-/// All trains of a repository that are under way, or ended and wait for somebody, by number
+/// All trains of a repository that are running, or that ended and need somebody, by number
 #[utoipa::path(
     get,
     path = "/api/v1/repos/{owner}/{repo}/trains",
     operation_id = "list_trains",
     tag = "trains",
     params(Repository, NumberedPageParameters),
-    responses((status = 200, description = "A page of them.", body = TrainPage), ReadingOne)
+    responses((status = 200, description = "One page.", body = TrainPage), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -61,7 +61,7 @@ pub async fn list(
     Ok(Json(TrainPage { trains, next_cursor: page.next_cursor, sync: state.progress() }))
 }
 
-/// The train that has a pull request on board
+/// The train that includes a pull request
 #[utoipa::path(
     get,
     path = "/api/v1/repos/{owner}/{repo}/trains/{pr}",
@@ -85,14 +85,13 @@ pub async fn show(
 }
 
 fn no_train(repo: &RepoId, pr: PrNumber) -> Problem {
-    let detail = format!("no train of {repo} has pull request #{pr} on board; trains that have landed are gone");
+    let detail = format!("no current train includes #{pr} of {repo}; trains that have landed are not listed");
     Problem::new(axum::http::StatusCode::NOT_FOUND, "NO_SUCH_TRAIN", detail)
 }
 
 pub(super) fn no_such_pull(repo: &RepoId, pr: PrNumber) -> Problem {
     let detail = format!(
-        "there is no pull request #{pr} in {repo}, as far as is known here; if it is new, POST \
-         /api/v1/repos/{repo}/sync has the daemon look again"
+        "{repo} has no known pull request #{pr}; if it is new, POST /api/v1/repos/{repo}/sync makes the daemon sync"
     );
     Problem::not_found(detail)
 }
@@ -103,7 +102,7 @@ pub(super) async fn known(app: &App, repo: &RepoId) -> Result<RepoState, Problem
     let loaded = app.store.load(&stream, Since::Newest).await?;
     if loaded.next_seq == 1 && loaded.snapshot.is_none() {
         let detail = format!(
-            "nothing was heard of {repo} yet: check the name, and that the app is installed there and its webhooks arrive"
+            "{repo} is not known yet: check the name, that the app is installed there, and that its webhooks arrive"
         );
         return Err(Problem::not_found(detail));
     }

@@ -27,7 +27,7 @@ use crate::telemetry::metrics::{ACK, WEBHOOKS};
 /// Bodies beyond this are looked at beside the threads that serve everybody.
 const LARGE: usize = 256 << 10;
 
-/// Takes in what GitHub tells
+/// Receives a webhook from GitHub
 #[utoipa::path(
     post,
     path = "/webhook",
@@ -39,13 +39,14 @@ const LARGE: usize = 256 << 10;
             description = "What it is about."
         ),
         ("X-GitHub-Delivery" = String, Header, pattern = "^[A-Za-z0-9._-]{1,128}$", description = "The id of the delivery."),
-        ("X-Hub-Signature-256" = String, Header, description = "That GitHub sent it: `sha256=` and the HMAC of the body."),
+        ("X-Hub-Signature-256" = String, Header, description = "Proof that GitHub sent it: `sha256=` and the HMAC of \
+             the body."),
     ),
     request_body(content(
         (Object = "application/json"),
         (Object = "application/x-www-form-urlencoded"),
     )),
-    responses((status = 202, description = "It is durable.", body = Accepted), Delivering)
+    responses((status = 202, description = "Stored.", body = Accepted), Delivering)
 )]
 pub async fn receive(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
     let began = Instant::now();

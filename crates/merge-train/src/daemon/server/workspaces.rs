@@ -39,22 +39,22 @@ const MOST_TRANSITIONS: usize = 5000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct WorkspaceQuery {
-    /// Only those of this repository.
+    /// Only workspaces of this repository.
     #[param(nullable = false)]
     repo: Option<RepoId>,
-    /// Only those in this state.
+    /// Only runs in this state.
     #[param(nullable = false, schema_with = states)]
     state: Option<Status>,
     /// Only those in this column of the board.
     #[param(nullable = false, schema_with = view::columns)]
     column: Option<Column>,
-    /// `true`: only those that need a person; `false`: only those that do not.
+    /// `true`: only workspaces that need a person; `false`: only the others.
     #[param(nullable = false)]
     attention: Option<bool>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(nullable = false, pattern = r"^[a-z0-9._\[\]-]+/[a-z0-9._-]+/[0-9]{1,16}$")]
     cursor: Option<String>,
-    /// How many at most: 50 unless asked for otherwise.
+    /// How many at most; the default is 50.
     #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
@@ -103,14 +103,14 @@ impl fmt::Display for WorkspaceCursor {
 
 /// The workspaces that the key may see, by repository and number
 ///
-/// A pull request has one from when the ratchet is first on for it, or somebody first is at work in it.
+/// A pull request has one once the ratchet is first on for it, or somebody first works in it.
 #[utoipa::path(
     get,
     path = "/api/v1/workspaces",
     operation_id = "list_workspaces",
     tag = "workspaces",
     params(WorkspaceQuery),
-    responses((status = 200, description = "A page of them.", body = WorkspacePage), Reading)
+    responses((status = 200, description = "One page.", body = WorkspacePage), Reading)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -141,16 +141,16 @@ pub async fn list(
     Ok(Json(WorkspacePage { workspaces, next_cursor: page.next_cursor }))
 }
 
-/// Where a pull request stands with the ratchet
+/// The ratchet's state for a pull request
 ///
-/// One that the ratchet never had to do with is shown as what it is: off, or not looked at yet.
+/// One that the ratchet never handled is shown as off, or as not checked yet.
 #[utoipa::path(
     get,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}",
     operation_id = "currentRatchetStatus",
     tag = "workspaces",
     params(Repository, Number),
-    responses((status = 200, description = "Where it stands.", body = WorkspaceDocument), ReadingOne)
+    responses((status = 200, description = "The workspace.", body = WorkspaceDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
@@ -162,7 +162,7 @@ pub async fn show(
     Ok(Json(one(&app, &repo, number.id()?).await?))
 }
 
-/// A page of what the ratchet decided.
+/// A page of the ratchet's decisions.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Transitions)]
 pub struct TransitionPage {
@@ -181,32 +181,32 @@ struct TransitionDocument {
     workspace_id: String,
     #[schema(value_type = String, pattern = "^(WAIT|FIX_CI|FIX_REVIEW|PAUSE|NOOP)$")]
     action: TransitionAction,
-    /// The state that it led to.
+    /// The resulting state.
     #[schema(pattern = "^[A-Z_]+$", example = "FIXING_CI")]
     state: Option<String>,
     /// Whether that is good, or needs a person; none where it is neither.
     #[schema(schema_with = view::outcomes)]
     outcome_kind: Option<OutcomeKind>,
-    /// Its code, the state that it led to, and a sentence for people.
+    /// A code, the resulting state, and a sentence for people.
     reason: String,
-    /// In a few words.
+    /// A short message.
     ui_message: Option<String>,
-    /// What GitHub said then, as far as it counted.
+    /// What GitHub reported then, as far as it mattered.
     #[schema(value_type = Option<Object>)]
     snapshot: Option<Value>,
     created_at: Timestamp,
 }
 
-/// What the ratchet decided about a pull request, the newest first
+/// The ratchet's decisions about a pull request, the newest first
 ///
-/// Kept as long as `housekeeping.history_retention_days` says.
+/// Kept for `housekeeping.history_retention_days`.
 #[utoipa::path(
     get,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/transitions",
     operation_id = "ratchetTransitions",
     tag = "workspaces",
     params(Repository, Number, NumberedPageParameters),
-    responses((status = 200, description = "A page of it.", body = TransitionPage), ReadingOne)
+    responses((status = 200, description = "One page.", body = TransitionPage), ReadingOne)
 )]
 pub async fn transitions(
     State(app): State<Arc<App>>,

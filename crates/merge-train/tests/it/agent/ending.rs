@@ -45,7 +45,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
         let mut world = World::with_script(&format!("{hides}\n{SLEEPS}\necho waiting >&2\necho 1\nexec sleep 600"));
         world.timeout = Duration::from_secs(1);
         let error = world.error().await;
-        assert!(error.contains("did not end within 1s and was ended"), "{how}: {error}");
+        assert!(error.contains("did not finish within 1s and was stopped"), "{how}: {error}");
         assert!(error.ends_with("The end of its log:\nwaiting"), "{how}: {error}");
         assert!(!lives(world.number_in("sleeper").await), "{how}");
     }
@@ -67,7 +67,7 @@ async fn a_run_that_is_stopped_ends_its_command_and_all_that_it_started() {
     for (how, hides) in HIDING {
         let world = World::with_script(&format!("{hides}\nexec sleep 600"));
         let (error, _) = stopped(&world).await;
-        assert!(error.contains("was ended because its run was stopped"), "{how}: {error}");
+        assert!(error.contains("was stopped because its run was stopped"), "{how}: {error}");
         assert!(!lives(world.number_in("sleeper").await), "{how}");
     }
 }
@@ -141,7 +141,7 @@ async fn who_loses_interest_ends_the_command() {
 async fn a_command_that_kills_its_guard_ends_with_it() {
     let world = World::with_script("echo $$ >sleeper; kill -KILL $PPID; exec sleep 600");
     let error = world.error().await;
-    assert!(error.contains("the guard that watches over it was killed"), "{error}");
+    assert!(error.contains("its guard process was killed"), "{error}");
     let sleeper = world.number_in("sleeper").await;
     until("the end", || (!lives(sleeper)).then_some(())).await;
 }

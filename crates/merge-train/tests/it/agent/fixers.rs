@@ -68,7 +68,7 @@ async fn who_prints_endlessly_ends_in_time_and_the_log_says_why() {
     assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
     let log = fixer.logged();
     assert!(
-        log.contains("more than 10 bytes; the rest was dropped]\n[merge-train: `/bin/sh` did not end within 1s"),
+        log.contains("more than 10 bytes; the rest was dropped]\n[merge-train: `/bin/sh` did not finish within 1s"),
         "{log}"
     );
 }
@@ -130,7 +130,7 @@ async fn who_takes_too_much_memory_is_ended() {
     fixer.limits.memory_bytes = Some(128 << 20);
     let watched = fixer.watch().await;
     assert_eq!(watched.exit, FixerProcessExit::OverMemory);
-    let says = "[merge-train: `python3` and all that it started took more memory than 128 MiB and were ended; ";
+    let says = "[merge-train: `python3` and its child processes used more than 128 MiB and were ended; ";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
     assert!(watched.tail.contains(says), "{}", watched.tail);
 }
@@ -154,8 +154,8 @@ async fn who_starts_too_many_processes_is_ended_with_all_of_them() {
         fixer.limits.processes = Some(50);
         let watched = fixer.watch().await;
         assert_eq!(watched.exit, FixerProcessExit::OverProcesses, "{how}");
-        let says = "[merge-train: `python3` was more processes than 50 at once and was ended with all of them; let it start \
-                    fewer, or raise max_processes in [ratchet.fixer].]";
+        let says = "[merge-train: `python3` ran more than 50 processes at once and was stopped with all of them; make \
+                    it start fewer, or raise max_processes in [ratchet.fixer].]";
         assert!(fixer.logged().contains(says), "{how}: {}", fixer.logged());
         let sleepers = fixer.numbers_in("sleepers", 20).await;
         assert!(!sleepers.into_iter().any(lives), "{how}");
@@ -218,7 +218,7 @@ async fn a_fixer_that_takes_too_long_is_ended_with_all_that_it_started() {
     fixer.timeout = Duration::from_secs(1);
     let watched = fixer.watch().await;
     assert_eq!(watched.exit, FixerProcessExit::TimedOut);
-    let says = "waiting\n[merge-train: `/bin/sh` did not end within 1s and was ended; ";
+    let says = "waiting\n[merge-train: `/bin/sh` did not finish within 1s and was stopped; ";
     assert!(fixer.logged().starts_with(says), "{}", fixer.logged());
     assert!(!fixer.numbers_in("sleeper", 1).await.into_iter().any(lives));
 }
@@ -234,7 +234,7 @@ async fn a_fixer_that_is_stopped_may_tidy_up_and_says_so_after_it_was_told() {
     let (watched, ()) = tokio::join!(fixer.watch(), stop);
     assert_eq!(watched.exit, FixerProcessExit::Stopped);
     let log = fixer.logged();
-    assert!(log.starts_with("[merge-train: `/bin/sh` was ended because its run was stopped.]\n"), "{log}");
+    assert!(log.starts_with("[merge-train: `/bin/sh` was stopped because its run was stopped.]\n"), "{log}");
     assert!(log.ends_with("\ntidy\n"), "{log}");
 }
 
@@ -268,7 +268,7 @@ async fn who_fills_any_folder_of_its_own_is_ended() {
         let mut fixer = Fixer::with_script(&script);
         fixer.limits.disk_bytes = 2 << 20;
         assert_eq!(fixer.watch().await.exit, FixerProcessExit::OverDisk, "{how}");
-        let says = "[merge-train: `/bin/sh` filled its folder with more than 2 MiB, ";
+        let says = "[merge-train: `/bin/sh` wrote more than 2 MiB to its folder, ";
         assert!(fixer.logged().contains(says), "{how}: {}", fixer.logged());
         assert!(fixer.logged().contains("raise max_disk_mb in [ratchet.fixer]."), "{how}: {}", fixer.logged());
     }
@@ -286,7 +286,7 @@ async fn who_keeps_something_where_it_cannot_be_measured_is_ended() {
     let mut fixer = Fixer::with_python(&format!("{DIGS}time.sleep(600)"));
     fixer.limits.disk_bytes = 2 << 20;
     assert_eq!(fixer.watch().await.exit, FixerProcessExit::Unseen);
-    let says = "[merge-train: `python3` keeps folders that cannot be measured, ";
+    let says = "[merge-train: `python3` has folders that cannot be measured, ";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
 }
 
@@ -295,8 +295,7 @@ async fn a_fixer_ends_when_its_disk_has_too_little_left_for_others() {
     let mut fixer = Fixer::with_script("exec sleep 600");
     fixer.limits.free_bytes = 1 << 60;
     assert_eq!(fixer.watch().await.exit, FixerProcessExit::DiskScarce);
-    let says =
-        "[merge-train: `/bin/sh` was ended because less than 1073741824 GiB are free on the disk of its folder; ";
+    let says = "[merge-train: `/bin/sh` was stopped because less than 1073741824 GiB is free on its disk; ";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
 }
 
@@ -324,10 +323,10 @@ async fn a_fixer_that_is_killed_by_something_else_is_told_with_the_signal() {
 #[tokio::test]
 async fn a_fixer_that_cannot_be_started_is_told_with_the_reason() {
     for (command, says) in [
-        (&["no-such-program-anywhere"][..], "no folder of the daemon's PATH has a program of that name"),
-        (&["/no/such/file"], "there is no such file"),
+        (&["no-such-program-anywhere"][..], "it is not on the daemon's PATH"),
+        (&["/no/such/file"], "the file or the interpreter"),
         (&["/etc/passwd"], "may not execute it"),
-        (&[], "The fixer names no command; write the program and its arguments into [ratchet.fixer]."),
+        (&[], "The fixer has no command; set the program and its arguments in [ratchet.fixer]."),
     ] {
         let fixer = Fixer::with_command(command);
         let FixerProcessExit::NotStarted { why } = fixer.watch().await.exit else { panic!("{command:?} was started") };

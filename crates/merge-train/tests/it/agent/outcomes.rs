@@ -50,7 +50,7 @@ async fn a_command_that_never_reads_its_input_can_be_ended() {
     let mut world = World::with_script("exec sleep 600");
     world.input = Value::String("x".repeat(3 << 20));
     world.timeout = Duration::from_millis(300);
-    assert!(world.error().await.contains("did not end within 300ms"));
+    assert!(world.error().await.contains("did not finish within 300ms"));
 }
 
 #[tokio::test]
@@ -110,13 +110,10 @@ async fn what_is_not_one_json_value_is_no_answer() {
 async fn a_command_that_cannot_be_started_is_told_with_the_reason() {
     let missing = World::with_command(&["no-such-program-anywhere"]);
     let error = missing.error().await;
-    assert!(
-        error.starts_with("`no-such-program-anywhere` cannot be started: no folder of the daemon's PATH"),
-        "{error}"
-    );
+    assert!(error.starts_with("`no-such-program-anywhere` cannot start: it is not on the daemon's PATH"), "{error}");
     let missing = World::with_command(&["/no/such/file"]);
     let error = missing.error().await;
-    assert!(error.starts_with("`/no/such/file` cannot be started: there is no such file"), "{error}");
+    assert!(error.starts_with("`/no/such/file` cannot start: the file or the interpreter"), "{error}");
     let mut plain = World::with_script("#!/bin/sh\necho 1\n");
     plain.command.remove(0);
     let error = plain.error().await;
@@ -132,7 +129,7 @@ async fn a_folder_that_cannot_be_made_is_told() {
     let world = World::with_script("echo 1");
     std::fs::write(world.folder(), "in the way").unwrap();
     let error = world.error().await;
-    assert!(error.contains("of `/bin/sh` cannot be made: "), "{error}");
+    assert!(error.contains("of `/bin/sh`: "), "{error}");
 }
 
 #[tokio::test]
@@ -140,5 +137,5 @@ async fn who_runs_the_guard_by_hand_is_told_what_it_is() {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_merge-train"));
     let output = command.arg("agent-guard").stdin(std::process::Stdio::null()).process_group(0).output().await.unwrap();
     assert!(!output.status.success());
-    assert!(String::from_utf8(output.stderr).unwrap().contains("is for the daemon, which starts it by itself"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("is internal: only the daemon starts it"));
 }

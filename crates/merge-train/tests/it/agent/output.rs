@@ -20,7 +20,7 @@ async fn an_answer_of_just_the_size_that_is_allowed_is_taken() {
     assert_eq!(world.value().await, json!("1234567890"));
     world.limits.output_bytes = 11;
     let error = world.error().await;
-    assert!(error.contains("printed more than 11 bytes on standard output and was ended"), "{error}");
+    assert!(error.contains("printed more than 11 bytes on standard output and was stopped"), "{error}");
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn who_prints_endlessly_is_ended_at_once_and_takes_no_memory() {
     {
         let (before, began) = (most_memory_kib(), Instant::now());
         let error = World::with_script(script).error().await;
-        assert!(error.contains("printed more than 1 MiB on standard output and was ended"), "{script}: {error}");
+        assert!(error.contains("printed more than 1 MiB on standard output and was stopped"), "{script}: {error}");
         assert!(most_memory_kib() - before < 32 << 10, "{script}: {} KiB", most_memory_kib() - before);
         assert!(began.elapsed() < PATIENCE / 2, "{script}: {:?}", began.elapsed());
     }
@@ -79,7 +79,7 @@ async fn who_fills_the_folder_is_ended() {
     let mut world = World::with_script(script);
     world.limits.disk_bytes = 2 << 20;
     let error = world.error().await;
-    assert!(error.contains("filled its working folder with more than 2 MiB and was ended"), "{error}");
+    assert!(error.contains("wrote more than 2 MiB and was ended"), "{error}");
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_file_with_many_names_and_a_link_to_elsewhere_do_not_fill_the_folder()
     // Long enough for a look or two.
     world.timeout = Duration::from_secs(3);
     let error = world.error().await;
-    assert!(error.contains("did not end within 3s"), "{error}");
+    assert!(error.contains("did not finish within 3s"), "{error}");
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn no_file_is_longer_than_the_disk_space_that_is_allowed() {
     let mut world = World::with_script("exec head -c 3000000 /dev/zero >long");
     world.limits.disk_bytes = 1 << 20;
     let error = world.error().await;
-    assert!(error.contains("it wrote a file of more than 1 MiB"), "{error}");
+    assert!(error.contains("it wrote a file larger than 1 MiB"), "{error}");
     assert_eq!(std::fs::metadata(world.folder().join("long")).unwrap().len(), 1 << 20);
     assert_eq!(World::with_script("ulimit -c").value().await, json!(0));
 }

@@ -356,7 +356,7 @@ async fn a_fixer_that_cannot_be_sealed_off_is_not_started() {
         fixer.sealed.push("/etc/passwd/key".into());
         let FixerProcessExit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
         assert!(
-            why.contains("cannot be started: it cannot be sealed off (/etc/passwd/key: Not a directory"),
+            why.contains("cannot start: it cannot be sandboxed (/etc/passwd/key: Not a directory"),
             "{way:?}: {why}"
         );
         assert!(!fixer.logged().contains("started\n"), "{}", fixer.logged());

@@ -60,7 +60,7 @@ async fn everything_is_reached_and_pressed_with_the_keyboard_alone() {
             break;
         }
     }
-    assert_eq!(reached[0], "To the content", "{reached:?}");
+    assert_eq!(reached[0], "Skip to content", "{reached:?}");
     for link in ["Board", "Runs", "Insights", "System", "Sign out", REPO, "Start"] {
         assert!(reached.iter().any(|text| text == link), "{link} is not reached: {reached:?}");
     }

@@ -113,7 +113,7 @@ async fn what_was_held_on_a_disk_that_is_lost_is_given_up_and_somebody_is_told()
     let paused = shop.becomes(pr, "PAUSED_ATTENTION_NO_PUSH").await;
     assert_eq!((paused["reason"].as_str(), &paused["fix"]), (Some("PUSH_REFUSED"), &Value::Null), "{paused:#}");
     eventually("somebody is told", || async {
-        shop.said(pr).await.iter().any(|text| text.contains("it needs a person")).then_some(())
+        shop.said(pr).await.iter().any(|text| text.contains("Someone needs to take over")).then_some(())
     })
     .await;
     assert_eq!((shop.head(pr).await, shop.begun()), (head, 1));

@@ -77,7 +77,7 @@ async fn it_ignores_sigterm_and_leaves_a_daemon_behind_and_both_are_ended() {
     assert_eq!(stuck["attempts"], 1, "a fixer that hangs has used an attempt");
     assert_eq!(shop.strays(), [""; 0]);
     assert_eq!(shop.processes("# stray-"), 0);
-    assert!(shop.printed().contains("did not end within"), "{}", shop.printed());
+    assert!(shop.printed().contains("did not finish within"), "{}", shop.printed());
     let run = shop.fixers().await.remove(0);
     assert_eq!(
         (run["status"].as_str(), run["result"]["outcome"].as_str()),

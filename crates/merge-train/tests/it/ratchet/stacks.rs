@@ -52,7 +52,7 @@ async fn a_stack_whose_middle_breaks_its_test_lands_without_a_person() {
     shop.world.comment(low, "@merge-train start").await;
     eventually("the train waits for the fixer", || async {
         // What stands on the root is pushed to when it lands: that branch is the fixer's now.
-        why(&shop, low).await.contains(&format!("A fixer is at work on PR #{middle}")).then_some(())
+        why(&shop, low).await.contains(&format!("A fixer is working on PR #{middle}")).then_some(())
     })
     .await;
     assert!(shop.world.truth().await.values().all(|[state, ..]| state == "open"));

@@ -113,9 +113,9 @@ async fn whoever_asks_for_the_plan_gets_it_as_a_comment() {
     say(&world, two, "What would happen?\n\n@merge-train plan").await;
     let told = eventually("the plan is there", || async { answers(&world, two).await.pop() }).await;
     let expected = format!(
-        "**Merge Train Plan** for PR #{one}\n\nLanding this stack takes 2 squashes, 1 push, and 1 retarget; CI would start 1 \
-         time.\n\n1. squash #{one} into `main`\n2. push to `two` (#{two}): relate it to the squash of #{one}\n\
-         3. retarget #{two} from `one` to `main`\n4. squash #{two} into `main`\n"
+        "**Merge Train Plan** for PR #{one}\n\nLanding this stack takes 2 squashes, 1 push, and 1 retarget; CI would \
+         run once.\n\n1. squash #{one} into `main`\n2. push to `two` (#{two}): reconcile it with the squash of \
+         #{one}\n3. retarget #{two} from `one` to `main`\n4. squash #{two} into `main`\n"
     );
     assert!(told.starts_with(&expected), "{told}");
     let adrift = world.open_pull("four", "two").await;
@@ -140,7 +140,7 @@ async fn what_is_no_command_gets_the_list_of_those_that_are() {
         (told.len() == 2).then(|| told[1].clone())
     })
     .await;
-    assert!(told.starts_with("I do not know the command `dance`."), "{told}");
+    assert!(told.starts_with("Unknown command `dance`."), "{told}");
     assert!(daemon.stop().await.success());
     world.sim.stop().await;
 }

@@ -100,7 +100,7 @@ async fn only_who_has_a_key_gets_in_and_nothing_is_done_without_the_token_of_a_p
         |token| [("token", token), ("order", "start_train"), ("repo", REPO), ("pr", &*number), ("back", &*train)];
     let refused = browser.send(Method::POST, "/orders", Some(&order("forged"))).await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
-    assert!(refused.text.contains("Nothing was done"), "{}", refused.text);
+    assert!(refused.text.contains("nothing was done"), "{}", refused.text);
     let token = browser.token().await;
     for (order, is_on) in [("ratchet_on", true), ("ratchet_off", false)] {
         let switch = [("token", &*token), ("order", order), ("repo", REPO), ("pr", &*number), ("back", "/")];

@@ -67,7 +67,7 @@ async fn all_is_well_with_an_app_that_github_knows() {
 
     let output = command(&setup, &["doctor"]).output().await.expect("it runs");
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && told.ends_with("\nAll is well.\n"), "{told}");
+    assert!(output.status.success() && told.ends_with("\nEverything works.\n"), "{told}");
     world.sim.stop().await;
 }
 
@@ -138,7 +138,7 @@ async fn the_version_of_git_is_judged() {
     let setup = Setup::new(dir.path());
     for (version, result, found) in [
         ("2.37.7", "failed", "git 2.37.7 is too old; merge-train needs git 2.39 or newer"),
-        ("2.40.1", "warning", "2.40.1: of .gitattributes, merges heed the one in the root folder only"),
+        ("2.40.1", "warning", "2.40.1: merges only use the .gitattributes in the root folder"),
         ("2.41.0", "ok", "2.41.0"),
     ] {
         let fake = fake_git(dir.path(), version);

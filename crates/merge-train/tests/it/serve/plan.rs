@@ -85,19 +85,14 @@ async fn a_linear_stack_is_planned_to_its_last_squash_and_nothing_is_changed() {
     assert_eq!(named_two.status.code(), Some(0), "{} {}", stdout(&named_two), stderr(&named_two));
     let told = stdout(&named_two);
     let expected = format!(
-        "{REPO}: #{one}, #{two} on #{one}, #{three} on #{two}\n\n\
-         Landing this stack takes 3 squashes, 3 pushes, and 2 retargets; CI would start 3 times.\n\n\
-         1. squash #{one} into `main`\n\
-         2. push to `two` (#{two}): relate it to the squash of #{one}\n\
-         3. retarget #{two} from `one` to `main`\n\
-         4. push to `three` (#{three}): merge the head of #{two}\n\
-         5. squash #{two} into `main`\n\
-         6. push to `three` (#{three}): relate it to the squash of #{two}\n\
-         7. retarget #{three} from `two` to `main`\n\
-         8. squash #{three} into `main`\n"
+        "{REPO}: #{one}, #{two} on #{one}, #{three} on #{two}\n\nLanding this stack takes 3 squashes, 3 pushes, and 2 \
+         retargets; CI would run 3 times.\n\n1. squash #{one} into `main`\n2. push to `two` (#{two}): reconcile it \
+         with the squash of #{one}\n3. retarget #{two} from `one` to `main`\n4. push to `three` (#{three}): merge the \
+         head of #{two}\n5. squash #{two} into `main`\n6. push to `three` (#{three}): reconcile it with the squash of \
+         #{two}\n7. retarget #{three} from `two` to `main`\n8. squash #{three} into `main`\n"
     );
     assert!(told.starts_with(&expected), "{told}");
-    let note = format!("Note: #{three} does not say yet what it stands on");
+    let note = format!("Note: #{three} has not declared its predecessor yet");
     assert!(told.contains(&note) && told.matches("Note:").count() == 1, "{told}");
 
     let again = plan(&world, &["--json", &format!("{REPO}#{three}")]).await;
@@ -154,7 +149,7 @@ async fn a_conflict_is_foretold_with_its_file() {
     let told = stdout(&output);
     assert!(told.contains("This stack cannot land as it is."), "{told}");
     assert!(told.contains(&format!("#{two} conflicts with `main`:**\n- `README.md`")), "{told}");
-    assert!(told.contains(&format!("Not landed because of that: #{two}, #{three}.")), "{told}");
+    assert!(told.contains(&format!("Not landed because of this: #{two}, #{three}.")), "{told}");
     world.sim.stop().await;
 }
 
@@ -165,8 +160,7 @@ async fn what_a_start_would_refuse_is_told_beforehand() {
     let output = plan(&world, &[&format!("{REPO}#{one}")]).await;
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let told = stdout(&output);
-    let refusal =
-        format!("A start would be refused: {REPO} must allow squash merging and nothing else: merge commit allowed");
+    let refusal = format!("A start would be refused: {REPO} must allow only squash merging: merge commit allowed");
     assert!(told.contains(&refusal), "{told}");
     assert!(told.contains("squash #1 into `main`"), "the plan is told all the same: {told}");
 
@@ -177,7 +171,7 @@ async fn what_a_start_would_refuse_is_told_beforehand() {
     let outlook: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let refusals = outlook["refusals"].as_array().expect("a list");
     assert_eq!(refusals.len(), 2, "{outlook}");
-    assert_eq!(refusals[1], "2 pull requests are more than behavior.max_stack_size, which is 1");
+    assert_eq!(refusals[1], "2 pull requests exceed behavior.max_stack_size, which is 1");
     world.sim.stop().await;
 }
 
@@ -192,7 +186,7 @@ async fn whoever_asks_for_the_wrong_thing_is_told_what_is_right() {
     for (target, expected) in [
         ("hello".to_owned(), "octocat/hello#12"),
         (format!("{REPO}#999"), "there is no pull request #999 in octocat/hello"),
-        (format!("{REPO}#{one}"), "#1 is merged: there is nothing left of it to land"),
+        (format!("{REPO}#{one}"), "#1 is already merged"),
         (format!("{REPO}#{two}"), "#2 is closed: reopen it"),
         (format!("{REPO}#{three}"), "#3 is based on `two`, which is neither the default branch `main` nor"),
         (format!("{REPO}#{three}"), "(#2, whose branch it was, is closed)"),

@@ -80,7 +80,7 @@ async fn runs_are_listed_the_newest_first_and_by_what_is_asked_for() {
     let place = workflows();
     let daemon = place.setup.start().await;
     let nothing = runs(&place, &daemon, &["list"]).await.done();
-    assert_eq!(nothing, "No runs yet. To begin one: merge-train runs start WORKFLOW\n");
+    assert_eq!(nothing, "No runs yet. To start one: merge-train runs start WORKFLOW\n");
     let mut ids = Vec::new();
     for (workflow, status) in [("one", "completed"), ("ask", "awaiting_approval"), ("hear", "waiting_external")] {
         let id = create(&daemon, workflow).await;
@@ -89,7 +89,7 @@ async fn runs_are_listed_the_newest_first_and_by_what_is_asked_for() {
     }
     let table = runs(&place, &daemon, &["list"]).await.done();
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["RUN", "TYPE", "STATUS", "FOR", "STEP", "BEGUN", "TOOK"], "{table}");
+    assert_eq!(rows[0], ["RUN", "TYPE", "STATUS", "FOR", "STEP", "STARTED", "TOOK"], "{table}");
     assert_eq!(rows[1], [&ids[2], "hear", "waiting_external", "acme", "landed", "just", "now"], "{table}");
     assert_eq!(rows[2], [&ids[1], "ask", "awaiting_approval", "acme", "ok", "just", "now"], "{table}");
     assert_eq!(rows[3][..6], [&ids[0], "one", "completed", "acme", "just", "now"], "{table}");
@@ -113,9 +113,9 @@ async fn runs_are_listed_the_newest_first_and_by_what_is_asked_for() {
     assert_eq!(listed(&["--tenant", "other"]).await.0, [] as [String; 0]);
     assert_eq!(listed(&["--repo", "acme/widgets"]).await.0, [] as [String; 0]);
     let some = runs(&place, &daemon, &["list", "--limit", "2"]).await.done();
-    assert!(some.ends_with("\nThere are more: --limit N shows as many of them, --all shows all.\n"), "{some}");
+    assert!(some.ends_with("\nThere are more: use --limit N or --all to show them.\n"), "{some}");
     let none = runs(&place, &daemon, &["list", "--status", "failed"]).await.done();
-    assert_eq!(none, "No runs that fit. All that there are: merge-train runs list\n");
+    assert_eq!(none, "No matching runs. To list all: merge-train runs list\n");
     let (_, api) = daemon.get("/api/v1/runs").await;
     assert_eq!(runs(&place, &daemon, &["list", "--json"]).await.json()["runs"], api["runs"]);
     assert!(daemon.stop().await.success());
@@ -146,7 +146,7 @@ async fn a_run_is_begun_with_its_inputs_and_shown_with_what_came_of_it() {
     let begun =
         runs(&place, &daemon, &["start", "one", "--repo", "acme/widgets", "--pr", "7", "-i", "pr=7"]).await.done();
     let id = begun.lines().next().expect("an id").to_owned();
-    assert_eq!(begun, format!("{id}\none has begun.\nTo follow it: merge-train runs watch {id}\n"));
+    assert_eq!(begun, format!("{id}\none has started.\nTo follow it: merge-train runs watch {id}\n"));
     let run = becomes(&daemon, &id, "completed").await;
     assert_eq!((&run["trigger"]["source"], &run["trigger"]["userId"]), (&json!("cli"), &json!("api:all")), "{run}");
     assert_eq!((&run["repoId"], &run["prId"]), (&json!("acme/widgets"), &json!("7")), "{run}");
@@ -197,10 +197,10 @@ async fn the_same_id_begins_one_run() {
     let first = start("first").await.done();
     let again = start("first").await.done();
     assert_eq!(first.lines().next(), again.lines().next());
-    assert!(again.contains("\none was begun before, with the same id.\n"), "{again}");
+    assert!(again.contains("\none was already started with the same id.\n"), "{again}");
     let other = start("second").await;
     assert_eq!(other.code, Some(1), "{}", other.out);
-    assert!(other.err.contains("came before with another payload; nothing was done with this one"), "{}", other.err);
+    assert!(other.err.contains("key reused with a different body; this request was not accepted"), "{}", other.err);
     assert_eq!(runs(&place, &daemon, &["list", "--json"]).await.json()["runs"].as_array().map(Vec::len), Some(1));
     assert!(daemon.stop().await.success());
 }
@@ -214,17 +214,17 @@ async fn a_gate_says_who_may_decide_and_takes_their_word() {
         becomes(&daemon, run, "awaiting_approval").await;
     }
     let told = runs(&place, &daemon, &["show", &both]).await.done();
-    assert!(told.contains("waits for  all of api:all, alice to approve; one who rejects it ends the run\n"), "{told}");
+    assert!(told.contains("waits for  all of api:all, alice to approve; a single rejection ends the run\n"), "{told}");
     assert!(told.contains(&format!("  merge-train runs approve {both} ")), "{told}");
     let gate = runs(&place, &daemon, &["show", &both, "--json"]).await.json()["gate"].clone();
     assert_eq!((&gate["by"], &gate["need"]), (&json!(["api:all", "alice"]), &json!("all")), "{gate}");
 
     let half = runs(&place, &daemon, &["approve", &both, "--reason", "looks fine"]).await.done();
-    let noted = format!("Your approval of step ok of {both} is noted; others have to approve as well.\n");
+    let noted = format!("Your approval of step ok of {both} is recorded; others have to approve as well.\n");
     assert!(half.starts_with(&noted), "{half}");
     assert!(runs(&place, &daemon, &["show", &both]).await.done().contains("api:all approved just now: looks fine\n"));
     let twice = runs(&place, &daemon, &["approve", &both]).await;
-    assert_eq!((twice.code, twice.err.as_str()), (Some(1), "error: api:all has decided already\n"));
+    assert_eq!((twice.code, twice.err.as_str()), (Some(1), "error: api:all has already decided\n"));
 
     let yes = runs(&place, &daemon, &["approve", &ask, "--json"]).await.json();
     assert_eq!((&yes["result"], &yes["run"]["id"]), (&json!("approved"), &json!(ask)), "{yes}");
@@ -235,7 +235,7 @@ async fn a_gate_says_who_may_decide_and_takes_their_word() {
     assert_eq!((&run["status"], &run["error"]), (&json!("failed"), &json!("rejected by api:all: not today")));
     let told = runs(&place, &daemon, &["show", &no]).await.done();
     assert!(told.contains("error      rejected by api:all: not today\n"), "{told}");
-    assert!(told.contains("  merge-train runs start ask --tenant acme  to begin anew\n"), "{told}");
+    assert!(told.contains("  merge-train runs start ask --tenant acme  to start over\n"), "{told}");
     assert!(daemon.stop().await.success());
 }
 
@@ -248,7 +248,7 @@ async fn a_run_is_cancelled_or_goes_on_at_once() {
     let told = runs(&place, &daemon, &["show", &hear]).await.done();
     assert!(told.contains("waits for  the event landed\n"), "{told}");
     let went_on = runs(&place, &daemon, &["resume", &hear, "--reason", "it did land"]).await.done();
-    assert!(went_on.starts_with(&format!("{hear} goes on without the event landed.\n")), "{went_on}");
+    assert!(went_on.starts_with(&format!("{hear} continues without the event landed.\n")), "{went_on}");
     becomes(&daemon, &hear, "completed").await;
 
     eventually("it sleeps", || async { (place.times("nap") == 1).then_some(()) }).await;
@@ -259,6 +259,6 @@ async fn a_run_is_cancelled_or_goes_on_at_once() {
     assert!(told.contains("cancelled  by api:all, ") && told.contains(": enough\n"), "{told}");
     assert!(told.contains("undone     nap, just now\n"), "{told}");
     let again = runs(&place, &daemon, &["cancel", &sleep]).await;
-    assert_eq!((again.code, again.err.as_str()), (Some(1), "error: the run is cancelled, and stays so\n"));
+    assert_eq!((again.code, again.err.as_str()), (Some(1), "error: the run is already cancelled\n"));
     assert!(daemon.stop().await.success());
 }

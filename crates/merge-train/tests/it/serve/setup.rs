@@ -52,7 +52,7 @@ async fn a_first_configuration_is_written_once_and_can_be_read() {
 
     let output = program(dir.path()).arg("init").output().await.expect("it runs");
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("is there already") && told(&output).contains("--force"), "{}", told(&output));
+    assert!(told(&output).contains("already exists") && told(&output).contains("--force"), "{}", told(&output));
     assert_eq!(read(&file), first);
 
     let report = program(dir.path()).args(["doctor", "--json"]).output().await.expect("it runs");
@@ -170,7 +170,7 @@ async fn an_app_is_made_and_the_daemon_lands_with_what_was_written() {
     let code = back.query_pairs().find(|(name, _)| name == "code").expect("a code").1.into_owned();
     forged.query_pairs_mut().clear().append_pair("code", &code).append_pair("state", "guessed");
     let (status, page) = creation.get(forged.as_str()).await;
-    assert_eq!((status, page.contains("Nothing was made")), (StatusCode::BAD_REQUEST, true), "{page}");
+    assert_eq!((status, page.contains("No app was created")), (StatusCode::BAD_REQUEST, true), "{page}");
     let elsewhere =
         creation.browser.get(&creation.page).header("host", "evil.example").send().await.expect("an answer");
     assert_eq!(elsewhere.status(), StatusCode::MISDIRECTED_REQUEST);
@@ -179,7 +179,7 @@ async fn an_app_is_made_and_the_daemon_lands_with_what_was_written() {
     assert_eq!(status, 200, "{page}");
     assert!(page.contains("Landing Bot is made") && page.contains("/apps/landing-bot/installations/new"), "{page}");
     let (status, page) = creation.get(back.as_str()).await;
-    assert_eq!((status, page.contains("made already")), (StatusCode::CONFLICT, true), "{page}");
+    assert_eq!((status, page.contains("already exists")), (StatusCode::CONFLICT, true), "{page}");
     install(&world, "landing-bot").await;
     let (code, said) = creation.done().await;
     assert_eq!(code, Some(0), "{said}");
@@ -263,7 +263,7 @@ async fn what_cannot_be_done_is_told_and_nothing_is_written() {
     let creation = Creation::begin(&world, &dir, &["--url", "http://127.0.0.1:7", "--timeout", "1"]).await;
     let (code, said) = creation.done().await;
     assert_eq!(code, Some(1));
-    assert!(said.contains("nobody agreed at GitHub within 1 s, and nothing was made"), "{said}");
+    assert!(said.contains("nobody confirmed on GitHub within 1 s, and no app was created"), "{said}");
 
     let creation = Creation::begin(&world, &dir, &["--url", "http://127.0.0.1:7", "--org", "acme"]).await;
     let (action, _) = creation.proposal().await;
@@ -271,7 +271,7 @@ async fn what_cannot_be_done_is_told_and_nothing_is_written() {
     // A code that GitHub does not know.
     let state = action.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
     let (status, page) = creation.get(&format!("{}made?code=nonsense&state={state}", creation.page)).await;
-    assert_eq!((status, page.contains("GitHub did not make it")), (StatusCode::BAD_GATEWAY, true), "{page}");
+    assert_eq!((status, page.contains("GitHub did not create the app")), (StatusCode::BAD_GATEWAY, true), "{page}");
     assert!(!page.contains("nonsense"), "a code is a secret");
     let (status, _) = creation.get(&format!("{}made?code=nonsense", creation.page)).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);

@@ -94,7 +94,7 @@ async fn what_is_sent_again_is_answered_as_before_and_does_nothing_twice() {
     town.slack.told("t4", "has *completed*").await;
     assert_eq!(send(&daemon, "/slack/interactions", &press).await, pressed);
     let other = town.typed(OPERATOR, "t1", "run deploy ref=other");
-    assert!(text(&again(other).await.1).contains("came before with another payload"));
+    assert!(text(&again(other).await.1).contains("key reused with a different body"));
 
     // Whatever was to be told because of those is told before this.
     town.types(&daemon, OPERATOR, "t5", "list").await;
@@ -137,10 +137,10 @@ async fn slack_is_answered_in_time_though_the_database_is_slow() {
     let mut lock = connection.begin().await.expect("a transaction");
     sqlx::query("LOCK TABLE inbox IN ACCESS EXCLUSIVE MODE").execute(&mut *lock).await.expect("a lock");
     let answer = town.types(&daemon, OPERATOR, "t1", "run deploy").await;
-    assert!(text(&answer).contains("Whether it is taken in will be told here"), "{answer}");
+    assert!(text(&answer).contains("The result follows here"), "{answer}");
     assert_eq!(town.slack.asked(), 0);
     lock.rollback().await.expect("the lock is gone");
-    let taken = town.slack.told("t1", "of `deploy` is taken in").await;
+    let taken = town.slack.told("t1", "of `deploy` is accepted").await;
     assert_eq!(taken["response_type"], "ephemeral");
     town.slack.told("t1", "waits for approval of `ok`").await;
     assert_eq!((runs(&daemon).await.len(), town.times("build")), (1, 1));
@@ -155,9 +155,9 @@ async fn whoever_is_not_slack_is_refused_before_anything_is_read() {
     let good = sign(SECRET, at, &body);
     let (old, ahead) = (at - 400, at + 400);
     let cases = [
-        ("another body", body.replace("U1", "U2"), at, good.clone(), "another secret, or for another body"),
-        ("another secret", body.clone(), at, sign("guessed", at, &body), "another secret, or for another body"),
-        ("another time", body.clone(), at - 10, good.clone(), "another secret, or for another body"),
+        ("another body", body.replace("U1", "U2"), at, good.clone(), "the signature does not match"),
+        ("another secret", body.clone(), at, sign("guessed", at, &body), "the signature does not match"),
+        ("another time", body.clone(), at - 10, good.clone(), "the signature does not match"),
         ("too old", body.clone(), old, sign(SECRET, old, &body), "more than five minutes ago"),
         ("ahead of time", body.clone(), ahead, sign(SECRET, ahead, &body), "more than five minutes ago"),
         ("nonsense", "%%%".to_owned(), at, "v0=00".to_owned(), "not of the form"),
@@ -200,12 +200,12 @@ async fn who_may_only_look_is_told_so_and_so_is_who_comes_from_elsewhere() {
     }
     let run = town.runs(&daemon, "t3", "run deploy").await;
     becomes(&daemon, &run, "awaiting_approval").await;
-    assert!(text(&town.types(&daemon, "U9", "t4", &format!("approve {run}")).await).contains("You may look"));
+    assert!(text(&town.types(&daemon, "U9", "t4", &format!("approve {run}")).await).contains("You may only view"));
     town.types(&daemon, "U9", "t5", &format!("show {run}")).await;
-    let shown = town.slack.told("t5", "waits for approval of `ok`: whoever may start runs here can decide").await;
+    let shown = town.slack.told("t5", "waits for approval of `ok`: anyone who may start runs here can decide").await;
     assert_eq!((&shown["response_type"], has_buttons(&shown)), (&json!("ephemeral"), true));
     town.presses(&daemon, "U9", "t6", &shown, "reject").await;
-    assert_eq!(town.slack.told("t6", "You may look").await["replace_original"], false);
+    assert_eq!(town.slack.told("t6", "You may only view").await["replace_original"], false);
 
     let elsewhere = |body: String| body.replace("T1", "T2");
     let (status, answer) = send(&daemon, "/slack/commands", &elsewhere(town.typed(OPERATOR, "t7", "list"))).await;
@@ -228,9 +228,9 @@ async fn commands_list_show_reject_and_cancel_and_explain_themselves() {
     for (command, expected) in [
         ("", "`/train approve RUN [REASON]`"),
         ("aprove it", "Did you mean `/train approve`?"),
-        ("reject run-1", "it takes a reason"),
+        ("reject run-1", "it needs a reason"),
         ("run", "of which workflow?"),
-        ("run deplyo", "there is no workflow \"deplyo\"; there are: deploy"),
+        ("run deplyo", "there is no workflow \"deplyo\"; configured: deploy"),
         ("run deploy count=many", "count: \"many\" is not of type \"integer\""),
         ("approve run-none", "There is no run `run-none` here"),
     ] {
@@ -254,7 +254,7 @@ async fn commands_list_show_reject_and_cancel_and_explain_themselves() {
     town.types(&daemon, OPERATOR, "t6", &format!("cancel {second} enough")).await;
     town.slack.told("t6", "was *cancelled* by <@U1>").await;
     town.types(&daemon, OPERATOR, "t7", &format!("cancel {second}")).await;
-    town.slack.told("t7", "That was not done: the run is cancelled, and stays so.").await;
+    town.slack.told("t7", "Not done: the run is already cancelled.").await;
     town.types(&daemon, "U9", "t8", "list").await;
     let listed = town.slack.told("t8", &first).await;
     assert!(text(&listed).contains(&second) && text(&listed).contains("*cancelled*"), "{listed}");
@@ -274,13 +274,13 @@ async fn a_button_is_for_its_gate_and_where_all_have_to_approve_it_stays() {
     let all = town.slack.told("t2", "waits for approval of `all`: all of <@U2>, <@U3> have to approve").await;
     // Somebody who had not seen the message change.
     town.presses(&daemon, "U2", "t3", &one, "approve").await;
-    town.slack.told("t3", "the run does not wait for \"one\" any more, but for \"all\"").await;
+    town.slack.told("t3", "the run no longer waits for \"one\", but for \"all\"").await;
     assert_eq!(becomes(&daemon, &run, "awaiting_approval").await["currentStep"], "all");
     town.presses(&daemon, "U2", "t4", &all, "approve").await;
     let half = town.slack.told("t4", "<@U2> approved `all`").await;
     assert_eq!((&half["replace_original"], has_buttons(&half)), (&json!(true), true), "{half}");
     town.presses(&daemon, "U2", "t5", &half, "approve").await;
-    town.slack.told("t5", "slack:U2 has decided already").await;
+    town.slack.told("t5", "slack:U2 has already decided").await;
     town.presses(&daemon, "U3", "t6", &half, "approve").await;
     assert!(!has_buttons(&town.slack.told("t6", "<@U3> approved `all`").await));
     town.slack.told("t6", "has *completed*").await;

@@ -148,12 +148,12 @@ async fn the_list_of_trains_and_that_of_repositories_come_in_pages() {
 async fn whoever_asks_for_a_train_that_is_not_there_is_told_what_is_missing() {
     let (_dir, _setup, daemon) = railway().await;
     for (address, status, code, word) in [
-        (path("/20"), 404, "NO_SUCH_TRAIN", "no train of acme/widgets has pull request #20 on board"),
+        (path("/20"), 404, "NO_SUCH_TRAIN", "no current train includes #20 of acme/widgets"),
         (path("/999"), 404, "NO_SUCH_TRAIN", "#999"),
-        (path("/0"), 400, "BAD_REQUEST", "\"0\" is no number of a pull request"),
+        (path("/0"), 400, "BAD_REQUEST", "\"0\" is not a pull request number"),
         (path("/%231"), 400, "BAD_REQUEST", "without the #"),
-        (path("/99999999999999999999"), 400, "BAD_REQUEST", "is no number"),
-        ("/api/v1/repos/acme/unheard/trains".to_owned(), 404, "NOT_FOUND", "nothing was heard of acme/unheard yet"),
+        (path("/99999999999999999999"), 400, "BAD_REQUEST", "is not a pull request number"),
+        ("/api/v1/repos/acme/unheard/trains".to_owned(), 404, "NOT_FOUND", "acme/unheard is not known yet"),
         ("/api/v1/repos/acme/..%2f/trains".to_owned(), 400, "BAD_REQUEST", "OWNER/NAME"),
     ] {
         let (found, problem) = daemon.get(&address).await;

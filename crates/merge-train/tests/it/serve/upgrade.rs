@@ -70,7 +70,7 @@ async fn a_daemon_goes_on_from_a_database_of_the_first_version() {
     taken_in(&setup, 1..31).await;
     change(&setup, OLDER).await;
     let (succeeded, told) = said(&setup, &["state", "inspect"]).await;
-    assert!(!succeeded && told.contains("version 1") && told.contains("`merge-train serve` brings it"), "{told}");
+    assert!(!succeeded && told.contains("version 1") && told.contains("`merge-train serve` upgrades it"), "{told}");
     taken_in(&setup, 31..41).await;
     let daemon = setup.start().await;
     Database::Sqlite.settled(&setup).await;

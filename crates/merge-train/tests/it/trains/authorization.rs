@@ -19,7 +19,7 @@ impl Trains {
         let given = self.says(who, pr, &format!("@merge-train {command}")).await;
         let entry = self.audited(given).await;
         assert_eq!((&entry["outcome"], &entry["comment"]["pr"]), (&"refused".into(), &pr.into()), "{who}: {entry}");
-        self.told(pr, &format!("Only {whom} can issue `@merge-train {command}`, so nothing was done.")).await;
+        self.told(pr, &format!("Only {whom} can use `@merge-train {command}`, so nothing was done.")).await;
         assert!(!self.reactions(given).await.contains(&"+1".to_owned()), "{who} is not thanked for {command}");
     }
 

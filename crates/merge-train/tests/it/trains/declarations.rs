@@ -77,7 +77,7 @@ async fn a_ring_cannot_be_declared() {
     world.push("one").await;
     world.retarget(one, "two").await;
     world.declares(one, two).await;
-    world.told(one, "stands on #1 already").await;
+    world.told(one, "is already stacked on #1").await;
     world.stands_on(one, None).await;
     world.finish().await;
 }
@@ -195,7 +195,7 @@ async fn a_declaration_changed_while_the_train_is_under_way_aborts_it() {
     let record = world.becomes(one, "aborted").await;
     assert_eq!(record["error"]["type"], "PredecessorDeclarationChanged");
     world.told(three, "Predecessor declaration changed mid-cascade").await;
-    world.told(two, "is halted").await;
+    world.told(two, "failed at PR #").await;
     world.finish().await;
 }
 
@@ -229,7 +229,7 @@ async fn a_rejected_edit_leaves_the_train_alone() {
     let [one, two, three] = world.waiting([("one", "main"), ("two", "one"), ("three", "two")]).await;
     let declared = world.comments(three).await[0]["id"].as_u64().expect("an id");
     world.edits(AUTHOR, declared, &format!("@merge-train predecessor #{one}")).await;
-    world.told(three, "The edit is not accepted").await;
+    world.told(three, "The edit was not accepted").await;
     world.ci_passes("ci").await;
     world.landed(&[one, two, three]).await;
     world.finish().await;
@@ -260,7 +260,7 @@ async fn a_base_changed_between_declaration_and_cascade_keeps_the_pull_request_o
     let [one, two] = world.waiting([("one", "main"), ("two", "one")]).await;
     world.branch("elsewhere", "main").await;
     world.retarget(two, "elsewhere").await;
-    world.told(two, &format!("The train of PR #{one} goes on without PR #{two}.")).await;
+    world.told(two, &format!("The train of PR #{one} continues without PR #{two}.")).await;
     world.ci_passes("ci").await;
     world.landed(&[one]).await;
     world.settled().await;

@@ -61,7 +61,7 @@ async fn a_push_to_a_descendant_while_it_is_reconciled_aborts() {
     let record = world.becomes(one, "aborted").await;
     assert_eq!(record["error"]["type"], "PushRejected");
     world.told(two, "Branch was modified during cascade. Remote has tree").await;
-    world.told(three, "is halted").await;
+    world.told(three, "failed at PR #").await;
     assert!(world.is_merged(one).await && !world.is_merged(two).await);
     world.finish().await;
 }
@@ -175,7 +175,7 @@ async fn a_merge_by_somebody_else_that_is_no_squash_aborts() {
     let record = world.becomes(one, "aborted").await;
     assert_eq!(record["error"]["type"], "MergedOutsideCascade");
     world.told(one, "PR was merged outside the cascade.").await;
-    world.told(two, "is halted").await;
+    world.told(two, "failed at PR #").await;
     world.finish_after_a_wrong_landing().await;
 }
 

@@ -103,7 +103,7 @@ async fn each_kind_of_news_is_told_once_and_to_the_point() {
     world.protect(Rules { approvals: 1, ..Rules::default() }).await;
     let [one] = world.stack([("one", "main")]).await;
     world.start(one).await;
-    let blocked = world.slack_hears(&slack, "all", "lacks an approving review").await;
+    let blocked = world.slack_hears(&slack, "all", "needs an approving review").await;
     assert!(
         blocked.contains("A reviewer of PR #1") && blocked.contains("/octocat/hello/pull/1|octocat/hello#1>"),
         "{blocked}"
@@ -119,7 +119,7 @@ async fn each_kind_of_news_is_told_once_and_to_the_point() {
     world.landed(&[one]).await;
     world.slack_hears(&slack, "all", "A train has landed: #1").await;
     let count = |text: &str| slack.found("all", text).len();
-    assert_eq!((count("lacks an approving review"), count("needs approval"), count("has landed")), (1, 1, 1));
+    assert_eq!((count("needs an approving review"), count("needs approval"), count("has landed")), (1, 1, 1));
     assert_eq!(slack.told.lock().len(), 3, "{:?}", slack.told.lock());
     world.finish().await;
     server.abort();

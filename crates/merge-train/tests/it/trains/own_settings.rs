@@ -139,7 +139,7 @@ async fn a_pull_request_that_breaks_it_has_a_check_that_fails_until_it_is_mended
     let checks = world.own_checks(&mended).await;
     assert_eq!((checks.len(), &checks[0]["conclusion"]), (1, &json!("success")));
     let summary = checks[0]["output"]["summary"].as_str().expect("a summary");
-    assert!(summary.contains("`ratchet.max_attempts`: `99` is wanted, `3` counts."), "{summary}");
+    assert!(summary.contains("`ratchet.max_attempts`: `99` is requested, `3` applies."), "{summary}");
     // Whatever is pushed next has a check, too: GitHub shows those of the head.
     let more = world.push("one").await;
     assert_eq!(world.own_checks(&more).await[0]["conclusion"], "success");
@@ -151,7 +151,7 @@ async fn a_pull_request_that_breaks_it_has_a_check_that_fails_until_it_is_mended
     let checks = world.own_checks(&late).await;
     assert_eq!((checks.len(), &checks[0]["conclusion"]), (1, &json!("failure")));
     let summary = checks[0]["output"]["summary"].as_str().expect("a summary");
-    assert!(summary.contains("slack.signing_secret is the operator's to set"), "{summary}");
+    assert!(summary.contains("only the operator can set slack.signing_secret"), "{summary}");
     assert!(world.get(&format!("/pulls/{one}")).await["state"] == "open");
     world.finish().await;
 }
@@ -179,7 +179,7 @@ async fn where_no_check_may_be_written_a_comment_says_it_once() {
     world.fault(json!({ "kind": "status", "status": 403, "message": refused, "count": null, "match": matcher })).await;
     let one = world.open("one", "main").await;
     world.write(AUTHOR, "one", FILE, BROKEN).await;
-    let told = world.told(one, "things to mend").await;
+    let told = world.told(one, "problems in").await;
     assert!(told.contains("line 2, column 1"), "{told}");
     let warned = world.daemon().log().matches("a check cannot be shown").count();
     assert_eq!(warned, 1);

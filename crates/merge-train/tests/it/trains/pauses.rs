@@ -94,7 +94,7 @@ async fn a_refusal_aborts(message: &str) {
     let error = record["error"]["message"].as_str().expect("text");
     assert!(error.contains(message), "{error}");
     world.told(one, message).await;
-    world.told(two, "is halted").await;
+    world.told(two, "failed at PR #").await;
     assert!(!world.is_merged(one).await);
     world.finish().await;
 }
@@ -125,7 +125,7 @@ async fn a_preparation_that_conflicts_aborts_before_anything_has_landed() {
     assert_eq!(record["error"]["type"], "MergeConflict");
     let told = world.told(two, "Cannot prepare PR #2: merge conflicts with its predecessor #1.").await;
     assert!(told.contains("`shared.txt`"), "{told}");
-    world.told(three, "is halted").await;
+    world.told(three, "failed at PR #").await;
     assert!(!world.is_merged(one).await);
     // Resolved by hand, and started again.
     world.merge_into("two", "one").await;

@@ -61,7 +61,7 @@ async fn blocked_by_a_missing_approval_waits_and_lands_when_it_is_given() {
     let [one] = world.stack([("one", "main")]).await;
     world.start(one).await;
     world.becomes(one, "waiting_ci").await;
-    world.waits_because(one, "PR #1 lacks an approving review.").await;
+    world.waits_because(one, "PR #1 needs an approving review.").await;
     world.approve(one).await;
     world.landed(&[one]).await;
     world.finish().await;
@@ -109,7 +109,7 @@ async fn behind_at_a_root_that_conflicts_with_main_aborts() {
              `@merge-train start`.",
         )
         .await;
-    world.told(two, "is halted").await;
+    world.told(two, "failed at PR #").await;
     world.finish().await;
 }
 
@@ -166,7 +166,7 @@ async fn dirty_aborts_and_names_what_to_do() {
     let record = world.becomes(one, "aborted").await;
     assert_eq!(record["error"]["type"], "MergeConflict");
     world.told(one, "**What to do:**").await;
-    world.told(two, "is halted").await;
+    world.told(two, "failed at PR #").await;
     assert!(!world.is_merged(one).await);
     world.finish().await;
 }

@@ -273,7 +273,7 @@ async fn a_comment_decides_about_a_train_as_the_api_does() {
     world.draft(one).await;
     world.until("it is known", async || (world.state().await["prs"]["1"]["draft"] == true).then_some(())).await;
     world.says(ADMIN, one, &approve).await;
-    world.told(one, "was not done: Cannot start merge train: PR #1 is a draft.").await;
+    world.told(one, "`: Cannot start merge train: PR #1 is a draft.").await;
     world.ready(one).await;
     world.until("it is known", async || (world.state().await["prs"]["1"]["draft"] == false).then_some(())).await;
     world.delay(Call::Squash, 3_000).await;
@@ -285,11 +285,11 @@ async fn a_comment_decides_about_a_train_as_the_api_does() {
     assert_eq!((approval["decision"].as_str(), approval["decidedBy"].as_str()), (Some("approved"), Some(&*who)));
     assert_eq!(approval["reason"], "it had landed nothing");
     world.says(ADMIN, one, &format!("@merge-train reject {run} no")).await;
-    world.told(one, "was not done: the run is running, and waits for nobody's decision.").await;
+    world.told(one, "`: the run is running and does not wait for a decision.").await;
     world.landed(&[one, two]).await;
     world.run_becomes(&run, "completed").await;
     world.says(ADMIN, one, "@merge-train approve train-0123456789abcdef01234567").await;
-    world.told(one, "was not done: there is no such run").await;
+    world.told(one, "`: there is no such run").await;
     world.expect_no_stream_of_a_run().await;
     world.finish().await;
 }
@@ -327,7 +327,7 @@ async fn a_comment_starts_a_workflow_and_another_approves_it() {
     world.says(STRANGER, one, "@merge-train run greet name=you").await;
     world.told(one, "so nothing was done").await;
     world.says(AUTHOR, one, "@merge-train run great name=you").await;
-    world.told(one, "there is no workflow \"great\"; there are: greet").await;
+    world.told(one, "there is no workflow \"great\"; configured: greet").await;
     world.says(AUTHOR, one, "@merge-train run greet").await;
     world.told(one, "\"name\" is a required property").await;
     let comment = world.says(AUTHOR, one, "@merge-train run greet name=you").await;
@@ -348,7 +348,7 @@ async fn a_comment_starts_a_workflow_and_another_approves_it() {
     let done = world.run_becomes(&id(&run), "completed").await;
     assert_eq!(done["result"]["approved"], true);
     world.says(ADMIN, one, &format!("@merge-train reject {} too late", id(&run))).await;
-    world.told(one, "the run is completed, and stays so").await;
+    world.told(one, "the run is already completed").await;
     let (_, page) = world.daemon().get("/api/v1/runs?type=greet").await;
     assert_eq!(page["runs"].as_array().map(Vec::len), Some(1));
     world.finish().await;
@@ -365,8 +365,8 @@ async fn whoever_approves_before_others_is_told_who_has_to_as_well() {
     let run = id(&world.runs("type=greet").await[0]);
     world.run_becomes(&run, "awaiting_approval").await;
     world.says(ADMIN, one, &format!("@merge-train approve {run}")).await;
-    let told = world.told(one, "is noted").await;
-    assert!(told.contains("as soon as these have approved it as well: `github:maintainer`."), "{told}");
+    let told = world.told(one, "is recorded").await;
+    assert!(told.contains("once these people have approved it too: `github:maintainer`."), "{told}");
     assert_eq!(world.run_becomes(&run, "awaiting_approval").await["currentStep"], "ok");
     world.says(MAINTAINER, one, &format!("@merge-train approve {run}")).await;
     world.told(one, "was approved.").await;

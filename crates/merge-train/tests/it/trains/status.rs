@@ -135,7 +135,7 @@ async fn a_wrong_squash_freezes_the_train(how: &str, error: &str) {
     let record = world.becomes(one, "needs_manual_review").await;
     assert_eq!(record["error"]["type"], error, "{record}");
     world.told(one, "🚨").await;
-    world.told(two, "is halted").await;
+    world.told(two, "failed at PR #").await;
     assert_eq!(world.pull(two).await["base"]["ref"], "one", "nothing is built upon it");
     world.finish_after_a_wrong_landing().await;
 }

@@ -137,7 +137,7 @@ impl Bench {
         self.worker.state.workspaces.get(&pr(number)).is_some_and(|workspace| workspace.fix.is_some())
     }
 
-    /// Nobody is sent twice for the same, unless the first was interrupted or a person began anew.
+    /// Nobody is sent twice for the same, unless the first was interrupted or a person began again.
     fn nobody_is_sent_twice(&self) {
         let mut sent: BTreeMap<PrNumber, Vec<String>> = BTreeMap::new();
         for Recorded { event, .. } in &self.worker.log {

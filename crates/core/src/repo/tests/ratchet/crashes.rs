@@ -107,7 +107,7 @@ fn a_fixer_that_takes_the_daemon_with_it_each_time_is_given_up() {
     let plan = bench.crash();
     assert_eq!(names(&plan), ["clear_fixer"]);
     assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::FixerDied));
-    assert!(bench.told(1)[0].contains("it was begun 5 times"));
+    assert!(bench.told(1)[0].contains("it was started 5 times"));
     bench.settle();
     bench.crash();
     bench.settle();

@@ -9,7 +9,7 @@ fn ends(bench: &mut Bench, fixer: Fixer) {
     bench.settle();
 }
 
-/// CI fails anew, and a fixer pushes something.
+/// CI fails again, and a fixer pushes something.
 fn another_push(bench: &mut Bench) {
     bench.fixer(1, Fixer::Pushes);
     bench.ci(1, Verdict::Failed);
@@ -65,7 +65,7 @@ fn unit_wait_for_completion_with_a_timeout_counts_as_an_attempt_and_is_followed_
         workspace::Event::FixSettled { settled, .. } => Some(settled),
         _ => None,
     });
-    assert_eq!(settled.unwrap().sentence(), "The fixer did not end in time and was ended: after 30 minutes");
+    assert_eq!(settled.unwrap().sentence(), "The fixer ran out of time and was stopped: after 30 minutes");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_fixer_whose_push_is_on_its_way_cannot_be_stopped() {
     let mut bench = Bench::fixing();
     bench.script(1).way = Way::Hangs;
     ends(&mut bench, Fixer::Pushes);
-    assert!(bench.stops_fixer(1).unwrap_err().contains("cannot be called off"));
+    assert!(bench.stops_fixer(1).unwrap_err().contains("can no longer be cancelled"));
     bench.script(1).way = Way::Lands;
     bench.settle();
     assert_eq!(bench.attempts(1), 1);
@@ -265,7 +265,7 @@ fn a_reviewer_who_says_something_new_lets_a_fixer_try_again_as_it_was_promised()
         bench.says(1, "thread");
         bench.beat();
         assert_eq!((bench.sent(1), bench.shown(1).0), (1, Status::PausedAttentionNoPush));
-        assert!(bench.told(1)[0].contains("or a reviewer says something new"));
+        assert!(bench.told(1)[0].contains("or a reviewer comments"));
         bench.beat();
         assert_eq!(bench.sent(1), 1);
         bench.says(1, "another");

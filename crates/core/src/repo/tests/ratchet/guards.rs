@@ -76,7 +76,7 @@ fn a_session_that_falls_idle_or_of_which_nobody_hears_any_more_makes_way_as_one_
     let ended = |event: &workspace::Event| matches!(event, workspace::Event::SessionEnded { vanished: true, .. });
     assert!(bench.events(1).iter().any(ended));
     let again = Request::Session { pr: pr(1), session: "desk".to_owned(), idle: false, by: None, again: true };
-    assert!(bench.ask(again).unwrap_err().contains("not known any more"));
+    assert!(bench.ask(again).unwrap_err().contains("no longer known"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn pushing(way: Way) -> Bench {
 fn unit_did_push_unknown_does_not_pause_attention_and_is_retried_with_backoff() {
     let mut bench = pushing(Way::GetsLost);
     assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::PushStatusUnknown));
-    assert_eq!(bench.activity(1), "Finding out whether the fixer's push arrived");
+    assert_eq!(bench.activity(1), "Checking whether the fixer's push reached GitHub");
     let mut waits = Vec::new();
     for _ in 0..5 {
         let before = bench.worker.clock;

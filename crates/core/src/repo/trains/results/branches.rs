@@ -9,7 +9,7 @@ use crate::repo::trains::Event;
 use crate::repo::trains::texts::{halt, notice};
 use crate::repo::trains::work::{Merged, MergedWith, Probed, Push, PushKind, Pushed, Standing, Step};
 
-/// How often a branch that others push to is prepared anew.
+/// How often a branch that others push to is prepared again.
 const FOREIGN_PUSHES: u32 = 5;
 
 impl Standpoint<'_> {
@@ -190,7 +190,7 @@ impl Standpoint<'_> {
     pub(super) fn probed(&self, push: &Push, probed: &Probed) -> Change {
         match probed {
             Probed::Landed { head } => self.push_landed(push, head),
-            // Computed anew: the commit may be gone with the process that made it.
+            // Computed again: the commit may be gone with the process that made it.
             Probed::NotYet => Change::of([self.dropped("the push had not landed")]),
             Probed::Rewound => Change::of([self.dropped("the branch was rewound")]),
             Probed::Foreign { head, tree } => self.foreign(push, head, tree.as_ref()),
@@ -209,7 +209,7 @@ impl Standpoint<'_> {
         let change = Change::of([done]);
         match (self.train(), self.step_of(push)) {
             (Some(train), step) if train.current_pr == push.pull && step != StepKind::AddLate => {
-                // CI begins anew, and GitHub is asked what it thinks of the new head.
+                // CI begins again, and GitHub is asked what it thinks of the new head.
                 change.and(mirror::Event::MergeStateOutdated { prs: vec![push.pull] })
             }
             (_, step) => self.stepped(step, push.pull, change),

@@ -32,7 +32,7 @@ pub struct Row {
     pub standing: Standing,
 }
 
-/// What became of a pull request so far.
+/// The state of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     Open,
@@ -46,14 +46,14 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(from = "StoredWhy")]
 pub struct Why {
-    /// What keeps it from going on: "The required check `build` failed on PR #124."
+    /// What blocks it: "The required check `build` failed on PR #124."
     pub blocker: String,
     /// Who can remove it: "The author of PR #124, by pushing a fix."
     pub who: String,
     pub since: Timestamp,
-    /// What the bot does once it is removed: "PR #124 is squash-merged as soon as the check passes."
+    /// What the bot does once it is removed: "PR #124 is squash-merged once the check passes."
     pub next: String,
-    /// Whose turn it is, in a word.
+    /// Who has to act, in a word.
     #[serde(default)]
     pub party: Party,
 }
@@ -75,7 +75,7 @@ impl From<StoredWhy> for Why {
     }
 }
 
-/// Who is waited for, as far as sums and boards tell them apart.
+/// Who has to act, in broad groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Party {
@@ -143,7 +143,7 @@ fn headline(record: &TrainRecord, view: &View) -> String {
         }
         TrainState::Aborted => format!("Train aborted — it was {doing}"),
         TrainState::NeedsManualReview if idle => {
-            format!("Train needs manual review — it is not known how far it came with PR #{current}")
+            format!("Train needs manual review — progress on PR #{current} is unknown")
         }
         TrainState::NeedsManualReview => format!("Train needs manual review — it was {doing}"),
     }
@@ -274,14 +274,13 @@ fn what_to_do(record: &TrainRecord) -> Option<String> {
             Some("Nothing more happens to this stack until `@merge-train start` is issued again.".to_owned())
         }
         TrainState::Aborted => Some(
-            "Nothing more happens to this stack until the cause is removed and `@merge-train start` is issued again. \
-             The comment on the pull request that failed says what to do."
+            "Nothing more happens to this stack until the cause is fixed and someone comments `@merge-train start` \
+             again. The comment on the pull request that failed says what to do."
                 .to_owned(),
         ),
         TrainState::NeedsManualReview => Some(
-            "The bot cannot safely resume by itself. Look at the pull requests above, then either issue \
-             `@merge-train stop` and `@merge-train start` to restart from the current position, or complete the cascade \
-             by hand."
+            "The bot cannot safely resume by itself. Check the pull requests above, then either comment `@merge-train \
+             stop` and `@merge-train start` to restart from the current position, or complete the cascade by hand."
                 .to_owned(),
         ),
     }

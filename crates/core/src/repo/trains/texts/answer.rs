@@ -29,7 +29,7 @@ impl Allowed {
 /// The command was given by somebody else.
 pub fn not_authorized(command: &Command, allowed: Allowed) -> String {
     let whom = allowed.whom();
-    format!("Only {whom} can issue `@merge-train {command}`, so nothing was done. Please ask them to issue it.")
+    format!("Only {whom} can use `@merge-train {command}`, so nothing was done. Please ask them to comment it.")
 }
 
 /// A workflow was started.
@@ -42,14 +42,14 @@ pub fn run_started(workflow: &str, run: &RunId) -> String {
 pub fn run_starts_later(workflow: &str, run: &RunId) -> String {
     let workflow = code_span(workflow);
     format!(
-        "The workflow {workflow} starts in a while. Its run will be `{run}`: `merge-train runs watch {run}` follows it."
+        "The workflow {workflow} will start soon. Its run will be `{run}`: `merge-train runs watch {run}` follows it."
     )
 }
 
 /// A workflow was not started, or a run does not do what is asked of it.
 pub fn run_refused(command: &str, why: &str) -> String {
     let why = why.trim_end_matches('.');
-    format!("{} was not done: {why}.", code_span(&format!("@merge-train {command}")))
+    format!("Could not run {}: {why}.", code_span(&format!("@merge-train {command}")))
 }
 
 /// What was decided about a run has been taken down.
@@ -60,10 +60,10 @@ pub fn run_decided(run: &RunId, decision: Decision) -> String {
 
 /// What was decided about a run was taken in; what the run makes of it takes longer than anybody waits here.
 pub fn run_decides_later(run: &RunId, decision: Decision) -> String {
-    let verb = if decision == Decision::Approved { "approve" } else { "reject" };
+    let what = if decision == Decision::Approved { "approval" } else { "rejection" };
     format!(
-        "That you {verb} run `{run}` was taken down, but the run has not come to it yet. `merge-train runs show {run}` tells \
-         what came of it."
+        "Your {what} of run `{run}` is recorded, but the run has not handled it yet. `merge-train runs show {run}` shows the \
+         result."
     )
 }
 
@@ -71,7 +71,7 @@ pub fn run_decides_later(run: &RunId, decision: Decision) -> String {
 pub fn run_needs_more(run: &RunId, missing: &[String]) -> String {
     let missing: Vec<String> = missing.iter().map(|name| code_span(name)).collect();
     format!(
-        "Your approval of run `{run}` is noted. It goes on as soon as these have approved it as well: {}.",
+        "Your approval of run `{run}` is recorded. The run continues once these people have approved it too: {}.",
         missing.join(", ")
     )
 }
@@ -79,33 +79,33 @@ pub fn run_needs_more(run: &RunId, missing: &[String]) -> String {
 /// The run that is to go on is a train, which thinks before it starts.
 pub fn train_approved(run: &RunId, root: PrNumber) -> String {
     format!(
-        "Run `{run}` was approved: the train of PR #{root} starts again as soon as the rules of the repository are read and \
-         its plan is computed. If it cannot start, PR #{root} is told why."
+        "Run `{run}` was approved: the train of PR #{root} starts again once merge-train has read the repository's \
+         rules and computed the plan. If it cannot start, a comment on PR #{root} says why."
     )
 }
 
 /// The run that was rejected is a train.
 pub fn train_rejected(run: &RunId, root: PrNumber) -> String {
-    format!("Run `{run}` was rejected: the train of PR #{root} is stopped. `@merge-train start` begins another.")
+    format!("Run `{run}` was rejected: the train of PR #{root} is stopped. `@merge-train start` starts a new one.")
 }
 
 /// Nothing is declared, and nothing started.
 pub fn not_in_a_train(pr: PrNumber) -> String {
     format!(
-        "PR #{pr} is not in a merge train. To start one, issue `@merge-train start` on the pull request at the bottom of \
-         its stack; to add this one to a stack, comment `@merge-train predecessor #N`."
+        "PR #{pr} is not in a merge train. To start one, comment `@merge-train start` on the root of its stack. To add \
+         this pull request to a stack, comment `@merge-train predecessor #N`."
     )
 }
 
 /// There is no train to stop, or it was stopped before.
 pub fn nothing_to_stop(pr: PrNumber) -> String {
-    format!("There is nothing to stop: no merge train is under way for the stack of PR #{pr}.")
+    format!("There is nothing to stop: no merge train is running for the stack of PR #{pr}.")
 }
 
 /// There is no train to try again, or it is not waiting.
 pub fn nothing_to_retry(pr: PrNumber) -> String {
     format!(
-        "There is nothing to retry: no merge train is waiting in the stack of PR #{pr}. To start one, issue \
+        "There is nothing to retry: no merge train is waiting in the stack of PR #{pr}. To start one, comment \
          `@merge-train start`."
     )
 }
@@ -113,7 +113,7 @@ pub fn nothing_to_retry(pr: PrNumber) -> String {
 /// What a start would do.
 pub fn plan(plan: &Plan) -> String {
     let next = if plan.lands_everything() {
-        format!("Nothing has been done. To do it, issue `@merge-train start` on PR #{}.", plan.root)
+        format!("Nothing has been done. To land it, comment `@merge-train start` on PR #{}.", plan.root)
     } else {
         "Nothing has been done, and `@merge-train start` would be refused. Resolve the conflicts in the branches named \
          above and push, then ask for the plan again."
@@ -125,8 +125,8 @@ pub fn plan(plan: &Plan) -> String {
 /// There is no plan for a pull request that does not lead down to the default branch.
 pub fn no_stack(pr: PrNumber) -> String {
     format!(
-        "There is nothing to plan: PR #{pr} does not lead down to the default branch, neither by its base nor by \
-         declarations. Comment `@merge-train predecessor #N` with the pull request it is based on, then ask again."
+        "There is nothing to plan: PR #{pr} is not in a stack based on the default branch. Comment `@merge-train \
+         predecessor #N` with the pull request it is based on, then ask again."
     )
 }
 
@@ -136,18 +136,18 @@ pub fn unknown_command(text: &str, nearest: Option<&str>, help: &str) -> String 
         Some(nearest) => format!(" Did you mean {}?", code_span(&format!("@merge-train {nearest}"))),
         None => String::new(),
     };
-    format!("I do not know the command {}.{guess}\n\n{help}", code_span(text))
+    format!("Unknown command {}.{guess}\n\n{help}", code_span(text))
 }
 
 /// A command with words after it that it does not take.
 pub fn misused(verb: Verb, why: &Misuse) -> String {
-    format!("I cannot do `@merge-train {}`: {why}. Please type {}.", verb.name(), verb.usage())
+    format!("I cannot run `@merge-train {}`: {why}. Usage: {}.", verb.name(), verb.usage())
 }
 
 /// More commands in one comment than are heard.
 pub fn too_many() -> String {
     format!(
-        "This comment holds more than {MOST_HEARD} commands. The first {MOST_HEARD} were heard, and the rest was not read: \
-         please put them into another comment."
+        "This comment has more than {MOST_HEARD} commands. Only the first {MOST_HEARD} were run. Please put the rest \
+         into another comment."
     )
 }

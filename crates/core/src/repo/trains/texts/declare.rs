@@ -35,8 +35,8 @@ pub fn retargeted_away(
     if let Some(root) = train {
         return advise(
             &format!(
-                "PR #{pr} was retargeted to {}, which no longer matches predecessor #{predecessor}'s head branch {}. The \
-                 train of PR #{root} goes on without PR #{pr}.",
+                "PR #{pr} was retargeted to {}, which no longer matches predecessor #{predecessor}'s head branch {}. \
+                 The train of PR #{root} continues without PR #{pr}.",
                 branch(base),
                 branch(head)
             ),
@@ -75,7 +75,7 @@ pub fn manually_retargeted(default_branch: &BranchName, predecessor: PrNumber) -
 
 /// The number names no pull request.
 pub fn unknown_predecessor(predecessor: PrNumber) -> String {
-    format!("There is no pull request #{predecessor} in this repository. Check the number, and declare again.")
+    format!("There is no pull request #{predecessor} in this repository. Check the number, then declare again.")
 }
 
 /// A pull request cannot stand on itself.
@@ -107,8 +107,8 @@ pub fn closed_predecessor(predecessor: PrNumber) -> String {
 /// The predecessor is itself stacked on something that nobody declared.
 pub fn undeclared_predecessor(predecessor: PrNumber, base: &BranchName, default_branch: &BranchName) -> String {
     format!(
-        "PR #{predecessor} is based on {}, not on {}, and declares no predecessor itself. Declare what #{predecessor} \
-         stands on first, then declare this again.",
+        "PR #{predecessor} is based on {}, not on {}, and declares no predecessor itself. Declare the predecessor of \
+         #{predecessor} first, then declare this one again.",
         branch(base),
         branch(default_branch)
     )
@@ -117,8 +117,8 @@ pub fn undeclared_predecessor(predecessor: PrNumber, base: &BranchName, default_
 /// The declaration would close a ring.
 pub fn cycle(pr: PrNumber, predecessor: PrNumber) -> String {
     format!(
-        "PR #{predecessor} stands on #{pr} already, directly or through others, so #{pr} cannot stand on it. Name the pull \
-         request that #{pr} is based on, or change the declaration of the other."
+        "Cycle: #{predecessor} is already stacked on #{pr}, so #{pr} cannot be stacked on it. Name the pull request \
+         that #{pr} is based on, or correct the other declarations."
     )
 }
 
@@ -132,5 +132,5 @@ pub fn already_declared(comment: CommentId, predecessor: PrNumber) -> String {
 
 /// An edit of the declaration that is not accepted, for one of the reasons above.
 pub fn edit_rejected(reason: &str, remaining: PrNumber) -> String {
-    format!("The edit is not accepted: the predecessor of this PR remains #{remaining}.\n\n{reason}")
+    format!("The edit was not accepted: the predecessor of this PR is still #{remaining}.\n\n{reason}")
 }

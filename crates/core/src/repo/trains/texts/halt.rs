@@ -63,7 +63,7 @@ impl Halt {
     /// With the reason that somebody found.
     pub fn because(self, reason: &str) -> Self {
         let before = self.details.as_ref().map(|details| format!("{details}\n\n")).unwrap_or_default();
-        Self { details: Some(format!("{before}{}", introduced("In detail:", reason))), ..self }
+        Self { details: Some(format!("{before}{}", introduced("Details:", reason))), ..self }
     }
 
     /// With the files that it is about.

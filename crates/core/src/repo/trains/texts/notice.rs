@@ -45,7 +45,7 @@ pub fn skipped_retargeted(pr: PrNumber, base: &BranchName) -> String {
 /// It has its base again, but a train has gone on without it.
 pub fn still_left_out(pr: PrNumber) -> String {
     advise(
-        &format!("PR #{pr} has the right base branch again. The current train still goes on without it, as announced."),
+        &format!("PR #{pr} has the right base branch again. The current train continues without it, as announced."),
         &format!("To land it, comment `@merge-train start` on PR #{pr} once its predecessor has landed."),
     )
 }
@@ -102,8 +102,8 @@ pub fn orphaned(pr: PrNumber, predecessor: PrNumber, onto: &BranchName, new: Opt
 /// For the pull requests that would have come later.
 pub fn halted(pr: PrNumber, failed: PrNumber, root: PrNumber) -> String {
     advise(
-        &format!("The merge train of PR #{root} is halted at PR #{failed}, so PR #{pr} does not land for now."),
-        &format!("Nothing here. The comment on PR #{failed} says what happened, and how the train can go on."),
+        &format!("The merge train of PR #{root} failed at PR #{failed}, so PR #{pr} does not land for now."),
+        &format!("Nothing here. The comment on PR #{failed} says what happened and how to continue."),
     )
 }
 
@@ -111,8 +111,8 @@ pub fn halted(pr: PrNumber, failed: PrNumber, root: PrNumber) -> String {
 pub fn relation_waits(pr: PrNumber, blocker: &str) -> String {
     advise(
         &format!("PR #{pr} is not up to date with what landed below it, so it cannot land yet. {blocker}"),
-        "Nothing for now: merge-train tries again by itself, with longer pauses each time. If this persists, ask the operator \
-         of merge-train to look at it.",
+        "Nothing for now: merge-train retries by itself, with longer pauses each time. If this persists, ask the \
+         operator of merge-train to check it.",
     )
 }
 
@@ -154,7 +154,7 @@ pub fn completed(landed: &[(PrNumber, Option<Sha>)], default_branch: &BranchName
 
 /// A train that had halted gives way to one that begins where it stood.
 pub fn succeeded(root: PrNumber) -> String {
-    format!("Train ended. What is left of this stack goes on as the train of #{root}.")
+    format!("Train ended. The rest of this stack continues as the train of #{root}.")
 }
 
 /// It ends where the stack parts.

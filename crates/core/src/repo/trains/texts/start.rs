@@ -14,16 +14,16 @@ pub fn draft(pr: PrNumber) -> String {
 pub fn not_open(pr: PrNumber) -> String {
     advise(
         &format!("Cannot start merge train: PR #{pr} is not open."),
-        "Issue `@merge-train start` on an open pull request, or re-open this one first.",
+        "Comment `@merge-train start` on an open pull request, or re-open this one first.",
     )
 }
 
 /// The pull request stands on others that land first. `path` leads from the root to it, both included.
 pub fn not_the_root(pr: PrNumber, path: &[PrNumber]) -> String {
     let next = match path.first() {
-        Some(root) => format!("Issue `@merge-train start` on PR #{root}: it lands first, and this one follows."),
-        None => "Declare what it is stacked on with `@merge-train predecessor #N`, and start the train on the pull \
-                 request at the bottom."
+        Some(root) => format!("Comment `@merge-train start` on PR #{root}: it lands first, and this one follows."),
+        None => "Declare what it is stacked on with `@merge-train predecessor #N`, and start the train on the root of \
+                 the stack."
             .to_owned(),
     };
     let stack = if path.len() > 1 { format!(" The stack is {}.", joined(path, " ← ")) } else { String::new() };
@@ -34,7 +34,7 @@ pub fn not_the_root(pr: PrNumber, path: &[PrNumber]) -> String {
 pub fn cycle(ring: &[PrNumber]) -> String {
     advise(
         &format!("Cannot start merge train: cycle detected in the predecessor declarations: {}.", joined(ring, " → ")),
-        "Edit or delete the predecessor comment that is wrong, then issue `@merge-train start` again.",
+        "Edit or delete the predecessor comment that is wrong, then comment `@merge-train start` again.",
     )
 }
 
@@ -66,8 +66,9 @@ pub fn unverified_protection() -> String {
 /// GitHub did not answer what must be known before a start.
 pub fn preflight_failed(answer: &str) -> String {
     advise(
-        &introduced("Cannot start merge train: GitHub did not tell this repository's settings. It said:", answer),
-        "Issue `@merge-train start` again in a while. If this stays, someone who runs the bot should look at its log.",
+        &introduced("Cannot start merge train: could not read this repository's settings. GitHub answered:", answer),
+        "Comment `@merge-train start` again in a few minutes. If this persists, ask the operator of merge-train to \
+         check its log.",
     )
 }
 
@@ -86,7 +87,7 @@ pub fn would_conflict(plan: &Plan) -> String {
 /// The stack has a train already.
 pub fn already_running(root: PrNumber) -> String {
     format!(
-        "This stack already has a merge train: that of PR #{root}, where the status comment says what it is doing. \
-         To begin anew, issue `@merge-train stop` and then `@merge-train start`."
+        "This stack already has a merge train: the train of PR #{root}. Its status comment there shows the progress. \
+         To start over, comment `@merge-train stop`, then `@merge-train start`."
     )
 }

@@ -84,7 +84,7 @@ fn what_is_not_declared_is_noted_and_what_is_declared_is_not() {
     let reading = form(&facts, pr(1)).unwrap();
     assert_eq!(
         reading.notes,
-        ["#3 does not say yet what it stands on: its author must comment `@merge-train predecessor #2`."]
+        ["#3 has not declared its predecessor yet: its author must comment `@merge-train predecessor #2`."]
     );
     assert_eq!(reading.refusals, [""; 0]);
 }
@@ -134,7 +134,7 @@ fn the_missing_link_is_named_with_what_became_of_it() {
 fn a_circle_is_told_without_what_only_leads_to_it() {
     let facts = world(&[(1, "one", "two"), (2, "two", "one"), (3, "three", "two")]);
     let told = form(&facts, pr(3)).unwrap_err().to_string();
-    assert_eq!(told, "#2 and #1 stand on each other in a circle; retarget one of them to `main`");
+    assert_eq!(told, "#2 and #1 form a cycle; retarget one of them to `main`");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn forks_are_left_alone_and_mentioned() {
     facts.pulls[2].head_repo = HeadRepo::Fork;
     let reading = form(&facts, pr(1)).unwrap();
     assert_eq!(numbers(&reading), [(1, None), (2, Some(1)), (4, Some(1))]);
-    assert!(reading.notes.contains(&"#3 stands on #2 but comes from a fork: it is left alone.".to_owned()));
+    assert!(reading.notes.contains(&"#3 is stacked on #2 but comes from a fork: merge-train ignores it.".to_owned()));
     assert_eq!(form(&facts, pr(3)).unwrap_err(), StackError::Fork(pr(3)));
     assert_eq!(form(&facts, pr(77)).unwrap_err(), StackError::Gone(pr(77)));
 }

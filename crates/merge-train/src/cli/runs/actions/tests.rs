@@ -23,7 +23,7 @@ fn what_came_of_it_is_told_in_a_sentence() {
             RunAction::Approve,
             at_gate(),
             half(),
-            "Your approval of step ok of RUN is noted; others have to approve as well.",
+            "Your approval of step ok of RUN is recorded; others have to approve as well.",
         ),
         (RunAction::Approve, half(), waiting(), "step ok of RUN is approved."),
         (RunAction::Resume, half(), waiting(), "step ok of RUN is approved."),
@@ -33,14 +33,14 @@ fn what_came_of_it_is_told_in_a_sentence() {
             said(at_gate(), "bob", Decision::Rejected),
             "step ok of RUN is rejected, which ends the run.",
         ),
-        (RunAction::Resume, waiting(), resumed(waiting()), "RUN goes on without the event landed."),
-        (RunAction::Resume, resumed(waiting()), resumed(waiting()), "RUN goes on at once."),
+        (RunAction::Resume, waiting(), resumed(waiting()), "RUN continues without the event landed."),
+        (RunAction::Resume, resumed(waiting()), resumed(waiting()), "RUN continues now."),
         (RunAction::Cancel, waiting(), waiting().cancelled("11:12:00"), "RUN is cancelled."),
         (
             RunAction::Cancel,
             resumed(waiting()),
             resumed(waiting()).cancelled("11:12:00"),
-            "RUN is being cancelled: what it does is stopped, what it did is undone.",
+            "RUN is being cancelled: merge-train stops it and undoes its steps.",
         ),
     ] {
         assert_eq!(told(action, &before.document(), &after.document()), expected.replace("RUN", id), "{action:?}");

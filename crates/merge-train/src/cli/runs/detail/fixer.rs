@@ -41,8 +41,8 @@ fn fixer_result(run: &Run) -> Option<FixerResult> {
 pub fn entries(run: &Run) -> Vec<(&'static str, String)> {
     let Some(result) = fixer_result(run) else { return Vec::new() };
     let issue = match result.issue.as_str() {
-        "FIX_CI" => "mend what CI found",
-        "FIX_REVIEW" => "do what reviewers asked for",
+        "FIX_CI" => "fix CI failures",
+        "FIX_REVIEW" => "address the review",
         _ => "mend it",
     };
     let mut entries = vec![("sent to", format!("{issue}, on {} at {}", line(&result.branch), short(&result.head_sha)))];
@@ -56,9 +56,9 @@ pub fn entries(run: &Run) -> Vec<(&'static str, String)> {
     }
     entries.extend(result.exit.map(|exit| ("it ended", line(&exit))));
     match (result.outcome, result.pushed_sha) {
-        (Some(outcome), Some(sha)) => entries.push(("came of it", format!("{}: {}", outcome.sentence(), short(&sha)))),
+        (Some(outcome), Some(sha)) => entries.push(("result", format!("{}: {}", outcome.sentence(), short(&sha)))),
         // What failed says so itself.
-        (Some(outcome), None) if run.error.is_none() => entries.push(("came of it", outcome.sentence().to_owned())),
+        (Some(outcome), None) if run.error.is_none() => entries.push(("result", outcome.sentence().to_owned())),
         _ => {}
     }
     entries
@@ -69,7 +69,7 @@ pub fn diff(run: &Run, ink: Ink) -> String {
     let Some(diff) = fixer_result(run).and_then(|result| result.diff).filter(|_| !run.status.is_terminal()) else {
         return String::new();
     };
-    let mut text = format!("\n{}\n", ink.paint(BOLD, "What it wants to push:"));
+    let mut text = format!("\n{}\n", ink.paint(BOLD, "Proposed push:"));
     for written in spelled_out(&diff).split_terminator('\n') {
         let _ = writeln!(text, "  {}", ink.paint(colour(written), written));
     }

@@ -15,7 +15,7 @@ pub fn text(run: &Run, run_state: Option<&RunState>, ink: Ink) -> String {
         return String::new();
     }
     let rows = ways.into_iter().map(|(command, what)| [command.into(), Cell::coloured(DIM, what)]);
-    let mut text = format!("\n{}\n", ink.paint(BOLD, "How to go on:"));
+    let mut text = format!("\n{}\n", ink.paint(BOLD, "What you can do:"));
     // Nobody needs headings here.
     for way in columns(["", ""], rows.collect(), ink).into_iter().skip(1) {
         let _ = writeln!(text, "  {way}");
@@ -33,21 +33,21 @@ fn ways(run: &Run, run_state: Option<&RunState>) -> Vec<(String, &'static str)> 
     }
     match run.status {
         RunStatus::Completed => Vec::new(),
-        RunStatus::Failed | RunStatus::Cancelled => vec![(anew(run, run_state), "to begin anew")],
+        RunStatus::Failed | RunStatus::Cancelled => vec![(anew(run, run_state), "to start over")],
         _ if is_winding_up(run) => vec![watch],
         RunStatus::AwaitingApproval => {
-            let reject = (format!("{} --reason 'why not'", on("reject")), "to say no, which ends it");
-            let approve = if is_train { "to have it go on after the review" } else { "to say yes" };
+            let reject = (format!("{} --reason 'why not'", on("reject")), "to reject it, which ends the run");
+            let approve = if is_train { "to continue after the review" } else { "to approve it" };
             vec![(on("approve"), approve), reject, cancel, watch]
         }
         RunStatus::WaitingExternal => {
-            let resume = if is_train { "to look again at once" } else { "to go on without what it waits for" };
+            let resume = if is_train { "to check again now" } else { "to continue without the event it waits for" };
             vec![(on("resume"), resume), cancel, watch]
         }
         RunStatus::Pending | RunStatus::Running => {
             let step = run_state.and_then(|run_state| run_state.steps.get(run_state.position));
             let resume = step.is_some_and(|step| step.retry_at.is_some());
-            let resume = resume.then(|| (on("resume"), "to try again at once"));
+            let resume = resume.then(|| (on("resume"), "to retry now"));
             resume.into_iter().chain([watch, cancel]).collect()
         }
     }
@@ -58,18 +58,16 @@ fn ways_of_fixer(run: &Run) -> Vec<(String, &'static str)> {
     let pull = quoted(&subject(run));
     let logs = (on("logs"), "to see what it printed");
     match run.status {
-        RunStatus::AwaitingApproval => vec![
-            (on("approve"), "to have it pushed"),
-            (format!("{} --reason 'why not'", on("reject")), "to drop it"),
-            logs,
-        ],
+        RunStatus::AwaitingApproval => {
+            vec![(on("approve"), "to push it"), (format!("{} --reason 'why not'", on("reject")), "to drop it"), logs]
+        }
         RunStatus::Completed => vec![logs],
         RunStatus::Failed | RunStatus::Cancelled => {
             let anew = format!("merge-train ratchet off {pull} && merge-train ratchet on {pull}");
             vec![
                 logs,
-                (format!("merge-train ratchet status {pull}"), "to see what is done about it"),
-                (anew, "to have fixers begin anew"),
+                (format!("merge-train ratchet status {pull}"), "to see the ratchet's state"),
+                (anew, "to reset the fix attempts"),
             ]
         }
         RunStatus::Pending | RunStatus::Running | RunStatus::WaitingExternal => vec![

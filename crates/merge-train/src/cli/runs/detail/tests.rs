@@ -57,7 +57,7 @@ fn a_run_that_failed_says_why_and_how_to_begin_anew() {
 fn a_run_that_completed_says_what_came_of_it() {
     let detail = Trial::of(vec![agent("read")]).ends("11:00:41", Ok(json!({ "files": 3 }))).detail();
     let told = told("show_completed", &detail);
-    assert!(!told.contains("How to go on"), "it does not");
+    assert!(!told.contains("What you can do"), "it does not");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_train_says_why_not_yet_and_who_can_change_that() {
         "metadata": {
             "blocker": "The required check `build` failed on PR #13.",
             "who": "The author of PR #13, by pushing a fix.",
-            "next": "PR #13 is squash-merged as soon as the check passes.",
+            "next": "PR #13 is squash-merged once the check passes.",
         },
         "externalEvent": { "eventType": "ci", "source": "github" },
     });

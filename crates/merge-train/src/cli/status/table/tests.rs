@@ -31,7 +31,7 @@ fn waiting() -> TrainRow {
         "blocker": "The required check `build` failed on PR #124.",
         "who": "The author of PR #124, by pushing a fix.",
         "since": "2026-11-15T11:48:00Z",
-        "next": "PR #124 is squash-merged as soon as the check passes.",
+        "next": "PR #124 is squash-merged once the check passes.",
     });
     train(
         "waiting_ci",
@@ -43,14 +43,9 @@ fn waiting() -> TrainRow {
 #[test]
 fn each_train_has_a_row_and_whoever_waits_says_why() {
     let repo: RepoId = "octocat/hello".parse().expect("a repository");
-    let expected = "\
-octocat/hello
-  ROOT  STATE       CURRENT  PHASE  LANDED
-  #7    running     #8       idle   1 of 2
-  #123  waiting_ci  #124     idle   1 of 2
-        why not yet: The required check `build` failed on PR #124. · The author of PR #124, by pushing a fix. · \
-12 minutes ago · PR #124 is squash-merged as soon as the check passes.
-";
+    let expected = "octocat/helloROOT  STATE       CURRENT  PHASE  LANDED#7    running     #8       idle   1 of 2#123  \
+waiting_ci  #124     idle   1 of 2why not yet: The required check `build` failed on PR #124. · The author of PR #124, \
+by pushing a fix. · 12 minutes ago · PR #124 is squash-merged once the check passes.";
     let trains = [train("running", 7, json!({})), waiting()];
     assert_eq!(overview(&repo, &trains, Ink::Plain, now()), expected);
     let coloured = overview(&repo, &trains, Ink::Coloured, now());
@@ -79,5 +74,8 @@ fn what_went_wrong_is_one_line_that_no_terminal_obeys() {
 #[test]
 fn a_train_that_was_stopped_says_how_it_goes_on() {
     let told = detail(&train("stopped", 1, json!({ "stopped_at": "2026-11-15T11:00:00Z" })), Ink::Plain, now());
-    assert!(told.contains("stopped 1 hour ago: nothing happens until `@merge-train start` is said on #2\n"), "{told}");
+    assert!(
+        told.contains("stopped 1 hour ago: nothing happens until someone comments `@merge-train start` on #2\n"),
+        "{told}"
+    );
 }

@@ -63,7 +63,7 @@ impl ProcessTree {
     }
 
     /// Asks those to end whose parent died meanwhile, each once. What one starts that was asked and still lives is how it
-    /// tidies up.
+    /// cleans up.
     pub fn terminate_orphans(&mut self) {
         if self.reach == TreeVisibility::Tree {
             self.ask(children(getpid()));

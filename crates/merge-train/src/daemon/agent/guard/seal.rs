@@ -55,7 +55,7 @@ pub fn start_sealed(
         let strikes = matches!(&sealing, Ok((Sealed::Fully, _)));
         let _ = result.send(sealing.and_then(|(sealing, unfiltered)| {
             if let Sealed::Not(why) = &sealing {
-                open("this command is not sealed off from the daemon", why);
+                open("this command is not sandboxed", why);
             }
             if let Some(why) = unfiltered {
                 open("this command can connect to whatever of the daemon's user listens on a UNIX socket", why);
@@ -91,7 +91,7 @@ fn restrict_this_thread(seal: &Seal) -> io::Result<(Sealed, Option<&'static str>
 }
 
 fn cannot(error: impl Display) -> io::Error {
-    io::Error::other(format!("it cannot be sealed off ({error})"))
+    io::Error::other(format!("it cannot be sandboxed ({error})"))
 }
 
 /// How far a thread is sealed off.

@@ -37,7 +37,7 @@ pub(super) struct Ask {
     pub handled: BTreeMap<String, Timestamp>,
 }
 
-/// All that GitHub knows of what is to be mended, cut to what can be read.
+/// All that GitHub knows of what is to be fixed, cut to what can be read.
 pub(super) async fn gather(repo: &github::Repo, ask: &Ask) -> Result<Brief, Error> {
     let (checks, wishes) = tokio::try_join!(failed_checks(repo, &ask.head), repo.wishes(ask.pr))?;
     let Wishes { title, threads, reviews } = wishes;

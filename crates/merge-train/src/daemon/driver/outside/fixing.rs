@@ -36,7 +36,7 @@ pub(super) struct Case {
 
 impl Errand<'_> {
     fn fixers(&self) -> Result<&Fixers, Failure> {
-        let missing = || permanent("no fixer is configured: set command or agent in [ratchet.fixer]");
+        let missing = || permanent("no fixer is configured: set agent or command in [ratchet.fixer]");
         self.github.fixers.as_deref().ok_or_else(missing)
     }
 
@@ -141,7 +141,10 @@ impl Errand<'_> {
             };
             let head = heads.of(&branch).map_err(of_git)?.clone();
             if head != oid(&case.head)? {
-                return Err(transient(format!("somebody pushed to {} meanwhile: it is at {head}", case.branch)));
+                return Err(transient(format!(
+                    "somebody pushed to {} in the meantime: it is now at {head}",
+                    case.branch
+                )));
             }
             let base = heads.of(&base).ok().cloned();
             let base = base.as_ref().map(|base| (&case.base, base));
@@ -227,7 +230,7 @@ impl Errand<'_> {
         }))
     }
 
-    /// The clone may have been made anew since: then the gateway still has what was taken from it.
+    /// The clone may have been made again since: then the gateway still has what was taken from it.
     async fn have(
         &self,
         pr: PrNumber,
@@ -244,7 +247,7 @@ impl Errand<'_> {
         let gateway = repository.open_gateway(&place.own(), branch).map_err(of_gateway)?;
         match gateway.take(&repository.clone_dir(), from, &kept_as(pr, at)).await.map_err(of_gateway)? {
             Taken::Advanced(found) if found == *to => Ok(()),
-            _ => Err(permanent(format!("{to}, which a fixer wanted to push, is nowhere any more"))),
+            _ => Err(permanent(format!("{to}, which a fixer wanted to push, no longer exists"))),
         }
     }
 

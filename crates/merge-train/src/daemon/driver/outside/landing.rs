@@ -69,7 +69,7 @@ impl Errand<'_> {
                 }
                 MergeProgress::Pending { head: Some(other), .. } if other != *merge.head => {
                     let message =
-                        format!("GitHub is already asked to merge #{pull}, at {other} and not at {}", merge.head);
+                        format!("GitHub was already asked to merge #{pull}, at {other} and not at {}", merge.head);
                     return Ok(Squashed::Refused { message });
                 }
                 MergeProgress::Pending { ticket, .. } => ticket,
@@ -77,7 +77,7 @@ impl Errand<'_> {
             let wait = ASK_AGAIN.delay(asked);
             if Instant::now() + wait > deadline {
                 let patience = PATIENCE.as_secs();
-                return Err(transient(format!("GitHub has not merged #{pull} in {patience} s, and not refused to")));
+                return Err(transient(format!("GitHub has neither merged nor refused #{pull} within {patience} s")));
             }
             tokio::time::sleep(wait).await;
             asked += 1;

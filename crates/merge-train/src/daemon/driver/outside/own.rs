@@ -62,7 +62,7 @@ fn said(content: &Content) -> Result<OwnSettings, Vec<Problem>> {
     match content {
         Content::Bytes(bytes) => own_settings(bytes),
         Content::Other => {
-            let text = format!("{FILE} is not a file with text in it: a folder, a link, or far too large");
+            let text = format!("{FILE} is not a text file: it is a folder, a link, or far too large");
             Err(vec![Problem { line: 1, column: 1, text }])
         }
     }

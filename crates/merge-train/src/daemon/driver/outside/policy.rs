@@ -33,7 +33,7 @@ impl Errand<'_> {
         let rules = place(rules, |rules| of_rules(&rules))?;
         if protection == Place::Hidden || rules == Place::Hidden {
             tracing::warn!(repo = %self.name, branch = %default,
-                "the rules of the branch are not shown to merge-train; grant it `administration: read`");
+                "merge-train may not read the rules of the branch; grant it `administration: read`");
         }
         Ok(combined(methods, &protection, &rules))
     }
@@ -62,8 +62,8 @@ impl Errand<'_> {
 fn merge_methods(settings: &RepoSettings) -> Result<MergeMethods, Failure> {
     settings.merge_methods().ok_or_else(|| {
         permanent(
-            "GitHub does not show which ways of merging the repository allows; grant merge-train \
-             `contents: write` on it, or a token that may push",
+            "GitHub does not show which merge methods the repository allows; grant merge-train `contents: write` on \
+             it, or a token that may push",
         )
     })
 }

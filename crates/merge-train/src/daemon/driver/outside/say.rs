@@ -48,7 +48,7 @@ impl Errand<'_> {
                     Ok(plan) => Ok(answer::plan(&plan)),
                     Err(failure) if failure.kind == FailureKind::Transient => Err(failure),
                     // That it cannot be told is an answer too.
-                    Err(failure) => Ok(format!("The plan could not be computed: {}", failure.reason)),
+                    Err(failure) => Ok(format!("Could not compute the plan: {}", failure.reason)),
                 };
                 self.comment(saying, told).await
             }

@@ -75,8 +75,8 @@ impl Refused {
     fn expired(state: &RunState) -> Self {
         let (run, at) = (&state.created.run, state.created_at);
         let detail = format!(
-            "the key was used before, for another request: it began {run} at {at}. What was answered then is not kept any \
-             more; send this one under a key of its own"
+            "the key was already used for another request, which started {run} at {at}. That answer is no longer \
+             stored; send this request with a new key"
         );
         Self { code: Code::IdempotencyExpired.as_str().to_owned(), detail }
     }

@@ -47,7 +47,7 @@ fn parse(entry: &Entry) -> Result<Input, String> {
             Ok(Input::Delivery { delivery, hash: entry.hash.clone(), received_at: entry.received_at })
         }
         Source::Api | Source::Scheduler => asked(stored_request::from_label(&entry.label)),
-        Source::Slack => Err(format!("nobody works on {} here", entry.source.as_str())),
+        Source::Slack => Err(format!("this instance does not work on {}", entry.source.as_str())),
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn decide(
                 id: delivery.id.clone(),
                 event: delivery.event.clone(),
                 received_at: *received_at,
-                reason: format!("it could not be decided on: {reason}"),
+                reason: format!("it could not be handled: {reason}"),
             };
             repo::decide(state, &unusable, settings, now)
         }

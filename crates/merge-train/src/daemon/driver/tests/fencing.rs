@@ -1,4 +1,4 @@
-//! A worker that lost its stream writes nothing more, and begins anew from what is durable.
+//! A worker that lost its stream writes nothing more, and begins again from what is durable.
 
 use merge_train_core::ids::StreamId;
 use merge_train_core::repo::{EffectKey, Event, mirror};

@@ -134,7 +134,7 @@ async fn appendix_a_key_whose_record_has_expired_begins_nothing_else() {
     let refused = yard.orders.outcome(&other).await.unwrap_err();
     let Failed::Refused(refused) = refused else { panic!("refused, not {refused:?}") };
     assert_eq!(refused.code, "IDEMPOTENCY_EXPIRED");
-    assert!(refused.detail.contains(run.id.as_str()) && refused.detail.contains("a key of its own"), "{refused:?}");
+    assert!(refused.detail.contains(run.id.as_str()) && refused.detail.contains("a new key"), "{refused:?}");
     assert_eq!(yard.world.store.run(Some(&acme()), &run.id).await.unwrap(), Some(run), "it is as it was");
     assert_eq!(yard.streams().await.len(), 1, "and there is no other");
 }

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::daemon::driver::{Urgency, replay};
 use crate::daemon::stored_request;
 
-/// Two trains, of one pull request each, which both are to be fetched anew.
+/// Two trains, of one pull request each, which both are to be fetched again.
 fn two_trains() -> Vec<Event> {
     let trains = [1, 2].map(PrNumber::new).map(|pr| {
         Event::Trains(trains::Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Behest::default() })

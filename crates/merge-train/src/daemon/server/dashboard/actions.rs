@@ -85,11 +85,11 @@ pub async fn submit(State(app): State<Arc<App>>, headers: HeaderMap, Form(form):
     let back =
         PageAddress::read(form.back.split('?').next().unwrap_or_default(), "").map_or("/", |_| form.back.as_str());
     if !visitor.session.has_token(&form.token) {
-        let why = "This page is older than your session. Nothing was done; go back and try again.";
+        let why = "This page is older than your session, so nothing was done. Go back, reload and try again.";
         return refusal(&app, &visitor, StatusCode::FORBIDDEN, why, back);
     }
     let Some((method, path, body)) = form.request() else {
-        return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form does not say what it is about.", back);
+        return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form is incomplete.", back);
     };
     let mut request = Request::new(Body::from(body.to_string()));
     (*request.method_mut(), *request.headers_mut()) = (method, visitor.session.headers());
@@ -97,7 +97,7 @@ pub async fn submit(State(app): State<Arc<App>>, headers: HeaderMap, Form(form):
     match path.parse() {
         Ok(uri) => *request.uri_mut() = uri,
         Err(_) => {
-            return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form does not say what it is about.", back);
+            return refusal(&app, &visitor, StatusCode::BAD_REQUEST, "The form is incomplete.", back);
         }
     }
     let Ok(answer) = server::api(app.clone()).oneshot(request).await;
@@ -107,7 +107,7 @@ pub async fn submit(State(app): State<Arc<App>>, headers: HeaderMap, Form(form):
     }
     let told = axum::body::to_bytes(answer.into_body(), ANSWER_BYTES).await.unwrap_or_default();
     let told: Value = serde_json::from_slice(&told).unwrap_or_default();
-    refusal(&app, &visitor, status, told["detail"].as_str().unwrap_or("It was refused."), back)
+    refusal(&app, &visitor, status, told["detail"].as_str().unwrap_or("Refused."), back)
 }
 
 fn refusal(app: &App, visitor: &DashboardVisitor<'_>, status: StatusCode, why: &str, back: &str) -> Response {

@@ -39,10 +39,10 @@ impl Owner {
 
     fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Person => ("person", "Needs a person", "Nothing goes on here before somebody does something."),
-            Self::Train => ("train", "merge-train is at work", "Nobody needs to do anything."),
-            Self::Others => ("others", "Waits for CI or GitHub", "It goes on by itself."),
-            Self::Nobody => ("nobody", "In order", "Landed in the last day, or ready to land."),
+            Self::Person => ("person", "Needs a person", "Blocked until someone acts."),
+            Self::Train => ("train", "merge-train is working", "Nobody needs to do anything."),
+            Self::Others => ("others", "Waiting for CI or GitHub", "Continues by itself."),
+            Self::Nobody => ("nobody", "Done or ready", "Landed in the last day, or ready to land."),
         }
     }
 }
@@ -90,9 +90,9 @@ pub async fn render(
 fn nothing(app: &App) -> Markup {
     html! {
         p.notice {
-            "Nothing is going on. Comment " code { "@merge-train start" } " on a pull request at "
+            "Nothing here yet. Comment " code { "@merge-train start" } " on a pull request on "
             a.outside href=(app.web_url) rel="noreferrer" { (app.web_url) } " to land it, or "
-            code { "@merge-train ratchet on" } " to have it mended when it breaks."
+            code { "@merge-train ratchet on" } " to have it fixed when it breaks."
         }
     }
 }

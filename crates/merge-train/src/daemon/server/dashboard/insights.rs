@@ -32,7 +32,7 @@ pub async fn render(app: &App, visitor: &DashboardVisitor<'_>) -> Result<Dashboa
         div.heading { h1 { "Insights" } p.muted { "The last " (DAYS) " days" } }
         dl.figures {
             div { dt { "Pull requests landed" } dd id="landed" { (landed.values().sum::<u64>()) } }
-            div { dt { "Trains arrived" } dd { (arrived) } }
+            div { dt { "Trains completed" } dd { (arrived) } }
             div { dt { "Trains aborted" } dd { (aborted) } }
             div { dt { "Start to landed, p50" } dd { (lead(trains.lead.map(|lead| lead.p50_ms))) } }
             div { dt { "Start to landed, p95" } dd { (lead(trains.lead.map(|lead| lead.p95_ms))) } }
@@ -40,13 +40,13 @@ pub async fn render(app: &App, visitor: &DashboardVisitor<'_>) -> Result<Dashboa
         div.plots {
             section { h2 { "Landed per day" } (plot::columns("Pull requests landed on each day (UTC)", &by_day)) }
             section { h2 { "From start to landed" }
-                @if trains.lead_by_day.is_empty() { p.muted { "No train has arrived yet." } }
-                @else { (plot::lines("How long the trains that arrived on each day (UTC) took", &days.iter().map(name).collect::<Vec<_>>(), &leads(&trains, &days))) }
+                @if trains.lead_by_day.is_empty() { p.muted { "No train has completed yet." } }
+                @else { (plot::lines("Duration of the trains that completed on each day (UTC)", &days.iter().map(name).collect::<Vec<_>>(), &leads(&trains, &days))) }
             }
         }
         section { h2 { "Where the time went" }
-            @if arrived == 0 { p.muted { "No train has arrived yet." } }
-            @else { (plot::parts("How long trains waited for whom", &parts(&trains))) }
+            @if arrived == 0 { p.muted { "No train has completed yet." } }
+            @else { (plot::parts("How long trains waited, and for whom", &parts(&trains))) }
         }
         section { h2 { "Fixers" } (fixers(&fixes)) }
         section { h2 { "GitHub's limits" } (limits(app, visitor)) }
@@ -101,14 +101,14 @@ fn fixers(fixes: &Endings) -> Markup {
     let (pushed, gave_up) = (fixes.of(Reason::FixerPushed), fixes.of(Reason::FixerGaveUp));
     let failed = fixes.count(RunStatus::Failed);
     html! {
-        @if pushed + gave_up + failed == 0 { p.muted { "No fixer was sent." } }
+        @if pushed + gave_up + failed == 0 { p.muted { "No fixer has run." } }
         @else {
-            (plot::parts("Fixers that pushed, and those that did not", &[
+            (plot::parts("Fixers that pushed, and fixers that did not", &[
                 ("pushed", "good", pushed as f64, pushed.to_string()),
                 ("ended without a push", "quiet", gave_up as f64, gave_up.to_string()),
                 ("failed", "bad", failed as f64, failed.to_string()),
             ]))
-            @if let Some(lead) = fixes.lead { p { "Half of those that pushed took no longer than " strong { (took(lead.p50_ms)) } "." } }
+            @if let Some(lead) = fixes.lead { p { "Median time of the fixers that pushed: " strong { (took(lead.p50_ms)) } "." } }
         }
     }
 }
@@ -116,7 +116,7 @@ fn fixers(fixes: &Endings) -> Markup {
 fn limits(app: &App, visitor: &DashboardVisitor<'_>) -> Markup {
     let Some(stats) = system::accounts(app, visitor) else { return system::not_theirs() };
     html! {
-        @if stats.is_empty() { p.muted { "GitHub was not asked anything yet." } }
+        @if stats.is_empty() { p.muted { "No calls to GitHub yet." } }
         @for it in &stats {
             p { strong { (it.name) } }
             dl.facts { dt { "REST" } dd { (system::budget(it.core.as_ref())) } dt { "GraphQL" } dd { (system::budget(it.graphql.as_ref())) } }

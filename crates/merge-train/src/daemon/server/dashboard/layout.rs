@@ -28,7 +28,7 @@ pub fn page(app: &App, visitor: &DashboardVisitor<'_>, address: Option<&PageAddr
     html! {
         (head(&page.title, Some(&visitor.session.token())))
         body data-live=[address.map(|address| format!("/live?{}", serde_urlencoded::to_string([("to", address.to_string())]).unwrap_or_default()))] {
-            a.skip href="#main" { "To the content" }
+            a.skip href="#main" { "Skip to content" }
             header {
                 a.brand href="/" { (logo()) "merge-train" }
                 nav aria-label="Pages" {
@@ -37,7 +37,7 @@ pub fn page(app: &App, visitor: &DashboardVisitor<'_>, address: Option<&PageAddr
                     }
                 }
                 div.visitor {
-                    span.live id="live" role="status" title="Whether this page is kept up to date" { "not live" }
+                    span.live id="live" role="status" title="Live update status" { "not live" }
                     @if is_known {
                         span { (visitor.session.key.name) " " small { (visitor.session.key.role.as_str()) } }
                         form method="post" action="/sign-out" {

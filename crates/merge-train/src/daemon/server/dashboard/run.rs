@@ -73,13 +73,13 @@ fn facts(app: &App, visitor: &DashboardVisitor<'_>, run: &Run) -> Markup {
                     _ => {}
                 }
             }
-            dt { "Begun" } dd {
+            dt { "Started" } dd {
                 (moment(run.created_at)) " " (narration::from(&run.trigger))
                 @if let Some(who) = &run.trigger.user_id { " by " (who) }
             }
             @if let Some(end) = run.completed_at { dt { "Ended" } dd { (moment(end)) ", after " (between(run.created_at, end)) } }
             @else { dt { "Changed" } dd { (since(run.updated_at, visitor.now)) } }
-            @if run.resume_count > 0 { dt { "Taken up again" } dd { (run.resume_count) " times" } }
+            @if run.resume_count > 0 { dt { "Resumed" } dd { (run.resume_count) " times" } }
         }
     }
 }
@@ -95,7 +95,7 @@ fn asked(visitor: &DashboardVisitor<'_>, run: &Run, back: &PageAddress) -> Marku
     let fields = || vec![("run", run.id.to_string())];
     html! {
         section.approval aria-label="Approval" {
-            h2 { "Waits for approval" @if let Some(approval) = approval { ": " (approval.action) } }
+            h2 { "Waiting for approval" @if let Some(approval) = approval { ": " (approval.action) } }
             @if let Some(reason) = approval.and_then(|approval| approval.reason.as_ref()) {
                 p { @if run.kind == FIXER { "Because " (prose(reason)) "." } @else { (prose(reason)) } }
             }
@@ -105,7 +105,7 @@ fn asked(visitor: &DashboardVisitor<'_>, run: &Run, back: &PageAddress) -> Marku
                     (Button::new("approve", "Approve", fields()).class("primary").asks("Note", false).show(visitor, back))
                     (Button::new("reject", "Reject", fields()).class("danger").asks("Reason", true).show(visitor, back))
                 }
-            } @else { p.muted { "Your key may look, and not decide." } }
+            } @else { p.muted { "Your API key is read-only." } }
         }
     }
 }
@@ -197,7 +197,7 @@ pub async fn timeline(app: &App, run: &Run, now: Timestamp) -> Result<Markup, Pr
         .collect();
     let ends = told.iter().skip(1).map(|(at, _)| *at).chain([run.completed_at.unwrap_or(now)]);
     Ok(html! {
-        @if told.is_empty() { p.muted { "The log has nothing of it any more." } }
+        @if told.is_empty() { p.muted { "The log no longer has these events." } }
         ol.timeline {
             @for ((at, what), next) in told.iter().zip(ends) {
                 li { (moment(*at)) " " span.what { (prose(what)) } " " small.muted { (between(*at, next)) } }

@@ -43,14 +43,14 @@ pub async fn render(
             h1 { "Runs" }
             (filter(app, which))
         }
-        @if runs.is_empty() { p.notice { "No such runs." } }
+        @if runs.is_empty() { p.notice { "No matching runs." } }
         @else {
             div.wide tabindex="0" role="region" aria-label="Runs" { table {
                 thead { tr { th { "Run" } th { "State" } th { "About" } th { "Since" } th { "Took" } } }
                 tbody { @for run in &runs { (row(app, visitor, run)) } }
             } }
         }
-        @if which.cursor.is_some() { a href=(PageAddress::Runs(RunListFilter { cursor: None, ..which.clone() })) { "To the newest" } " " }
+        @if which.cursor.is_some() { a href=(PageAddress::Runs(RunListFilter { cursor: None, ..which.clone() })) { "Newest runs" } " " }
         @if let Some(next) = next { a.next href=(next) rel="next" { "Older runs" } }
     };
     Ok(DashboardPage::new("Runs", body))

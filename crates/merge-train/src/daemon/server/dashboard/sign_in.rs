@@ -47,12 +47,12 @@ pub async fn enter(
 ) -> Response {
     if is_from_elsewhere(&headers) {
         return guard(
-            (StatusCode::FORBIDDEN, form(&app, &to, Some("That form was not of this site."))).into_response(),
+            (StatusCode::FORBIDDEN, form(&app, &to, Some("That form was not from this site."))).into_response(),
         );
     }
     let Some(key) = app.api_keys.iter().find(|known| known.opens_with(key.trim())) else {
         tracing::warn!(event = "sign_in_refused", "somebody tried to sign in with an API key that is not known");
-        let refused = form(&app, &to, Some("This API key is not known here."));
+        let refused = form(&app, &to, Some("Unknown API key."));
         return guard((StatusCode::UNAUTHORIZED, refused).into_response());
     };
     tracing::info!(event = "sign_in", client = key.name, "somebody signed in");
@@ -99,11 +99,11 @@ fn form(app: &App, to: &str, refused: Option<&str>) -> Markup {
                     input id="key" type="password" name="key" required autocomplete="current-password" autofocus;
                     button.primary { "Sign in" }
                 }
-                p.muted { "Whoever runs this daemon gives out keys, under " code { "[[api_keys]]" } " in its configuration." }
+                p.muted { "Ask the operator of this daemon for a key. Keys are configured under " code { "[[api_keys]]" } " in its configuration." }
             } @else {
-                p { "No API key is configured yet, so nobody can sign in. Make one:" }
+                p { "No API key is configured yet, so nobody can sign in. Create one:" }
                 pre { code { "openssl rand -hex 32 | tee key.txt | tr -d '\\n' | sha256sum" } }
-                p { "Put the sum into the configuration, start the daemon again, and sign in with what is in " code { "key.txt" } ":" }
+                p { "Add the hash to the configuration, restart the daemon, and sign in with the contents of " code { "key.txt" } ":" }
                 pre { code { "[[api_keys]]\nname = \"me\"\ntenant = \"*\"\nrole = \"operator\"\nsha256 = \"…\"" } }
             }
         },

@@ -33,7 +33,7 @@ pub async fn render(app: &App, visitor: &DashboardVisitor<'_>) -> Result<Dashboa
             dt { "Workers on this instance" } dd { (app.driver.workers()) }
             dt { "Streams with an owner" } dd { (owned) " of " (count) }
             dt { "Events stored and not yet handled" } dd { (unsettled) }
-            dt { "Memory of requests under way" } dd { (app.budget.in_flight() >> 10) " KiB" }
+            dt { "Memory of requests in progress" } dd { (app.budget.in_flight() >> 10) " KiB" }
             dt { "Runs that have not ended" } dd {
                 @if by_status.is_empty() { "none" }
                 @for (status, count) in by_status.values() { (run_badge(*status)) " " (count) " " }
@@ -41,7 +41,7 @@ pub async fn render(app: &App, visitor: &DashboardVisitor<'_>) -> Result<Dashboa
         }
         section { h2 { "GitHub" } (github(app, visitor)) }
         section { h2 { "Streams" }
-            p.muted { "A stream is all that happens in a repository, or to a run. Its owner is the instance that works on it." }
+            p.muted { "A stream is the log of a repository or a run. Its owner is the instance that works on it." }
             (table(&streams, count))
         }
     };
@@ -56,16 +56,16 @@ pub fn accounts(app: &App, visitor: &DashboardVisitor<'_>) -> Option<Vec<Governo
 
 /// What those who may not see them are told.
 pub fn not_theirs() -> Markup {
-    html! { p.muted { "GitHub's limits count for everybody together; they are shown to whoever has a key for all tenants." } }
+    html! { p.muted { "GitHub's limits are shared by all tenants; only a key for all tenants shows them." } }
 }
 
 fn github(app: &App, visitor: &DashboardVisitor<'_>) -> Markup {
     let Some(stats) = accounts(app, visitor) else { return not_theirs() };
     html! {
-        @if stats.is_empty() { p.muted { "GitHub was not asked anything yet." } }
+        @if stats.is_empty() { p.muted { "No calls to GitHub yet." } }
         @else {
-            div.wide tabindex="0" role="region" aria-label="Accounts at GitHub" { table {
-                thead { tr { th { "Account" } th { "State" } th { "REST" } th { "GraphQL" } th { "Under way" } th { "Waiting" } th { "Answered" } th { "From cache" } th { "Failed" } } }
+            div.wide tabindex="0" role="region" aria-label="Accounts on GitHub" { table {
+                thead { tr { th { "Account" } th { "State" } th { "REST" } th { "GraphQL" } th { "In flight" } th { "Waiting" } th { "Answered" } th { "From cache" } th { "Failed" } } }
                 tbody {
                     @for it in &stats {
                         tr {
@@ -95,11 +95,12 @@ pub fn budget(budget: Option<&github::BudgetStats>) -> Markup {
     html! {
         @match budget {
             Some(budget) => {
-                meter min="0" max=(budget.limit) low=(budget.limit / 5) value=(budget.remaining) aria-label="What is left of the limit" {}
+                meter min="0" max=(budget.limit) low=(budget.limit / 5) value=(budget.remaining) aria-label="Remaining \
+                     limit" {}
                 " " (budget.remaining) " of " (budget.limit)
-                br; small.muted { "anew in " (took(u64::try_from(budget.resets_in.as_millis()).unwrap_or_default())) }
+                br; small.muted { "resets in " (took(u64::try_from(budget.resets_in.as_millis()).unwrap_or_default())) }
             }
-            None => { span.muted { "not asked yet" } }
+            None => { span.muted { "no calls yet" } }
         }
     }
 }

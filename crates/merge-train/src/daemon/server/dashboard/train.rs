@@ -56,8 +56,8 @@ pub async fn render(
         @if let Some(why) = &why {
             section.notice.waiting id="why" aria-label="Why not yet" {
                 p { strong { "Why not yet: " } (prose(&why.blocker)) }
-                p { strong { "Who can change it: " } (prose(&why.who)) }
-                p { strong { "What comes then: " } (prose(&why.next)) }
+                p { strong { "Who can change that: " } (prose(&why.who)) }
+                p { strong { "What happens next: " } (prose(&why.next)) }
                 p.muted { "Since " (since(why.since, visitor.now)) }
             }
         }
@@ -65,14 +65,14 @@ pub async fn render(
         (graph::draw(state.default_branch().map_or("default branch", |branch| branch.as_str()), &nodes(&state, repo, train, &stack)))
         (orders(visitor, train, last.as_ref(), repo, root, pull, &back))
         section { h2 { "Pull requests" } (table(app, repo, &state, train, &stack)) }
-        section { h2 { "The plan, and what happened" } (plan(&rows)) }
+        section { h2 { "Plan and progress" } (plan(&rows)) }
         section { h2 { "What happened" }
             @match &last {
                 Some(last) => {
                     p.muted { "As a run: " a href=(PageAddress::Run { id: last.id.to_string() }) { (last.id) } }
                     (run::timeline(app, last, visitor.now).await?)
                 }
-                None => { p.muted { "It was not started yet. Comment " code { "@merge-train start" } " on #" (root) ", or press the button." } }
+                None => { p.muted { "Not started yet. Comment " code { "@merge-train start" } " on #" (root) ", or press the button." } }
             }
         }
     };
@@ -154,17 +154,17 @@ fn place(state: &RepoState, train: Option<&TrainRecord>, pr: PrNumber, pull: &Ca
     let Some(train) = train.filter(|train| train.current_pr == pr) else {
         let (failed, pending, passed) = checks(pull);
         return match (failed, pending, passed) {
-            (0, 0, 0) => (Tone::Quiet, "waits its turn".to_owned()),
-            (0, 0, _) => (Tone::Quiet, "waits its turn, checks passed".to_owned()),
-            (0, ..) => (Tone::Waiting, "waits its turn, CI runs".to_owned()),
-            _ => (Tone::Bad, "waits its turn, checks failed".to_owned()),
+            (0, 0, 0) => (Tone::Quiet, "queued".to_owned()),
+            (0, 0, _) => (Tone::Quiet, "queued, checks passed".to_owned()),
+            (0, ..) => (Tone::Waiting, "queued, CI runs".to_owned()),
+            _ => (Tone::Bad, "queued, checks failed".to_owned()),
         };
     };
     let phase = train.cascade_phase.name().replace('_', " ");
     match train.state {
         TrainState::Running => (Tone::Busy, phase),
         TrainState::WaitingCi if state.why(train.original_root_pr).is_some_and(|why| why.party.is_person()) => {
-            (Tone::Attention, "waits for a person".to_owned())
+            (Tone::Attention, "needs a person".to_owned())
         }
         TrainState::WaitingCi => (Tone::Waiting, "waits".to_owned()),
         TrainState::NeedsManualReview => (Tone::Attention, format!("needs review: {phase}")),
@@ -222,7 +222,8 @@ fn orders(
 fn table(app: &App, repo: &RepoId, state: &RepoState, train: Option<&TrainRecord>, stack: &[PrNumber]) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label="Pull requests" { table {
-            thead { tr { th { "Pull request" } th { "Where it is" } th { "Checks" } th { "Review" } th { "Branch" } th { "Stands on" } } }
+            thead { tr { th { "Pull request" } th { "Progress" } th { "Checks" } th { "Review" } th { "Branch" } th { "Stacked \
+                 on" } } }
             tbody {
                 @for (pr, pull) in stack.iter().filter_map(|pr| Some((*pr, state.pr(*pr)?))) {
                     @let (tone, word) = place(state, train, pr, pull);
@@ -234,7 +235,7 @@ fn table(app: &App, repo: &RepoId, state: &RepoState, train: Option<&TrainRecord
                             Some(ReviewDecision::Approved) => (badge(Tone::Good, "approved")),
                             Some(ReviewDecision::ChangesRequested) => (badge(Tone::Bad, "changes requested")),
                             Some(ReviewDecision::ReviewRequired) => (badge(Tone::Attention, "required")),
-                            None => { span.muted { "none asked for" } }
+                            None => { span.muted { "not required" } }
                         } }
                         td { @if let Some(branch) = &pull.head_ref { code { (branch) } } }
                         td { @match pull.predecessor { Some(below) => { "#" (below) }, None => { code { (pull.base_ref) } } } }
@@ -259,7 +260,7 @@ fn verdicts(pull: &CachedPr) -> Markup {
 /// What is to be done, a step after the other, and when it was.
 fn plan(rows: &[CascadeStepRow]) -> Markup {
     html! {
-        @if rows.is_empty() { p.muted { "There is nothing to land." } }
+        @if rows.is_empty() { p.muted { "Nothing to land." } }
         @else {
             div.wide tabindex="0" role="region" aria-label="The plan" { table {
                 thead { tr { th { "Step" } th { "Done" } th { "Took" } } }

@@ -23,20 +23,20 @@ pub fn words(status: Status) -> (Tone, &'static str) {
     match status {
         Status::New => (Tone::Quiet, "new"),
         Status::FixingCi => (Tone::Busy, "mending CI"),
-        Status::FixingReview => (Tone::Busy, "doing what reviewers asked"),
+        Status::FixingReview => (Tone::Busy, "addressing review"),
         Status::WaitingForCi => (Tone::Waiting, "waiting for CI"),
         Status::WaitingForTrain => (Tone::Waiting, "waiting for the train"),
-        Status::PausedUserWorking => (Tone::Quiet, "somebody is at work"),
+        Status::PausedUserWorking => (Tone::Quiet, "user working"),
         Status::PausedNoPr => (Tone::Quiet, "no pull request"),
         Status::PausedPrNotOpen => (Tone::Quiet, "closed"),
         Status::PausedDisabled => (Tone::Quiet, "off"),
         Status::PausedWaitConflictOnly => (Tone::Attention, "conflicts"),
         Status::PausedWaitHumanReview => (Tone::Attention, "waits for review"),
-        Status::PausedDone => (Tone::Good, "in order"),
-        Status::PausedAttentionTerminalFailed => (Tone::Bad, "tried in vain"),
-        Status::PausedAttentionStaleCiTimeout => (Tone::Bad, "CI does not start"),
+        Status::PausedDone => (Tone::Good, "all green"),
+        Status::PausedAttentionTerminalFailed => (Tone::Bad, "attempts used up"),
+        Status::PausedAttentionStaleCiTimeout => (Tone::Bad, "CI not starting"),
         Status::PausedAttentionNoPush => (Tone::Bad, "fixer pushed nothing"),
-        Status::PausedAttentionPushApproval => (Tone::Attention, "push waits for approval"),
+        Status::PausedAttentionPushApproval => (Tone::Attention, "push needs approval"),
         Status::PausedAttentionDailyBudget => (Tone::Attention, "daily budget used up"),
         Status::PausedAttentionNoFixer => (Tone::Attention, "no fixer configured"),
     }
@@ -75,7 +75,7 @@ pub async fn render(
             dt { "Ratchet" } dd { (if is_on { "on" } else { "off" }) " · " code { (status.as_str()) } }
             @if let Some(row) = &found {
                 @if let Some(activity) = &row.ratchet_current_activity { dt { "Now" } dd { (activity) } }
-                dt { "Attempts of fixers in a row" } dd { (row.ratchet_consecutive_fixup_attempts) " of " (row.ratchet_max_fixup_attempts.unwrap_or(app.settings.ratchet.max_attempts)) }
+                dt { "Fix attempts in a row" } dd { (row.ratchet_consecutive_fixup_attempts) " of " (row.ratchet_max_fixup_attempts.unwrap_or(app.settings.ratchet.max_attempts)) }
                 @if let Some(at) = row.ratchet_state_updated_at { dt { "Since" } dd { (since(at, visitor.now)) } }
                 @if let Some(at) = row.ratchet_last_push_at { dt { "Last push" } dd { (since(at, visitor.now)) } }
             }
@@ -84,11 +84,11 @@ pub async fn render(
         @if visitor.may_operate() && pull.is_open() {
             div.orders {
                 (switch.show(visitor, &back))
-                @if may_begin_anew { (Button::new("ratchet_on", "Begin anew", fields()).class("primary").show(visitor, &back)) }
+                @if may_begin_anew { (Button::new("ratchet_on", "Reset attempts", fields()).class("primary").show(visitor, &back)) }
             }
         }
         @if let Some(row) = &found { (history(app, visitor, row).await?) }
-        @else { p.muted { "The ratchet never had to do with it." } }
+        @else { p.muted { "The ratchet has never handled this pull request." } }
     };
     Ok(DashboardPage::new(format!("{repo}#{pr}"), body))
 }
@@ -113,11 +113,11 @@ async fn history(app: &App, visitor: &DashboardVisitor<'_>, row: &rows::Workspac
                 }
             }
         }
-        section { h2 { "At work" }
-            @if sessions.is_empty() { p.muted { "Nobody was, so far." } }
+        section { h2 { "Sessions" }
+            @if sessions.is_empty() { p.muted { "None yet." } }
             @else {
-                div.wide tabindex="0" role="region" aria-label="At work" { table {
-                    thead { tr { th { "Who" } th { "State" } th { "Begun" } th { "Took" } } }
+                div.wide tabindex="0" role="region" aria-label="Sessions" { table {
+                    thead { tr { th { "Who" } th { "State" } th { "Started" } th { "Took" } } }
                     tbody { @for session in sessions.iter().take(SHOWN) { (at_work(row, session, visitor)) } }
                 } }
             }
@@ -128,7 +128,7 @@ async fn history(app: &App, visitor: &DashboardVisitor<'_>, row: &rows::Workspac
 fn at_work(row: &rows::Workspace, session: &rows::Session, visitor: &DashboardVisitor<'_>) -> Markup {
     let name = session.id.strip_prefix(&row.id).map_or(session.id.as_str(), |own| own.trim_start_matches(':'));
     let (tone, word) = match session.status {
-        SessionStatus::Running if session.working => (Tone::Busy, "at work"),
+        SessionStatus::Running if session.working => (Tone::Busy, "working"),
         SessionStatus::Running => (Tone::Waiting, "idle"),
         SessionStatus::Completed => (Tone::Good, "done"),
         SessionStatus::Failed => (Tone::Bad, "failed"),

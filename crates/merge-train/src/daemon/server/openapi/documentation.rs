@@ -9,7 +9,7 @@ use super::{REFUSALS, WITH_KEY, document};
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api.md");
 /// The generated part of the guide begins after the line that ends so.
 const MARK: &str = "a test holds them together. -->\n";
-/// Set it to write the generated part anew.
+/// Set it to write the generated part again.
 const UPDATE: &str = "MERGE_TRAIN_TEST_UPDATE_DOCS";
 /// The families of requests, in the order in which somebody gets to know them, and what stands above each.
 const FAMILIES: [(&str, &str); 6] = [
@@ -18,7 +18,7 @@ const FAMILIES: [(&str, &str); 6] = [
     ("runs", "Requests about runs"),
     ("workspaces", "Requests about workspaces"),
     ("daemon", "Requests about the daemon"),
-    ("senders", "What GitHub and Slack send"),
+    ("senders", "Requests from GitHub and Slack"),
 ];
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 
@@ -47,7 +47,8 @@ fn reference(document: &Value) -> String {
             }
         }
     }
-    told += "\n## Objects\n\nWhat is marked with `?` may be missing. More fields may come; programs leave alone what they do not know.\n";
+    told += "\n## Objects\n\nFields marked with `?` may be missing. Later versions may add fields; programs should \
+         ignore fields that they do not know.\n";
     for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
         told += &object(name, schema);
     }
@@ -112,7 +113,7 @@ fn object(name: &str, schema: &Value) -> String {
         let kind = kind(schema);
         return if kind == "an object" { told } else { format!("{told}\n{}.\n", sentence(&kind)) };
     }
-    told += "\n| field | it is | meaning |\n|---|---|---|\n";
+    told += "\n| field | type | meaning |\n|---|---|---|\n";
     for (field, schema) in fields {
         let mark = if required.contains(&field.as_str()) { "" } else { "?" };
         let inner = schema["oneOf"].as_array().and_then(|all| all.iter().find_map(|one| one["description"].as_str()));

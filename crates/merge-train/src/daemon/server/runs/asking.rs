@@ -24,7 +24,7 @@ use crate::daemon::server::openapi::Ordering;
 use crate::daemon::server::problem::Problem;
 use crate::daemon::server::requests::{self, Identity};
 
-/// What somebody says to an order.
+/// An optional reason for a request.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Reason)]
@@ -38,26 +38,26 @@ pub struct Why {
 #[serde(deny_unknown_fields)]
 #[schema(as = Rejection)]
 pub struct WhyNot {
-    /// For those who wait for it; it is kept with the run.
+    /// For the people who wait for the run; it is recorded with the run.
     #[schema(example = "the tests of the new importer are missing", min_length = 1)]
     reason: String,
 }
 
-/// Something that happened outside.
+/// An external event.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = Signal)]
 pub struct Happened {
-    /// What it is, as the workflow calls it.
+    /// Its type, as the workflow names it.
     #[schema(example = "release.published")]
     event: String,
-    /// Which one of them.
+    /// Which one, if there are several.
     correlation: Option<String>,
-    /// Where it comes from; unless it is said, whoever sends it.
+    /// Its source; by default, the sender.
     source: Option<String>,
-    /// What it is called there.
+    /// Its id at the source.
     event_id: Option<String>,
-    /// What the steps after it are told.
+    /// Data for the following steps.
     #[serde(default)]
     payload: Value,
 }
@@ -66,11 +66,13 @@ pub struct Happened {
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is described here and made by `ask`")]
 pub enum Answered {
-    /// It was done: the run as it is now.
-    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    /// Done. The run as it is now.
+    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` if it was already \
+         requested.")))]
     Done(Run),
-    /// It was taken in, and will be done: the run as it is now.
-    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    /// Accepted; not yet done. The run as it is now.
+    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` if it was already \
+         requested.")))]
     UnderWay(Run),
 }
 
@@ -116,7 +118,7 @@ pub async fn reject(
     let held = app.budget.read(&headers, body).await?;
     let WhyNot { reason } = requests::read(&held.bytes)?;
     if reason.is_empty() {
-        return Err(Problem::bad_request("reason is empty; say why, for those who wait for it"));
+        return Err(Problem::bad_request("reason is empty; say why, for the people who wait for the run"));
     }
     decide(&app, &headers, client, &run, Decision::Rejected, Some(reason)).await
 }
@@ -157,7 +159,7 @@ pub async fn cancel(
     ask(&app, &headers, client, &run, request).await
 }
 
-/// Tells a run of something that happened outside
+/// Sends an external event to a run
 #[utoipa::path(
     post,
     path = "/api/v1/runs/{id}/signal",
@@ -184,7 +186,7 @@ pub async fn signal(
     ask(&app, &headers, client, &run, Request::Signal(signal)).await
 }
 
-/// Goes on with what waits, at once
+/// Lets a waiting run continue now
 #[utoipa::path(
     post,
     path = "/api/v1/runs/{id}/resume",

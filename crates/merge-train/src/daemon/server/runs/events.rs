@@ -33,7 +33,7 @@ const NOT_MORE_OFTEN: Duration = Duration::from_millis(50);
 /// How much of a repository's log is read at once.
 const PAGE: usize = 500;
 
-/// A page of what happened to a run.
+/// A page of a run's events.
 #[derive(Serialize, ToSchema)]
 pub struct Events {
     events: Vec<Happened>,
@@ -41,7 +41,7 @@ pub struct Events {
     next_cursor: Option<String>,
 }
 
-/// Something that happened to a run.
+/// An event of a run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunEvent)]
 struct Happened {
@@ -53,14 +53,14 @@ struct Happened {
     data: Map<String, Value>,
 }
 
-/// What happened to a run, the oldest first
+/// The events of a run, the oldest first
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{id}/events",
     operation_id = "list_events",
     tag = "runs",
     params(OneRun, NumberedPageParameters),
-    responses((status = 200, description = "A page of it.", body = Events), ReadingOne)
+    responses((status = 200, description = "One page.", body = Events), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -76,10 +76,10 @@ pub async fn list(
     Ok(Json(Events { events, next_cursor: page.next_cursor }))
 }
 
-/// What happens to a run, as it happens, until it ends
+/// The events of a run, live, until it ends
 ///
-/// Each event has its `seq` as id, its `type` as name and itself as data; after them comes the run as it is then, by the
-/// name of `run`.
+/// Each event has its `seq` as id, its `type` as name and itself as data. After them comes the current run, as an event
+/// named `run`.
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{id}/watch",
@@ -89,7 +89,7 @@ pub async fn list(
         OneRun,
         (
             "Last-Event-ID" = Option<String>, Header, nullable = false, example = "3",
-            description = "What was heard last, of whoever was cut off."
+            description = "The id of the last received event, to continue after it."
         ),
     ),
     responses(

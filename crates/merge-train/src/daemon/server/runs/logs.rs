@@ -39,17 +39,17 @@ const SUFFIX: &str = ".log";
 #[schema(as = RunLogs)]
 pub struct Logs {
     run: RunId,
-    /// Where the run stands: while it has not ended, there may be more to come.
+    /// The state of the run: until it has ended, more may follow.
     status: RunStatus,
-    /// The one that was last written to comes last.
+    /// The most recently written one comes last.
     logs: Vec<Log>,
 }
 
-/// What one attempt at a step printed.
+/// The output of one attempt of a step.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunLog)]
 pub struct Log {
-    /// What it is asked for by.
+    /// Its name in requests.
     #[schema(example = "fix-1.log")]
     pub name: String,
     pub step: String,
@@ -61,14 +61,14 @@ pub struct Log {
     written_at: SystemTime,
 }
 
-/// The logs of a run that there are on this instance
+/// The logs of a run on this instance
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{id}/logs",
     operation_id = "list_logs",
     tag = "runs",
     params(OneRun),
-    responses((status = 200, description = "All of them.", body = Logs), ReadingOne)
+    responses((status = 200, description = "The whole list.", body = Logs), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -105,14 +105,14 @@ pub struct Part {
     /// From which byte on.
     #[param(nullable = false, minimum = 0, maximum = 9_007_199_254_740_991_u64)]
     from: Option<u64>,
-    /// `true`: also what is added to it, as it is, until the run has ended.
+    /// `true`: keep sending what is added until the run has ended.
     #[param(nullable = false)]
     follow: Option<bool>,
 }
 
 /// A log of a run, as its command wrote it
 ///
-/// What a command prints is not to be trusted: a terminal may obey some of it.
+/// Do not trust it: it may contain terminal control codes.
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{id}/logs/{name}",
@@ -229,7 +229,7 @@ fn parts(name: &str) -> Option<(&str, u32)> {
 
 fn nothing(run: &Run) -> Problem {
     let detail =
-        format!("{} has no such log here; GET /api/v1/runs/{}/logs lists those that there are", run.id, run.id);
+        format!("{} has no such log on this instance; GET /api/v1/runs/{}/logs lists its logs", run.id, run.id);
     Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_LOG", detail)
 }
 

@@ -33,12 +33,16 @@ pub const USAGES: &[SlackCommandUsage] = &[
     },
     SlackCommandUsage { verb: "list", rest: "", meaning: "shows the newest runs" },
     SlackCommandUsage { verb: "show", rest: "RUN", meaning: "shows a run, with buttons if it waits for a decision" },
-    SlackCommandUsage { verb: "approve", rest: "RUN [REASON]", meaning: "lets a run go on that waits for a decision" },
-    SlackCommandUsage { verb: "reject", rest: "RUN REASON", meaning: "ends a run that waits for a decision" },
+    SlackCommandUsage { verb: "approve", rest: "RUN [REASON]", meaning: "approves a run that waits for a decision" },
+    SlackCommandUsage {
+        verb: "reject",
+        rest: "RUN REASON",
+        meaning: "rejects a run that waits for a decision, which ends it",
+    },
     SlackCommandUsage {
         verb: "cancel",
         rest: "RUN [REASON]",
-        meaning: "ends a run, and undoes what it did as far as it can",
+        meaning: "cancels a run, and undoes its steps as far as possible",
     },
     SlackCommandUsage { verb: "help", rest: "", meaning: "shows this" },
 ];
@@ -72,7 +76,7 @@ pub fn parse(text: &str) -> Result<SlackCommand, SlackCommandError> {
         }
         "reject" => {
             let (run, reason) = run_id(rest).map_err(wrong("reject"))?;
-            let reason = given(reason).ok_or("it takes a reason, for those who wonder".to_owned());
+            let reason = given(reason).ok_or("it needs a reason, for the people who wait for the run".to_owned());
             let reason = Some(reason.map_err(wrong("reject"))?);
             Ok(SlackCommand::Decide { run, decision: Decision::Rejected, reason })
         }
@@ -104,7 +108,7 @@ fn given(text: &str) -> Option<String> {
 }
 
 fn nothing(rest: &str) -> Result<(), String> {
-    if rest.is_empty() { Ok(()) } else { Err(format!("{rest:?} is too much")) }
+    if rest.is_empty() { Ok(()) } else { Err(format!("unexpected {rest:?}")) }
 }
 
 /// The run that a command is about, and what follows it.
@@ -113,7 +117,7 @@ fn run_id(text: &str) -> Result<(RunId, &str), String> {
     // As it is copied from a message.
     let id = word.trim_matches('`');
     if id.is_empty() {
-        return Err("which run? `list` shows their ids".to_owned());
+        return Err("which run? `list` shows the ids".to_owned());
     }
     let id = RunId::parse(id).map_err(|_| format!("{id:?} is not the id of a run; `list` shows them"))?;
     Ok((id, rest))
@@ -140,7 +144,7 @@ fn inputs(text: &str) -> Result<Map<String, Value>, String> {
         let (key, after) = rest.split_at(end);
         let Some(after) = after.strip_prefix('=').filter(|_| !key.is_empty()) else {
             let word = rest.split_whitespace().next().unwrap_or_default();
-            return Err(format!("{word:?} is not of the form KEY=VALUE; a value with spaces stands in quotes"));
+            return Err(format!("{word:?} is not of the form KEY=VALUE; put a value with spaces in quotes"));
         };
         let (value, after) = value(after).map_err(|why| format!("the value of {key:?} {why}"))?;
         if inputs.insert(key.to_owned(), value).is_some() {
@@ -158,7 +162,7 @@ fn inputs(text: &str) -> Result<Map<String, Value>, String> {
 fn value(text: &str) -> Result<(Value, &str), String> {
     match text.chars().next() {
         Some('\'') => {
-            let (inner, after) = text[1..].split_once('\'').ok_or("lacks the quotation mark at its end")?;
+            let (inner, after) = text[1..].split_once('\'').ok_or("lacks the closing quotation mark")?;
             Ok((inner.into(), after))
         }
         Some('"' | '{' | '[') => {
@@ -241,10 +245,10 @@ mod tests {
     fn what_is_no_input_is_told() {
         let told = |text: &str| inputs_of(text).expect_err("it is none");
         assert_eq!(told("run"), "of which workflow?");
-        assert_eq!(told("run w main"), "\"main\" is not of the form KEY=VALUE; a value with spaces stands in quotes");
-        assert_eq!(told("run w =x"), "\"=x\" is not of the form KEY=VALUE; a value with spaces stands in quotes");
+        assert_eq!(told("run w main"), "\"main\" is not of the form KEY=VALUE; put a value with spaces in quotes");
+        assert_eq!(told("run w =x"), "\"=x\" is not of the form KEY=VALUE; put a value with spaces in quotes");
         assert_eq!(told("run w a=1 a=2"), "\"a\" is given twice");
-        assert_eq!(told("run w a='x"), "the value of \"a\" lacks the quotation mark at its end");
+        assert_eq!(told("run w a='x"), "the value of \"a\" lacks the closing quotation mark");
         assert_eq!(told("run w a='x'y"), "there is no space after the value of \"a\"");
         assert!(told("run w a=[1,").starts_with("the value of \"a\" is not JSON: "));
     }
@@ -266,10 +270,13 @@ mod tests {
             Err(SlackCommandError::Rest { verb, why }) => (verb, why),
             other => panic!("{other:?}"),
         };
-        assert_eq!(told("show"), ("show", "which run? `list` shows their ids".to_owned()));
-        assert_eq!(told("show run-1 please"), ("show", "\"please\" is too much".to_owned()));
-        assert_eq!(told("list all"), ("list", "\"all\" is too much".to_owned()));
+        assert_eq!(told("show"), ("show", "which run? `list` shows the ids".to_owned()));
+        assert_eq!(told("show run-1 please"), ("show", "unexpected \"please\"".to_owned()));
+        assert_eq!(told("list all"), ("list", "unexpected \"all\"".to_owned()));
         assert_eq!(told("cancel ../x"), ("cancel", "\"../x\" is not the id of a run; `list` shows them".to_owned()));
-        assert_eq!(told("reject run-1"), ("reject", "it takes a reason, for those who wonder".to_owned()));
+        assert_eq!(
+            told("reject run-1"),
+            ("reject", "it needs a reason, for the people who wait for the run".to_owned())
+        );
     }
 }

@@ -113,7 +113,7 @@ pub fn parse_button_click(body: &[u8]) -> Result<ButtonClick, Problem> {
     let (user, trigger) = (user(payload.user.id)?, payload.trigger_id);
     let caller = SlackCaller { team, user, trigger, response_url: payload.response_url };
     let [action] = payload.actions.as_slice() else {
-        return Err(Problem::bad_request("the payload has not exactly one action"));
+        return Err(Problem::bad_request("the payload does not have exactly one action"));
     };
     let decision = match action.action_id.as_str() {
         "approve" => Some(Decision::Approved),
@@ -121,7 +121,7 @@ pub fn parse_button_click(body: &[u8]) -> Result<ButtonClick, Problem> {
         _ => None,
     };
     let ours = decision.zip(action.block_id.strip_prefix(GATE)).zip(RunId::parse(action.value.as_str()).ok());
-    let ((decision, step), run) = ours.ok_or_else(|| Problem::bad_request("the button is none of ours"))?;
+    let ((decision, step), run) = ours.ok_or_else(|| Problem::bad_request("unknown button"))?;
     Ok(ButtonClick { caller, run, step: step.to_owned(), decision })
 }
 
@@ -132,7 +132,7 @@ fn lacks(name: &str) -> Problem {
 /// Somebody's id. It names people at gates and in the log.
 fn user(id: String) -> Result<String, Problem> {
     let is_id = (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if is_id { Ok(id) } else { Err(Problem::bad_request("the id of the user is none that Slack gives")) }
+    if is_id { Ok(id) } else { Err(Problem::bad_request("the user id is not a valid Slack id")) }
 }
 
 #[cfg(test)]

@@ -25,9 +25,9 @@ pub enum SignatureError {
     MalformedTimestamp,
     #[error("the signature is not of the form v0=<64 hexadecimal digits>")]
     MalformedSignature,
-    #[error("the request was signed more than five minutes ago, or will be: look at the clock of this machine")]
+    #[error("the request was signed more than five minutes ago, or in the future: check this machine's clock")]
     Stale,
-    #[error("the signature was made with another secret, or for another body: is slack.signing_secret the app's?")]
+    #[error("the signature does not match: check that slack.signing_secret is the Slack app's signing secret")]
     Mismatch,
 }
 

@@ -146,7 +146,7 @@ pub fn help(slash: &str) -> SlackMessage {
     };
     let lines: Vec<String> = USAGES.iter().map(line).collect();
     let values =
-        "A value is JSON if it can be read as JSON, and a text otherwise: `count=3`, `ref=main`, `note=\"two words\"`.";
+        "A value is parsed as JSON if possible, and is text otherwise: `count=3`, `ref=main`, `note=\"two words\"`.";
     SlackMessage::new(format!("{}\n{values}", lines.join("\n")))
 }
 
@@ -156,12 +156,12 @@ pub fn mistake(slash: &str, mistake: &SlackCommandError) -> SlackMessage {
             let near: Vec<String> = near.iter().map(|verb| format!("`{slash} {verb}`")).collect();
             let question =
                 if near.is_empty() { String::new() } else { format!(" Did you mean {}?", near.join(" or ")) };
-            format!("There is no command {}.{question} `{slash} help` shows all there are.", code(word))
+            format!("Unknown command {}.{question} `{slash} help` lists all commands.", code(word))
         }
         SlackCommandError::Rest { verb, why } => {
             let usage = USAGES.iter().find(|usage| usage.verb == *verb).map(|usage| usage.rest).unwrap_or_default();
             let usage = format!("`{slash} {verb} {usage}`").replace(" `", "`");
-            format!("That was not understood: {}. It is {usage}.", escape(why, LONGEST_REASON))
+            format!("Not understood: {}. Usage: {usage}.", escape(why, LONGEST_REASON))
         }
     })
 }
@@ -169,28 +169,28 @@ pub fn mistake(slash: &str, mistake: &SlackCommandError) -> SlackMessage {
 pub fn unknown_workspace(team: &str) -> SlackMessage {
     let team = code(team);
     SlackMessage::new(format!(
-        "merge-train does not know this workspace, {team}. Whoever runs it can add it to `[[slack_workspaces]]` in its \
-         configuration."
+        "merge-train does not know this workspace, {team}. merge-train's operator can add it to `[[slack_workspaces]]` \
+         in the configuration."
     ))
 }
 
 pub fn replies_elsewhere() -> SlackMessage {
     SlackMessage::new(
         "Nothing was done: Slack wants the reply at an address that does not begin with `slack.response_url_prefix`. \
-         Whoever runs merge-train can change that in its configuration.",
+         merge-train's operator can change that in the configuration.",
     )
 }
 
 pub fn for_operators(user: &str) -> SlackMessage {
     let user = code(user);
     SlackMessage::new(format!(
-        "You may look, but not do that. Whoever runs merge-train can add your id, {user}, to the `operators` of this \
-         workspace in its configuration."
+        "You may only view. merge-train's operator can add your id, {user}, to the `operators` of this workspace in \
+         the configuration."
     ))
 }
 
 pub fn slow() -> SlackMessage {
-    SlackMessage::new("It takes longer than usual to write this down. Whether it is taken in will be told here.")
+    SlackMessage::new("Storing this takes longer than usual. The result follows here.")
 }
 
 pub fn looking() -> SlackMessage {
@@ -198,29 +198,29 @@ pub fn looking() -> SlackMessage {
 }
 
 pub fn taken_in(run: &RunId) -> SlackMessage {
-    SlackMessage::new(format!("It is taken in. What becomes of run {} is told here.", code(run.as_str())))
+    SlackMessage::new(format!("Accepted. The result of run {} follows here.", code(run.as_str())))
 }
 
 pub fn started(run: &RunId, workflow: &str) -> SlackMessage {
     let (run, workflow) = (code(run.as_str()), code(workflow));
     SlackMessage::new(format!(
-        "Run {run} of {workflow} is taken in. When somebody has to decide, or it has ended, that is told here."
+        "Run {run} of {workflow} is accepted. A message follows here when somebody has to decide, or when it has ended."
     ))
 }
 
 pub fn no_such_run(run: &RunId) -> SlackMessage {
-    SlackMessage::new(format!("There is no run {} here.", code(run.as_str())))
+    SlackMessage::new(format!("There is no run {}.", code(run.as_str())))
 }
 
 /// Why something is not done.
 pub fn refused(why: &str) -> SlackMessage {
-    SlackMessage::new(format!("That was not done: {}.", escape(why.trim_end_matches('.'), LONGEST_RESULT)))
+    SlackMessage::new(format!("Not done: {}.", escape(why.trim_end_matches('.'), LONGEST_RESULT)))
 }
 
 pub fn is_a_train(run: &Run) -> SlackMessage {
     let pull = format!("<{}|its pull request>", escape(&run.pr_url, LONGEST_REASON));
     SlackMessage::new(format!(
-        "Run {} is a train: it listens to `@merge-train start` and `@merge-train stop` on {pull}.",
+        "Run {} is a train: control it with `@merge-train start` and `@merge-train stop` on {pull}.",
         code(run.id.as_str())
     ))
 }
@@ -281,7 +281,7 @@ fn waiting(run: &Run, step: &str, gate: &Gate) -> String {
         people.push(format!("{} more", gate.by.len() - MOST_NAMED));
     }
     let of_whom = match (people.as_slice(), gate.need) {
-        ([], _) => "whoever may start runs here can decide".to_owned(),
+        ([], _) => "anyone who may start runs here can decide".to_owned(),
         ([one], _) => format!("{one} can decide"),
         (all, Need::Any) => format!("one of {} can decide", all.join(", ")),
         (all, Need::All) => format!("all of {} have to approve", all.join(", ")),
@@ -348,9 +348,7 @@ fn ending(run: &Run) -> String {
 pub fn still_going(run: &RunId, status: Option<RunStatus>, slash: &str) -> SlackMessage {
     let run = code(run.as_str());
     let state = status.map(|status| format!(", and is *{status}*")).unwrap_or_default();
-    SlackMessage::new(format!(
-        "Run {run} takes longer than Slack lets anybody wait{state}. `{slash} show` tells how it goes on."
-    ))
+    SlackMessage::new(format!("Run {run} takes longer than Slack allows{state}. `{slash} show` shows its progress."))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl TrainAction {
     }
 }
 
-/// Starts the train of a stack, as `@merge-train start` on its root does
+/// Starts the train of a stack, like `@merge-train start` on its root
 #[utoipa::path(
     post,
     path = "/api/v1/repos/{owner}/{repo}/trains/{pr}/start",
@@ -50,9 +50,9 @@ impl TrainAction {
     responses(
         (
             status = 202,
-            description = "The repository's worker decides on it.",
+            description = "Accepted; the repository's worker decides.",
             body = Accepted,
-            headers(("Location" = String, description = "Where to see what comes of it."))
+            headers(("Location" = String, description = "Where to follow the result."))
         ),
         Ordering,
     )
@@ -66,7 +66,7 @@ pub async fn start(
     give(&app, TrainAction::Start, &path, &headers, body).await
 }
 
-/// Stops the train that has a pull request on board, before anything else that waits
+/// Stops the train that includes a pull request, ahead of all other requests
 #[utoipa::path(
     post,
     path = "/api/v1/repos/{owner}/{repo}/trains/{pr}/stop",
@@ -77,9 +77,9 @@ pub async fn start(
     responses(
         (
             status = 202,
-            description = "The repository's worker decides on it.",
+            description = "Accepted; the repository's worker decides.",
             body = Accepted,
-            headers(("Location" = String, description = "Where to see what comes of it."))
+            headers(("Location" = String, description = "Where to follow the result."))
         ),
         Ordering,
     )
@@ -134,11 +134,11 @@ fn check(repo: &RepoId, state: &RepoState, order: TrainAction, pr: PrNumber) -> 
         (TrainAction::Stop, _) | (TrainAction::Start, PrState::Open) => Ok(()),
         // Its train halted after it: what stood on it can still land.
         (TrainAction::Start, PrState::Merged { .. }) if state.train_of(pr).is_some() => Ok(()),
-        (TrainAction::Start, PrState::Merged { .. }) => Err(Problem::conflict(format!(
-            "pull request #{pr} of {repo} is merged: there is nothing left of it to land"
-        ))),
+        (TrainAction::Start, PrState::Merged { .. }) => {
+            Err(Problem::conflict(format!("pull request #{pr} of {repo} is already merged")))
+        }
         (TrainAction::Start, PrState::Closed { .. }) => {
-            Err(Problem::conflict(format!("pull request #{pr} of {repo} is closed: reopen it if it is to land")))
+            Err(Problem::conflict(format!("pull request #{pr} of {repo} is closed: reopen it to land it")))
         }
     }
 }

@@ -9,20 +9,20 @@ use merge_train_core::workflow::RunStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A train, what it waits for and how far each of its pull requests is.
+/// A train, what it waits for, and the progress of its pull requests.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Train)]
 pub struct TrainDocument {
     repo: RepoId,
-    /// Where it began: its name.
+    /// The pull request it started at, which names the train.
     root: PrNumber,
-    /// The page of its root at GitHub.
+    /// The page of its root on GitHub.
     url: String,
     state: TrainState,
-    /// The run that it is, as long as that has not ended.
+    /// The run of this train, until it has ended.
     run_id: Option<RunId>,
     run_state: RunStatus,
-    /// What it works on now.
+    /// The pull request it works on now.
     current_pr: PrNumber,
     phase: &'static str,
     started_at: Timestamp,
@@ -50,7 +50,7 @@ struct TrainMemberDocument {
     merge_commit: Option<Sha>,
 }
 
-/// What became of a pull request so far.
+/// The state of a pull request.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Standing)]

@@ -68,14 +68,14 @@ pub struct WorkspaceSessionPath {
     name: SessionPath,
 }
 
-/// A session to be opened.
+/// A session to open.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSession {
-    /// What it is to be called; without it, it is given a name. One that is open already gives a sign of life.
+    /// The session's id; without it, one is generated. If this session is already open, the request is a heartbeat.
     #[schema(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$", example = "alice-laptop")]
     id: Option<String>,
-    /// Whether it waits for its person from the beginning.
+    /// Whether it starts as idle.
     #[serde(default)]
     idle: bool,
 }
@@ -85,9 +85,9 @@ pub struct NewSession {
 #[serde(rename_all = "camelCase")]
 pub struct OpenedSession {
     id: String,
-    /// The workspace that it is in.
+    /// Its workspace.
     workspace_id: String,
-    /// How often it has to give a sign of life; after three times that without one it is over.
+    /// How often it must send a heartbeat; after three times as long without one, it ends.
     #[schema(minimum = 1)]
     heartbeat_secs: u64,
 }
@@ -101,7 +101,7 @@ pub struct SessionHeartbeat {
     state: SessionActivity,
 }
 
-/// Whether somebody is at work. The ratchet waits for whoever is, and not for whoever is idle.
+/// Whether somebody is working. The ratchet waits for a working session, not for an idle one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SessionState)]
@@ -111,7 +111,7 @@ enum SessionActivity {
     Idle,
 }
 
-/// What is known of a session that gave a sign of life.
+/// A session after its heartbeat.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LiveSession {
@@ -125,7 +125,7 @@ pub struct LiveSession {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionEnd {
-    /// What the program exited with that it was about.
+    /// The exit code of the session's program.
     #[serde(default, deserialize_with = "whole")]
     #[schema(value_type = Option<i32>)]
     exit_code: Option<i32>,
@@ -140,7 +140,7 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::E
     is_one.then_some(Some(whole)).ok_or_else(|| serde::de::Error::custom("exitCode must be a whole number"))
 }
 
-/// What is told of a session that is over.
+/// A session that has ended.
 #[derive(Serialize, ToSchema)]
 pub struct EndedSession {
     id: String,
@@ -148,7 +148,8 @@ pub struct EndedSession {
 
 /// Opens a session in the workspace of a pull request
 ///
-/// As long as it gives signs of life and is not idle, no fixer is sent there. What happens meanwhile is dealt with afterwards.
+/// While it sends heartbeats and is not idle, no fixer starts there. The ratchet handles what happens in the meantime
+/// afterwards.
 #[utoipa::path(
     post,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions",
@@ -159,15 +160,15 @@ pub struct EndedSession {
     responses(
         (
             status = 201,
-            description = "It is open.",
+            description = "The session is open.",
             body = OpenedSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         (
             status = 202,
-            description = "It was taken in, and will be open in a while.",
+            description = "Accepted; the session opens soon.",
             body = OpenedSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         Ordering,
     )
@@ -208,9 +209,9 @@ fn heartbeat_secs(app: &App) -> u64 {
     u64::try_from(app.settings.ratchet.session_timeout.as_secs() / 3).unwrap_or_default().max(1)
 }
 
-/// A sign of life of a session, and whether somebody is at work in it
+/// A session heartbeat, and whether somebody is working in it
 ///
-/// Where the session is not known any more the answer is 404: open another.
+/// If the session is no longer known, the answer is 404: open a new one.
 #[utoipa::path(
     post,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}/heartbeat",
@@ -221,15 +222,15 @@ fn heartbeat_secs(app: &App) -> u64 {
     responses(
         (
             status = 200,
-            description = "It was heard.",
+            description = "Recorded.",
             body = LiveSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         (
             status = 202,
-            description = "It was taken in.",
+            description = "Accepted.",
             body = LiveSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         Ordering,
     )
@@ -264,15 +265,15 @@ pub async fn heartbeat(
     responses(
         (
             status = 200,
-            description = "It is over.",
+            description = "The session has ended.",
             body = EndedSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         (
             status = 202,
-            description = "It was taken in, and will be over in a while.",
+            description = "Accepted; the session ends soon.",
             body = EndedSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         Ordering,
     )
@@ -290,7 +291,7 @@ pub async fn end(
     end_one(&submission, pr, one.name.id()?, exit_code, &held.bytes).await
 }
 
-/// Ends a session, as `end` does
+/// Ends a session, like `end`
 #[utoipa::path(
     delete,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}",
@@ -300,15 +301,15 @@ pub async fn end(
     responses(
         (
             status = 200,
-            description = "It is over.",
+            description = "The session has ended.",
             body = EndedSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         (
             status = 202,
-            description = "It was taken in, and will be over in a while.",
+            description = "Accepted; the session ends soon.",
             body = EndedSession,
-            headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before."))
+            headers(("Idempotent-Replayed" = String, description = "`true` if it was already requested."))
         ),
         Ordering,
     )
@@ -363,12 +364,12 @@ pub struct SessionPage {
     next_cursor: Option<String>,
 }
 
-/// Somebody at work in a workspace: a person, or a fixer.
+/// A person or a fixer working in a workspace.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Session)]
 struct SessionDocument {
-    /// What it is called; the session of a fixer is called as its run.
+    /// Its id; a fixer's session has the id of its run.
     id: String,
     /// `user` for a person's, `ratchet` for a fixer's.
     #[schema(value_type = String, pattern = "^(user|ratchet)$")]
@@ -388,22 +389,22 @@ struct SessionDocument {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "it is described here and read as a `PageRequest`")]
 pub struct SessionPageParameters {
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(nullable = false, pattern = "^[0-9]{1,16}_[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")]
     cursor: Option<String>,
-    /// How many at most: 50 unless asked for otherwise.
+    /// How many at most; the default is 50.
     #[param(nullable = false, minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
 
-/// The sessions in the workspace of a pull request, the newest first: those of people, and those of fixers
+/// The sessions in the workspace of a pull request, of people and of fixers, the newest first
 #[utoipa::path(
     get,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions",
     operation_id = "list_sessions",
     tag = "workspaces",
     params(Repository, Number, SessionPageParameters),
-    responses((status = 200, description = "A page of them.", body = SessionPage), ReadingOne)
+    responses((status = 200, description = "One page.", body = SessionPage), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,

@@ -1,4 +1,4 @@
-//! Turning the ratchet on and off: for a pull request, or for all of a repository that say nothing else.
+//! Turning the ratchet on and off: for a pull request, or for all of a repository without a setting of their own.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use crate::daemon::server::problem::Problem;
 use crate::daemon::server::requests::{self, Identity};
 use crate::daemon::server::trains::known;
 
-/// Whether the ratchet is to be on.
+/// Whether to turn the ratchet on.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RatchetSwitch {
     enabled: bool,
-    /// Why; it is kept with what happened.
+    /// Why; it is recorded in the log.
     #[schema(example = "I look after it myself")]
     note: Option<String>,
 }
@@ -38,17 +38,19 @@ pub struct RatchetSwitch {
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is described here and made by `turn`")]
 pub enum SwitchResponses {
-    /// It was done: the pull request as the ratchet sees it now.
-    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    /// Done. The pull request as the ratchet sees it now.
+    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` if it was already \
+         requested.")))]
     Done(WorkspaceDocument),
-    /// It was taken in, and will be done: the pull request as it is now.
-    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    /// Accepted; not yet done. The pull request as it is now.
+    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` if it was already \
+         requested.")))]
     UnderWay(WorkspaceDocument),
 }
 
 /// Turns the ratchet on or off for a pull request
 ///
-/// As `@merge-train ratchet on` and `off` there do. Turned on, it begins anew: what fixers tried before is forgotten.
+/// Like `@merge-train ratchet on` and `off`. Turning it on resets the fix attempts.
 #[utoipa::path(
     put,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/ratchet",
@@ -67,7 +69,7 @@ pub async fn set(
     turn_one(&app, &path, &headers, body).await
 }
 
-/// Turns the ratchet on or off for a pull request, as `PUT` does
+/// Turns the ratchet on or off for a pull request, like `PUT`
 #[utoipa::path(
     post,
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/ratchet",
@@ -100,7 +102,7 @@ async fn turn_one(
     Ok(answer.tell(StatusCode::OK, one(app, &repo, pr).await?))
 }
 
-/// Whether the ratchet is on for those of a repository that say nothing else.
+/// Whether the ratchet is on for pull requests without a setting of their own.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RatchetDefault {
@@ -109,7 +111,7 @@ pub struct RatchetDefault {
     set_by: SetBy,
 }
 
-/// Who said so.
+/// Who set it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum SetBy {
@@ -126,21 +128,23 @@ enum SetBy {
 #[expect(dead_code, reason = "it is described here and made by `set_default`")]
 pub enum DefaultSwitchResponses {
     /// It was done.
-    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` if it was already \
+         requested.")))]
     Done(RatchetDefault),
-    /// It was taken in, and will be done: what is so now.
-    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` where it was asked before.")))]
+    /// Accepted; not yet done. The setting as it is now.
+    #[response(status = 202, headers(("Idempotent-Replayed" = String, description = "`true` if it was already \
+         requested.")))]
     UnderWay(RatchetDefault),
 }
 
-/// Whether the ratchet is on for the pull requests of a repository, unless they say otherwise
+/// Whether the ratchet is on by default for the pull requests of a repository
 #[utoipa::path(
     get,
     path = "/api/v1/repos/{owner}/{repo}/ratchet",
     operation_id = "show_repo_ratchet",
     tag = "workspaces",
     params(Repository),
-    responses((status = 200, description = "What is so.", body = RatchetDefault), ReadingOne)
+    responses((status = 200, description = "The repository's default.", body = RatchetDefault), ReadingOne)
 )]
 pub async fn show_default(
     State(app): State<Arc<App>>,
@@ -152,7 +156,7 @@ pub async fn show_default(
     Ok(Json(default(&app, &repo).await?))
 }
 
-/// Turns the ratchet on or off for the pull requests of a repository, unless they say otherwise
+/// Sets the default of the ratchet for the pull requests of a repository
 #[utoipa::path(
     put,
     path = "/api/v1/repos/{owner}/{repo}/ratchet",

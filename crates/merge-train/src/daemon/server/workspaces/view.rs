@@ -15,7 +15,7 @@ use utoipa::openapi::{Object, ObjectBuilder, Type};
 use crate::daemon::server::App;
 
 /// Why the ratchet leaves a pull request alone whose branch is not in the repository itself.
-const OF_A_FORK: &str = "The branch is in a fork, where fixers cannot push; the ratchet leaves it alone";
+const OF_A_FORK: &str = "The branch is in a fork, where fixers cannot push; the ratchet ignores it";
 
 /// A pull request as the ratchet sees it.
 #[derive(Serialize, ToSchema)]
@@ -29,7 +29,7 @@ pub struct WorkspaceDocument {
     pr: PrNumber,
     /// What it is called.
     title: String,
-    /// Its page at GitHub.
+    /// Its page on GitHub.
     pr_url: String,
     branch: Option<BranchName>,
     head_sha: Option<Sha>,
@@ -42,10 +42,10 @@ pub struct WorkspaceDocument {
     reason: Option<String>,
     /// Why, for people.
     reason_detail: Option<String>,
-    /// What is going on, or waited for, in a few words.
+    /// The current activity, in a few words.
     #[schema(example = "Fixing build failures")]
     current_activity: Option<String>,
-    /// Since when it is in this state.
+    /// When it entered this state.
     updated_at: Option<Timestamp>,
     /// Whether what came of it is good, or needs a person; none while it is neither.
     #[schema(schema_with = outcomes)]
@@ -54,11 +54,11 @@ pub struct WorkspaceDocument {
     #[schema(schema_with = columns)]
     kanban_column: Column,
     counters: Counters,
-    /// The fixer that is on its way: a run.
+    /// The current fixer: a run.
     active_session_id: Option<String>,
-    /// The run of CI that the last fixer was sent for.
+    /// The CI run that started the last fixer.
     last_ci_run_id: Option<String>,
-    /// Since when CI is expected to start again after a fixer.
+    /// Since when CI is expected to restart after a fixer's push.
     stale_ci_since: Option<Timestamp>,
     /// When GitHub was last asked about it.
     last_checked_at: Option<Timestamp>,
@@ -72,9 +72,9 @@ pub struct WorkspaceDocument {
 #[serde(rename_all = "camelCase")]
 #[schema(as = WorkspaceCounters)]
 struct Counters {
-    /// Fixers in a row that pushed, or ran out of time.
+    /// Attempts in a row: fixers that pushed or ran out of time.
     consecutive_attempts: u32,
-    /// As many as there may be before a person is asked.
+    /// The most attempts before the ratchet asks for a person.
     max_attempts: u32,
 }
 

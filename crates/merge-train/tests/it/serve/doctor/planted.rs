@@ -166,13 +166,13 @@ async fn mistakes_in_the_configuration_are_found() {
         "a key that there is not", |yard| yard.change(|setup| setup.more("[ratchet]\nenabeld = true\n"))
             => "configuration" "failed" "did you mean \"enabled\"?", "docs/configuration.md";
         "a file that is no TOML", |yard| yard.change(|setup| setup.more("[ratchet\n"))
-            => "configuration" "failed" "merge-train.toml:", "mend these";
+            => "configuration" "failed" "merge-train.toml:", "fix these";
         "an address that is none", |yard| yard.setup = without_address(&yard.world).more(&address("ftp://x"))
-            => "configuration" "failed" "http:// or https://", "mend these";
+            => "configuration" "failed" "http:// or https://", "fix these";
         "a key in place of its digest", |yard| yard.change(|setup| {
                 setup.more("[[api_keys]]\nname = \"me\"\ntenant = \"*\"\nrole = \"admin\"\nsha256 = \"hunter2\"\n")
             })
-            => "configuration" "failed" "the SHA-256 of the key and not the key", "mend these";
+            => "configuration" "failed" "the SHA-256 of the key and not the key", "fix these";
         "no address", |yard| yard.setup = without_address(&yard.world)
             => "public_url" "warning" "not set", "server.public_url";
         "an address that all can listen at", |yard| {
@@ -187,7 +187,7 @@ async fn mistakes_in_the_configuration_are_found() {
         "a key that everybody can read", |yard| {
                 chmod(Path::new(text(&yard.world.described["app"]["private_key_path"])), 0o644);
             }
-            => "secrets" "warning" "the app's key can be read by everybody", "chmod o= ";
+            => "secrets" "warning" "the app's key is world-readable", "chmod o= ";
         "a configuration that is another's", |yard| {
                 yard.change(without_privileges);
                 yard.config_mode = 0;
@@ -224,17 +224,17 @@ async fn mistakes_on_this_machine_are_found() {
             })
             => "database" "failed" "the database cannot be used", "state.database_url";
         "a database of a newer merge-train", |yard| make_newer(&yard.setup).await
-            => "database" "failed" "newer", "install the merge-train that was at work on it";
+            => "database" "failed" "newer", "install the merge-train version that last used it";
         "a fixer that is not installed", |yard| yard.change(|setup| {
                 setup.more("[ratchet.fixer]\ncommand = [\"mend-it-all\"]\n")
             })
-            => "fixer" "failed" "no folder of the PATH has a program mend-it-all", "install it";
+            => "fixer" "failed" "mend-it-all is not on the PATH", "install it";
         "a fixer that is not executable", |yard| {
                 let fixer = yard.world.dir.path().join("fixer");
                 std::fs::write(&fixer, "#!/bin/sh\n").expect("written");
                 yard.change(|setup| setup.more(&format!("[ratchet.fixer]\ncommand = [{fixer:?}]\n")));
             }
-            => "fixer" "failed" "may not be executed", "chmod +x ";
+            => "fixer" "failed" "is not executable", "chmod +x ";
         "a ratchet without a fixer", |yard| yard.change(|setup| setup.more("[ratchet]\nenabled = true\n"))
             => "fixer" "warning" "the ratchet is on", "ratchet.fixer.agent";
         "a step whose program is not there", |yard| yard.change(|setup| setup.more(
@@ -270,7 +270,7 @@ async fn mistakes_about_the_app_are_found() {
                 chmod(&yard.world.dir.path().join("no-key.pem"), 0o600);
                 yard.github("private_key_path", "\"no-key.pem\"");
             }
-            => "github" "failed" "is no RSA private key", "generate another";
+            => "github" "failed" "is not an RSA private key", "generate another";
         "the id of another app", |yard| yard.github("app_id", "4711")
             => "github" "failed" "GitHub knows nothing under GET /api/v3/app", "github.app_id is the App ID";
         "the key of another app", |yard| {
@@ -281,7 +281,7 @@ async fn mistakes_about_the_app_are_found() {
                 other.sim.stop().await;
                 yard.github("private_key_path", "\"other.pem\"");
             }
-            => "github" "failed" "does not accept the credentials", "a key of that app and not of another";
+            => "github" "failed" "does not accept the credentials", "is a key of that app";
         "a GitHub that is not there", |yard| yard.github("api_url", "\"http://127.0.0.1:9/api/v3\"")
             => "github" "failed" "Connection refused", "the firewall";
         "an app that is installed nowhere", |yard| {
@@ -293,7 +293,7 @@ async fn mistakes_about_the_app_are_found() {
         "contents that can only be read", |yard| {
                 yard.change_app(json!({ "permissions": permissions("contents", "read") })).await;
             }
-            => "permissions" "failed" "merge-train lacks contents: write, which it takes to push", "Permissions & events";
+            => "permissions" "failed" "merge-train lacks contents: write, needed to push", "Permissions & events";
         "no look at branch protection", |yard| {
                 yard.change_app(json!({ "permissions": permissions("administration", "") })).await;
             }
@@ -301,7 +301,7 @@ async fn mistakes_about_the_app_are_found() {
         "nothing heard of pull requests", |yard| {
                 yard.change_app(json!({ "events": ["push", "status", "check_run", "check_suite", "issue_comment"] })).await;
             }
-            => "events" "failed" "nothing is heard of pull_request, pull_request_review,", "subscribe to these";
+            => "events" "failed" "no webhooks for pull_request, pull_request_review,", "subscribe to these";
     })
     .await;
 }
@@ -323,7 +323,7 @@ fn permissions(name: &str, level: &str) -> Value {
 async fn mistakes_about_webhooks_are_found() {
     find(&mistakes! {
         "no secret", |yard| yard.change(|setup| setup.secrets(&[]))
-            => "configuration" "failed" "server.webhook_secret", "mend these";
+            => "configuration" "failed" "server.webhook_secret", "fix these";
         "no address", |yard| yard.change_app(json!({ "webhook_url": "" })).await
             => "webhooks" "failed" "nowhere", "http://127.0.0.1:9/webhook";
         "an address that is another's", |yard| {
@@ -349,7 +349,7 @@ async fn mistakes_about_webhooks_are_found() {
                 yard.change_app(json!({ "webhook_url": format!("{other}/webhook") })).await;
                 yard.delivered().await;
             }
-            => "webhooks" "failed" "that is not the daemon", "point it at the daemon";
+            => "webhooks" "failed" "something other than the daemon answered", "point it at the daemon";
         "an address that GitHub cannot reach", |yard| yard.daemon = Some(yard.setup.start().await)
             => "webhooks" "failed" "did not arrive: failed to connect", "firewall";
     })
@@ -363,12 +363,12 @@ async fn mistakes_about_a_repository_are_found() {
                 yard.with_repo = true;
                 yard.world.call(Method::PATCH, &format!("/repos/{REPO}"), json!({ "allow_merge_commit": true })).await;
             }
-            => "repository" "failed" "merge commit allowed", "allow squash merging and nothing else";
+            => "repository" "failed" "merge commit allowed", "allow only squash merging";
         "approvals that a push takes away", |yard| {
                 yard.with_repo = true;
                 protect(&yard.world, json!({ "dismiss_stale_reviews": true })).await;
             }
-            => "repository" "failed" "a push takes approvals away", "Dismiss stale pull request approvals";
+            => "repository" "failed" "a push dismisses approvals", "Dismiss stale pull request approvals";
         "approvals of the last push", |yard| {
                 yard.with_repo = true;
                 protect(&yard.world, json!({ "require_last_push_approval": true })).await;

@@ -45,20 +45,20 @@ async fn is_unharmed(daemon: &Daemon, runs: &[String]) {
 
 /// What each does, and what is said of its run.
 const FAILING: [(&str, &str, &str); 8] = [
-    ("flood", "exec head -c 100000000 /dev/zero", "printed more than 1 MiB on standard output and was ended"),
+    ("flood", "exec head -c 100000000 /dev/zero", "printed more than 1 MiB on standard output and was stopped"),
     ("prose", "echo all done", "did not print exactly one JSON value (expected"),
-    ("silent", "true", "printed nothing; it has to print its result as one JSON value on standard output"),
+    ("silent", "true", "printed nothing; it must print its result as one JSON value on standard output"),
     ("twice", "echo '{}'; echo '{}'", "did not print exactly one JSON value (trailing characters"),
     ("fork-fail", "setsid sleep 600 & exit 3", "failed with exit code 3"),
     (
         "file",
         "exec head -c 3000000 /dev/zero >long",
-        "it wrote a file of more than 2 MiB; let it write less, or raise max_disk_mb",
+        "it wrote a file larger than 2 MiB; make it write less, or raise max_disk_mb",
     ),
     (
         "files",
         "for i in 1 2 3 4 5; do head -c 1000000 /dev/zero >$i; done; exec sleep 600",
-        "filled its working folder with more than 2 MiB and was ended",
+        "wrote more than 2 MiB and was ended",
     ),
     ("crash", "kill -SEGV $$", "was killed by signal 11 (SIGSEGV)"),
 ];
@@ -131,10 +131,10 @@ async fn a_command_that_ignores_sigterm_is_ended_when_its_run_is_cancelled_and_a
     becomes(&daemon, &deaf, "cancelled").await;
     let (_, steps) = daemon.get(&format!("/api/v1/runs/{deaf}/steps")).await;
     let error = steps["steps"][0]["error"].as_str().expect("an error");
-    assert!(error.contains("was ended because its run was stopped"), "{error}");
+    assert!(error.contains("was stopped because its run was stopped"), "{error}");
     let run = becomes(&daemon, &late, "failed").await;
     assert!(
-        run["error"].as_str().is_some_and(|error| error.contains("did not end within 600ms and was ended")),
+        run["error"].as_str().is_some_and(|error| error.contains("did not finish within 600ms and was stopped")),
         "{run}"
     );
     is_unharmed(&daemon, &[deaf, late]).await;

@@ -67,7 +67,7 @@ async fn what_is_not_in_time_ends_as_the_step_says() {
 
     let run = becomes(&daemon, &ids[slow], "failed").await;
     let error = run["error"].as_str().expect("an error");
-    assert!(error.starts_with("step \"slow\" failed: ") && error.contains("did not end within 600ms"), "{error}");
+    assert!(error.starts_with("step \"slow\" failed: ") && error.contains("did not finish within 600ms"), "{error}");
     assert!(error.ends_with("still at it"), "{error}");
     assert!(daemon.stop().await.success());
 }

@@ -61,7 +61,7 @@ async fn section_5_4_an_orphan_that_cannot_go_on_fails_with_run_orphaned() {
 
     let failed = becomes(&living, &once, "failed").await;
     let error = failed["error"].as_str().expect("an error");
-    assert!(error.starts_with("RUN_ORPHANED: step \"once\" was under way when the process ended"), "{error}");
+    assert!(error.starts_with("RUN_ORPHANED: step \"once\" was running when the process stopped"), "{error}");
     assert_eq!(failed["lastTransition"]["initiator"], "system", "{failed}");
     let silent = time(&failed["completedAt"]).duration_since(time(&left["lastHeartbeatAt"]));
     assert!(silent.as_secs() >= 3, "it was given up after {silent:?}");

@@ -63,7 +63,7 @@ async fn inputs_and_bodies_that_do_not_fit_are_refused_with_what_is_wrong() {
         ("{\"workflow\": 7, \"tenant\": \"acme\"}".to_owned(), bad("expected a string")),
         ("{\"tenant\": \"acme\"}".to_owned(), bad("missing field `workflow`")),
         ("{\"workflow\": \"one\", \"repo\": \"../../etc\"}".to_owned(), bad("is not a repository: OWNER/NAME")),
-        ("{\"workflow\": \"one\", \"repo\": \"acme/w\", \"pr\": -1}".to_owned(), bad("no number of a pull request")),
+        ("{\"workflow\": \"one\", \"repo\": \"acme/w\", \"pr\": -1}".to_owned(), bad("is not a pull request number")),
         (
             "{\"workflow\": \"one\", \"repo\": \"acme/w\", \"tenant\": \"b\"}".to_owned(),
             (422, "TENANT_UNCLEAR", "is not b's"),
@@ -109,7 +109,7 @@ async fn who_may_not_decide_has_decided_or_comes_when_there_is_nothing_to_decide
         ids.insert(workflow, becomes(&daemon, &run, status).await);
     }
     let path = |workflow: &str, verb: &str| format!("/{}/{verb}", ids[workflow]["id"].as_str().expect("an id"));
-    let forbidden = (403, "FORBIDDEN", "api:all may not decide this: it is for github:alice");
+    let forbidden = (403, "FORBIDDEN", "api:all may not decide this; these may: github:alice");
     for verb in ["approve", "reject", "resume"] {
         refused(&daemon, &path(alice, verb), KEY, body_of(verb), forbidden).await;
     }
@@ -123,7 +123,7 @@ async fn who_may_not_decide_has_decided_or_comes_when_there_is_nothing_to_decide
         refused(&daemon, &path(done, verb), KEY, body, (409, "RUN_TERMINAL_STATE", "the run is completed")).await;
         refused(&daemon, &path(hear, verb), &viewer, body, (403, "FORBIDDEN", "needs the role \"operator\"")).await;
         refused(&daemon, &path(hear, verb), &stranger, body, (404, "NO_SUCH_RUN", "there is no such run")).await;
-        refused(&daemon, &path(hear, verb), "wrong", body, (401, "UNAUTHORIZED", "this API key is not known")).await;
+        refused(&daemon, &path(hear, verb), "wrong", body, (401, "UNAUTHORIZED", "unknown API key")).await;
     }
     for (workflow, run) in &ids {
         assert_eq!(show(&daemon, run["id"].as_str().expect("an id")).await, *run, "{workflow} is as it was");
@@ -132,7 +132,7 @@ async fn who_may_not_decide_has_decided_or_comes_when_there_is_nothing_to_decide
     let (status, half) = post(&daemon, &format!("/runs{}", path(both, "approve")), json!({ "reason": "fine" })).await;
     assert_eq!((status, &half["status"]), (200, &json!("awaiting_approval")), "one of two: {half}");
     for verb in ["approve", "reject", "resume"] {
-        let already = (409, "CONFLICT", "api:all has decided already");
+        let already = (409, "CONFLICT", "api:all has already decided");
         refused(&daemon, &path(both, verb), KEY, body_of(verb), already).await;
     }
     let run = show(&daemon, ids[both]["id"].as_str().expect("an id")).await;
@@ -150,7 +150,7 @@ async fn a_run_that_is_being_cancelled_takes_no_other_orders() {
     let (status, cancelled) = post(&daemon, &format!("/runs/{run}/cancel"), json!({ "reason": "enough" })).await;
     assert_eq!((status, &cancelled["status"]), (200, &json!("running")), "it tidies up: {cancelled}");
     let invalid = (409, "RUN_INVALID_TRANSITION", "a run that is running cannot become running");
-    refused(&daemon, &format!("/{run}/cancel"), KEY, "", (409, "CONFLICT", "is being cancelled already")).await;
+    refused(&daemon, &format!("/{run}/cancel"), KEY, "", (409, "CONFLICT", "is already being cancelled")).await;
     refused(&daemon, &format!("/{run}/approve"), KEY, "", invalid).await;
     refused(&daemon, &format!("/{run}/resume"), KEY, "", invalid).await;
     let invalid = (409, "RUN_INVALID_TRANSITION", "cannot become failed");

@@ -117,7 +117,7 @@ async fn a_watch_goes_on_where_it_was_when_the_daemon_comes_back() {
     let relay = Relay::to(&daemon).await;
     let run = create(&daemon, "ask").await;
     let mut watcher = watch(&place, &relay.url, &run);
-    watcher.tells("step ok waits for whoever may operate runs to approve").await;
+    watcher.tells("step ok waits for anyone who may operate runs to approve").await;
     relay.rest();
     assert!(daemon.stop().await.success(), "somebody who watches keeps no daemon from stopping");
     daemon = place.setup.start().await;
@@ -133,14 +133,14 @@ async fn a_watch_goes_on_where_it_was_when_the_daemon_comes_back() {
     let told: Vec<String> =
         told.iter().map(|line| line.split(", after").next().unwrap_or_default().to_owned()).collect();
     let expected = [
-        "ask for acme begun by api:all, through the API",
+        "ask for acme started by api:all, through the API",
         "pending → running",
-        "step ok waits for whoever may operate runs to approve",
+        "step ok waits for anyone who may operate runs to approve",
         "running → awaiting_approval",
         "api:all approves step ok: looks fine",
         "awaiting_approval → running",
         "step ok is done",
-        "step tell begins",
+        "step tell starts",
         "step tell is done",
         "running → completed",
     ];
@@ -160,7 +160,7 @@ async fn how_a_run_ends_is_the_exit_code_of_its_watch() {
 
     let sleep = create(&daemon, "sleep").await;
     let mut watcher = watch(&place, &daemon.url, &sleep);
-    watcher.tells("step nap begins").await;
+    watcher.tells("step nap starts").await;
     let cancelled = runs(&place, &daemon, &["cancel", &sleep, "--reason", "enough"]).await.done();
     assert!(cancelled.contains(&sleep), "{cancelled}");
     let (code, told, _) = watcher.ends().await;
@@ -187,7 +187,7 @@ async fn a_run_is_begun_and_followed_in_one_go() {
     let said = runs(&place, &daemon, &["start", "one", "--tenant", "acme", "--watch"]).await;
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
     let id = said.out.lines().next().expect("an id");
-    assert!(said.out.contains("one for acme begun by api:all, from the command line\n"), "{}", said.out);
+    assert!(said.out.contains("one for acme started by api:all, from the command line\n"), "{}", said.out);
     assert!(said.out.lines().last().is_some_and(|last| last.starts_with(&format!("{id} completed"))), "{}", said.out);
     assert_eq!(runs(&place, &daemon, &["start", "fail", "--tenant", "acme", "--watch"]).await.code, Some(1));
 

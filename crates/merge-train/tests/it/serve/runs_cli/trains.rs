@@ -18,7 +18,7 @@ async fn a_train_is_listed_shown_watched_and_stopped_as_a_run() {
     assert_eq!(list["runs"].as_array().map(Vec::len), Some(1), "{list}");
     let told = say(&["show", &run]).await.done();
     let what = format!("what       train for {REPO}#{}", yard.root());
-    for expected in [&*what, "waits for  ", "who        ", "then       ", "to look again at once\n"] {
+    for expected in [&*what, "waits for  ", "who        ", "then       ", "to check again now\n"] {
         assert!(told.contains(expected), "{expected} is not in:\n{told}");
     }
     let watcher = asking(&yard.world.setup, &yard.daemon.url, &["watch", &run]).spawn().expect("it starts");
@@ -28,13 +28,13 @@ async fn a_train_is_listed_shown_watched_and_stopped_as_a_run() {
     let said = Said::of(watcher.wait_with_output().await.expect("it ends"));
     assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
     assert!(
-        said.out.contains(&format!("  the train of #{} starts because api:all said so\n", yard.root())),
+        said.out.contains(&format!("  the train of #{} starts at the request of api:all\n", yard.root())),
         "{}",
         said.out
     );
-    assert!(said.out.contains("  the train was stopped because api:all said so: enough\n"), "{}", said.out);
+    assert!(said.out.contains("  the train was stopped at the request of api:all: enough\n"), "{}", said.out);
     let told = say(&["show", &run]).await.done();
-    let anew = format!("  merge-train train start '{REPO}#{}'  to begin anew\n", yard.root());
+    let anew = format!("  merge-train train start '{REPO}#{}'  to start over\n", yard.root());
     assert!(told.ends_with(&anew), "{told}");
     yard.close().await;
 }

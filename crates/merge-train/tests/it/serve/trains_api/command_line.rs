@@ -39,9 +39,9 @@ acme/widgets
         let output = run(&setup, &daemon, words).await;
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let told = stdout(&output);
-        assert!(told.starts_with("acme/widgets: it is being looked at anew"), "what was imported may be old: {told}");
+        assert!(told.starts_with("acme/widgets: resyncing"), "what was imported may be old: {told}");
         assert!(told.contains(&format!("\n{expected}")), "{told}");
-        assert!(told.contains("nothing happens until `@merge-train start` is said on #2\n"), "{told}");
+        assert!(told.contains("nothing happens until someone comments `@merge-train start` on #2\n"), "{told}");
         assert!(told.contains("  #10   aborted  #10      idle   0 of 1\n"), "{told}");
         assert!(told.contains("CONFLICT (content): `a.txt`"), "what went wrong is told: {told}");
         assert!(!told.contains('\u{1b}'), "no colours where nobody sees them: {told}");
@@ -67,19 +67,19 @@ async fn each_way_to_fail_has_its_exit_code_and_says_what_to_do() {
     let listening = daemon.url.clone();
     let nowhere = ("--server", "http://127.0.0.1:9");
     for (words, key, code, word) in [
-        (vec!["status", "acme/widgets#20"], KEY, 3, "no train of acme/widgets has pull request #20 on board"),
-        (vec!["train", "stop", "acme/widgets#20"], KEY, 3, "on board is under way"),
-        (vec!["train", "stop", "acme/widgets#2"], KEY, 3, "on board is under way"),
-        (vec!["status", "acme/unheard"], KEY, 1, "nothing was heard of acme/unheard yet"),
-        (vec!["train", "start", "acme/widgets#77"], KEY, 1, "there is no pull request #77"),
-        (vec!["train", "start", "acme/widgets#30"], KEY, 1, "is merged"),
+        (vec!["status", "acme/widgets#20"], KEY, 3, "no current train includes #20 of acme/widgets"),
+        (vec!["train", "stop", "acme/widgets#20"], KEY, 3, "no current train of"),
+        (vec!["train", "stop", "acme/widgets#2"], KEY, 3, "no current train of"),
+        (vec!["status", "acme/unheard"], KEY, 1, "acme/unheard is not known yet"),
+        (vec!["train", "start", "acme/widgets#77"], KEY, 1, "no known pull request #77"),
+        (vec!["train", "start", "acme/widgets#30"], KEY, 1, "is already merged"),
         (vec!["status", "widgets"], KEY, 2, "OWNER/REPO"),
         (vec!["status", "--speed"], KEY, 2, "--speed"),
         (vec!["train", "start", "acme/widgets"], KEY, 2, "OWNER/REPO#N"),
         (vec!["train", "derail", "acme/widgets#1"], KEY, 2, "derail"),
         (vec!["status"], "", 1, "no API key: set MERGE_TRAIN_API_KEY"),
         (vec!["status"], "wrong", 1, "refused the API key"),
-        (vec!["status", nowhere.0, nowhere.1], KEY, 1, "the daemon at http://127.0.0.1:9 cannot be reached"),
+        (vec!["status", nowhere.0, nowhere.1], KEY, 1, "cannot reach the daemon at http://127.0.0.1:9"),
         (vec!["status", "--server", "nonsense"], KEY, 1, "http://HOST:PORT"),
     ] {
         let output = asking(&setup, &daemon, &words).env("MERGE_TRAIN_API_KEY", key).output().await.expect("it runs");

@@ -63,22 +63,22 @@ async fn an_order_that_makes_no_sense_or_is_not_allowed_is_refused_at_once() {
     let viewer = format!("{KEY} viewer");
     let stranger = format!("{KEY} stranger");
     for (rest, key, body, status, word) in [
-        ("/77/start", KEY, "", 404, "there is no pull request #77 in acme/widgets"),
-        ("/77/stop", KEY, "", 404, "there is no pull request #77 in acme/widgets"),
-        ("/30/start", KEY, "", 409, "#30 of acme/widgets is merged"),
+        ("/77/start", KEY, "", 404, "acme/widgets has no known pull request #77"),
+        ("/77/stop", KEY, "", 404, "acme/widgets has no known pull request #77"),
+        ("/30/start", KEY, "", 409, "#30 of acme/widgets is already merged"),
         ("/31/start", KEY, "", 409, "#31 of acme/widgets is closed: reopen it"),
-        ("/x/start", KEY, "", 400, "\"x\" is no number of a pull request"),
+        ("/x/start", KEY, "", 400, "\"x\" is not a pull request number"),
         ("/20/start", KEY, "{\"force\":true}", 400, "unknown field `force`"),
         (
             "/20/start",
             &viewer,
             "",
             403,
-            "the API key \"viewer\" has the role \"viewer\": this needs the role \"operator\"",
+            "the API key \"viewer\" has the role \"viewer\", but this needs the role \"operator\"",
         ),
         ("/20/stop", &viewer, "", 403, "operator"),
-        ("/20/start", &stranger, "", 404, "there is no such repository here"),
-        ("/20/start", "nobody", "", 401, "not known"),
+        ("/20/start", &stranger, "", 404, "there is no such repository"),
+        ("/20/start", "nobody", "", 401, "unknown API key"),
     ] {
         let told = order(&daemon, rest, key, None, body).await;
         assert_eq!(told.status, status, "{rest}: {}", told.body);

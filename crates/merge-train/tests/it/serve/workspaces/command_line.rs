@@ -11,7 +11,7 @@ async fn the_ratchet_is_turned_and_looked_at_from_the_command_line() {
     let pr = shop.pull("one", "bad").await;
     let target = name(pr);
     let nothing = shop.run(&["ratchet", "status"]).await.done();
-    assert!(nothing.starts_with("The ratchet looks after no pull request. To turn it on: "), "{nothing}");
+    assert!(nothing.starts_with("The ratchet is not on for any pull request. To turn it on: "), "{nothing}");
     let off = shop.run(&["ratchet", "status", &target]).await.done();
     assert!(off.starts_with(&format!("{target}  PAUSED_DISABLED\n  ratchet   off\n")), "{off}");
     let quiet = shop.run(&["ratchet", "log", &target]).await.done();
@@ -43,7 +43,7 @@ async fn the_ratchet_is_turned_and_looked_at_from_the_command_line() {
     assert!(lines.last().is_some_and(|last| last.contains("ALL_GREEN (PAUSED_DONE)")), "the newest is last: {log}");
     let short = shop.run(&["ratchet", "log", &target, "--limit", "1"]).await.done();
     assert_eq!(short.lines().count(), 2, "{short}");
-    assert!(short.starts_with("There are older ones"), "{short}");
+    assert!(short.starts_with("There are older decisions"), "{short}");
     let log = shop.run(&["ratchet", "log", &target, "--json", "--limit", "2"]).await.json();
     assert_eq!((log["transitions"].as_array().map(Vec::len), &log["has_more"]), (Some(2), &json!(true)), "{log:#}");
 
@@ -58,12 +58,12 @@ async fn a_repository_has_a_switch_of_its_own() {
     let pr = shop.pull("one", "good").await;
     let told = shop.run(&["ratchet", "status", REPO]).await.done();
     let off = format!(
-        "The ratchet is off for the pull requests of {REPO} that say nothing else: the configuration says so.\n"
+        "The ratchet is off for all pull requests of {REPO} without a setting of their own: set in the configuration.\n"
     );
-    assert_eq!(told, format!("{off}The ratchet looks after no pull request of {REPO}.\n"));
+    assert_eq!(told, format!("{off}The ratchet is not on for any pull request of {REPO}.\n"));
     let on = shop.run(&["ratchet", "on", REPO]).await.done();
     assert!(
-        on.starts_with(&format!("The ratchet is on for the pull requests of {REPO} that say nothing else.\n")),
+        on.starts_with(&format!("The ratchet is on for all pull requests of {REPO} without a setting of their own.\n")),
         "{on}"
     );
     shop.becomes(pr, "PAUSED_DONE").await;

@@ -20,7 +20,7 @@ async fn a_fixer_whose_push_is_held_shows_what_it_wants_to_push_and_how_to_decid
     assert_eq!((&sessions["sessions"][0]["id"], &sessions["sessions"][0]["kind"]), (&json!(id), &json!("ratchet")));
 
     let status = shop.run(&["status"]).await.done();
-    assert!(status.contains("at work on, or that need somebody (!):\n"), "{status}");
+    assert!(status.contains("working on, or that need a person (!):\n"), "{status}");
     assert!(status.contains(&format!("!  {}  PAUSED_ATTENTION_PUSH_APPROVAL", name(pr))), "{status}");
     let status = shop.run(&["status", REPO, "--json"]).await.json();
     assert_eq!(status["workspaces"][0]["id"], name(pr), "{status:#}");
@@ -28,13 +28,13 @@ async fn a_fixer_whose_push_is_held_shows_what_it_wants_to_push_and_how_to_decid
     let shown = shop.run(&["runs", "show", &id]).await.done();
     for words in [
         format!("fixer for {}", name(pr)),
-        "mend what CI found, on one at ".to_owned(),
+        "fix CI failures, on one at ".to_owned(),
         "would push ".to_owned(),
-        "What it wants to push:\n".to_owned(),
+        "Proposed push:\n".to_owned(),
         "  -bad\n  +good\n".to_owned(),
         "  +\\u{1b}[31mevil\n".to_owned(),
         format!("merge-train runs approve {id}"),
-        "to have it pushed".to_owned(),
+        "to push it".to_owned(),
     ] {
         assert!(shown.contains(&words), "{words:?}: {shown}");
     }
@@ -49,10 +49,10 @@ async fn a_fixer_whose_push_is_held_shows_what_it_wants_to_push_and_how_to_decid
     let watched = shop.run(&["runs", "watch", &id]).await.done();
     let told: Vec<&str> = watched.lines().map(|line| line.get(22..).unwrap_or(line)).collect();
     let expected = [
-        &*format!("a fixer is sent to #{pr}, to mend what CI found"),
-        "it begins",
-        "it wants to push changes of 2 files, which waits for approval: it changes colours.txt",
-        "what it did is pushed, because api:all said so",
+        &*format!("a fixer starts for #{pr}, to fix CI failures"),
+        "it starts",
+        "its push of 2 changed files needs approval: it changes colours.txt",
+        "the daemon pushes its commits at the request of api:all",
         "The fixer pushed",
     ];
     assert_eq!(told[..told.len() - 1], expected, "{watched}");
@@ -62,7 +62,7 @@ async fn a_fixer_whose_push_is_held_shows_what_it_wants_to_push_and_how_to_decid
     );
     shop.becomes(pr, "PAUSED_DONE").await;
     let shown = shop.run(&["runs", "show", &id]).await.done();
-    assert!(shown.contains("came of it The fixer pushed: ") && !shown.contains("What it wants to push"), "{shown}");
+    assert!(shown.contains("result     The fixer pushed: ") && !shown.contains("Proposed push"), "{shown}");
     let nothing = shop.run(&["status", REPO]).await.done();
     assert_eq!(nothing, format!("No trains in {REPO}.\n"));
     shop.close().await;

@@ -121,7 +121,7 @@ async fn only_what_is_a_log_of_the_run_is_given_out() {
     assert_eq!(lines, expected);
     let third = run(&[&id, "--step", "third"]).await;
     assert_eq!(third.code, Some(1));
-    assert!(third.err.contains("there are logs of: first, second"), "{}", third.err);
+    assert!(third.err.contains("it has logs for: first, second"), "{}", third.err);
     assert_eq!(run(&["run-none"]).await.code, Some(3));
     assert!(daemon.stop().await.success());
 }

@@ -57,15 +57,15 @@ async fn a_descendant_retargeted_away_and_back_is_told_once_and_lands_only_when_
     let (_, [one, two, three]) = world.one_brings_and_three_takes_back().await;
     world.start_and_wait_for_ci(one).await;
     world.retarget(two, "main").await;
-    world.told(two, &format!("goes on without PR #{two}.")).await;
+    world.told(two, &format!("continues without PR #{two}.")).await;
     world.retarget(two, "one").await;
-    world.told(two, "The current train still goes on without it").await;
+    world.told(two, "The current train continues without it").await;
     world.ci_passes("ci").await;
     world.landed(&[one]).await;
     world.look().await;
     world.settled().await;
     assert!(!world.is_merged(two).await && !world.is_merged(three).await);
-    assert_eq!(world.times_told(two, &format!("goes on without PR #{two}.")).await, 1);
+    assert_eq!(world.times_told(two, &format!("continues without PR #{two}.")).await, 1);
     world.start_and_land(two, &[two, three]).await;
     world.finish_exactly(&ALL_THREE).await;
 }
@@ -78,13 +78,13 @@ async fn a_descendant_that_stays_retargeted_lands_only_when_it_is_started() {
     let (_, [one, two]) = world.one_brings_and_two_takes_back().await;
     world.start_and_wait_for_ci(one).await;
     world.retarget(two, "main").await;
-    world.told(two, &format!("goes on without PR #{two}.")).await;
+    world.told(two, &format!("continues without PR #{two}.")).await;
     world.ci_passes("ci").await;
     world.landed(&[one]).await;
     world.look().await;
     world.settled().await;
     assert!(!world.is_merged(two).await);
-    assert_eq!(world.times_told(two, &format!("goes on without PR #{two}.")).await, 1);
+    assert_eq!(world.times_told(two, &format!("continues without PR #{two}.")).await, 1);
     world.start_and_land(two, &[two]).await;
     world.finish_exactly(&BOTH).await;
 }

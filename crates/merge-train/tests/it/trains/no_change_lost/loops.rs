@@ -38,7 +38,7 @@ async fn a_late_pull_request_whose_branch_goes_away_is_told_so_and_not_pushed_to
     // Nobody hears that the pull request was closed with its branch.
     world.fault(json!({ "kind": "drop_webhook", "match": { "event": "pull_request.closed" }, "count": null })).await;
     world.delete_branch("two").await;
-    world.told(two, "The branch `two` of PR #2 does not exist any more").await;
+    world.told(two, "The branch `two` of PR #2 no longer exists").await;
     world.expect_few(PUSHES, 2).await;
     world.kill().await;
     world.forget_calls().await;

@@ -42,14 +42,14 @@ async fn a_repository_that_is_read_for_the_first_time_is_bootstrapping_and_then_
     let seen = becomes(&world, "bootstrapping").await;
     assert!(seen["synced_at"].is_null(), "{seen}");
     let told = world.told_on_the_command_line().await;
-    assert!(told.contains("octocat/hello: it is being looked at for the first time"), "{told}");
+    assert!(told.contains("octocat/hello: first sync in progress"), "{told}");
     assert!(world.train(all[0]).await.is_null(), "nobody acts on a part of what there is");
     world.kill().await;
     world.forget_faults().await;
     world.restart().await;
     let seen = becomes(&world, "ready").await;
     assert!(!seen["synced_at"].is_null() && seen["error"].is_null() && seen["reason"].is_null(), "{seen}");
-    assert!(!world.told_on_the_command_line().await.contains("looked at"));
+    assert!(!world.told_on_the_command_line().await.contains("sync in progress"));
     lands(world, all).await;
 }
 
@@ -62,8 +62,8 @@ async fn a_first_look_that_fails_says_why_and_when_it_is_tried_again() {
     assert!(seen["attempts"].as_u64() >= Some(1) && !seen["retry_at"].is_null(), "{seen}");
     assert!(seen["error"].as_str().is_some_and(|error| error.contains("/graphql failed")), "{seen}");
     let told = world.told_on_the_command_line().await;
-    assert!(told.contains("it could not be looked at yet, and no train moves before it is"), "{told}");
-    assert!(told.contains("It failed ") && told.contains("It is tried again in "), "{told}");
+    assert!(told.contains("could not sync yet; no train moves until then"), "{told}");
+    assert!(told.contains("It failed ") && told.contains("Retrying in "), "{told}");
     world
         .until("it is tried again, later each time", async || {
             (sync(&world).await["attempts"].as_u64() >= Some(3)).then_some(())
@@ -99,7 +99,7 @@ async fn a_full_look_at_what_is_known_is_a_resync_and_trains_go_on_meanwhile() {
     let seen = becomes(&world, "resync").await;
     assert_eq!(seen["reason"], "operator", "{seen}");
     let told = world.told_on_the_command_line().await;
-    assert!(told.contains("it is being looked at anew") && told.contains("waiting_ci"), "{told}");
+    assert!(told.contains("resyncing") && told.contains("waiting_ci"), "{told}");
     world.ci("one", "ci", "success").await;
     world.landed(&[one]).await;
     assert_eq!(sync(&world).await["lifecycle"], "resync", "nobody has answered yet");

@@ -67,7 +67,7 @@ fn a_fixer_of_a_branch_that_conflicts_begins_with_that() {
 fn a_fixer_without_evidence_is_told_so() {
     for issue in [Issue::FixCi, Issue::FixReview] {
         let text = prompt(&brief(issue));
-        assert!(text.contains("Run the tests to find out") || text.contains("taken back meanwhile"), "{text}");
+        assert!(text.contains("Run the tests to find out") || text.contains("withdrawn in the meantime"), "{text}");
     }
 }
 

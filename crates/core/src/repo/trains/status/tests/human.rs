@@ -44,7 +44,7 @@ fn blocked() -> Why {
         blocker: "The required check `build` failed on PR #124.".into(),
         who: "The author of PR #124,\nby pushing a fix.".into(),
         since: at("2024-01-15T09:30:00Z"),
-        next: "PR #124 is squash-merged as soon as its checks pass.".into(),
+        next: "PR #124 is squash-merged once its checks pass.".into(),
         party: Party::Author,
     }
 }

@@ -29,7 +29,8 @@ pub fn behind_conflict(pr: PrNumber, default_branch: &BranchName, conflict: &Con
 pub fn dirty(pr: PrNumber, default_branch: &BranchName, merge: &MergeIn) -> Halt {
     let with = trunk(default_branch);
     Halt::new(MERGE_CONFLICT, format!("PR #{pr} cannot land: GitHub reports merge conflicts with {with}.")).next(format!(
-        "Merge {with} into the branch of PR #{pr}, resolve the conflicts and push:\n\n{}\n\nThen re-issue `@merge-train start`.",
+        "Merge {with} into the branch of PR #{pr}, resolve the conflicts and push:\n\n{}\n\nThen comment `@merge-train \
+         start` again.",
         merge.commands()
     ))
 }
@@ -38,8 +39,8 @@ pub fn dirty(pr: PrNumber, default_branch: &BranchName, merge: &MergeIn) -> Halt
 pub fn preparation_conflict(pr: PrNumber, predecessor: PrNumber, conflict: &Conflict, merge: &MergeIn) -> Halt {
     let message = format!("Cannot prepare PR #{pr}: merge conflicts with its predecessor #{predecessor}.");
     Halt::new(MERGE_CONFLICT, message).details(conflict.to_string()).next(format!(
-        "Merge the branch of #{predecessor} into the branch of PR #{pr}, resolve the conflicts and push:\n\n{}\n\n\
-         Then re-issue `@merge-train start`. #{predecessor} has not been merged.",
+        "Merge the branch of #{predecessor} into the branch of PR #{pr}, resolve the conflicts and push:\n\n{}\n\nThen \
+         comment `@merge-train start` again. #{predecessor} has not been merged.",
         merge.commands()
     ))
 }
@@ -50,9 +51,9 @@ pub fn rewritten_conflict(pr: PrNumber, predecessor: PrNumber, conflict: &Confli
         "Cannot prepare PR #{pr}: #{predecessor} was rewritten since PR #{pr} was written on it, and the two conflict."
     );
     Halt::new(MERGE_CONFLICT, message).details(conflict.to_string()).next(format!(
-        "Move the commits of PR #{pr} onto the branch of #{predecessor} and resolve the conflicts. Do not merge that branch \
-         instead: that would bring back what PR #{pr} deleted from it.\n\n{}\n\nThen re-issue `@merge-train start`. \
-         #{predecessor} has not been merged.",
+        "Move the commits of PR #{pr} onto the branch of #{predecessor} and resolve the conflicts. Do not merge that \
+         branch instead: that would bring back what PR #{pr} deleted from it.\n\n{}\n\nThen comment `@merge-train \
+         start` again. #{predecessor} has not been merged.",
         moved.commands()
     ))
 }
@@ -63,8 +64,8 @@ pub fn pushed_conflict(pr: PrNumber, predecessor: PrNumber, conflict: &Conflict,
         "Someone pushed to PR #{pr} during the cascade, and the new commits conflict with its predecessor #{predecessor}."
     );
     Halt::new(MERGE_CONFLICT, message).details(conflict.to_string()).next(format!(
-        "Either revert the push, or merge the branch of #{predecessor} into the branch of PR #{pr}, resolve the conflicts \
-         and push:\n\n{}\n\nThen re-issue `@merge-train start`.",
+        "Either revert the push, or merge the branch of #{predecessor} into the branch of PR #{pr}, resolve the \
+         conflicts and push:\n\n{}\n\nThen comment `@merge-train start` again.",
         merge.commands()
     ))
 }
@@ -84,8 +85,8 @@ pub fn reconcile_conflict(
     );
     let commands = moved.map(|moved| format!("\n\n{}\n\n", moved.commands())).unwrap_or_default();
     Halt::new(MERGE_CONFLICT, message).details(conflict.to_string()).next(format!(
-        "#{predecessor} has landed. Move the commits of PR #{pr} onto {with} and resolve the conflicts. {MERGING_IS_WRONG}\
-         {commands}Then re-issue `@merge-train start`."
+        "#{predecessor} has landed. Move the commits of PR #{pr} onto {with} and resolve the conflicts. \
+         {MERGING_IS_WRONG}{commands}Then comment `@merge-train start` again."
     ))
 }
 
@@ -95,8 +96,8 @@ pub fn catch_up_conflict(pr: PrNumber, default_branch: &BranchName, conflict: &C
     Halt::new(MERGE_CONFLICT, format!("Conflict with commits on {with} that landed after the squash."))
         .details(format!("In PR #{pr}:\n{conflict}"))
         .next(format!(
-            "Merge {with} into the branch of PR #{pr}, resolve the conflicts and push:\n\n{}\n\nThen re-issue \
-             `@merge-train start`.",
+            "Merge {with} into the branch of PR #{pr}, resolve the conflicts and push:\n\n{}\n\nThen comment \
+             `@merge-train start` again.",
             merge.commands()
         ))
 }

@@ -12,8 +12,8 @@ pub fn merge_hooks(pr: PrNumber) -> Halt {
          merge queue enabled."
     );
     Halt::new("MergeHooksEnabled", message).next(
-        "Ask an admin to disable the merge queue or the hooks for the default branch, then re-issue \
-         `@merge-train start`; or land this stack without a train.",
+        "Ask an admin to disable the merge queue or the hooks for the default branch, then comment `@merge-train \
+         start` again; or land this stack without a train.",
     )
 }
 
@@ -21,7 +21,7 @@ pub fn merge_hooks(pr: PrNumber) -> Halt {
 pub fn squash_refused(pr: PrNumber, answer: &str) -> Halt {
     Halt::new("ApiError", format!("GitHub refused to squash-merge PR #{pr}: {answer}"))
         .told(introduced(&format!("GitHub refused to squash-merge PR #{pr}:"), answer))
-        .next("Satisfy the requirements that the pull request shows, then re-issue `@merge-train start`.")
+        .next("Satisfy the requirements that the pull request shows, then comment `@merge-train start` again.")
 }
 
 /// The branch does not take pushes of the bot: a rule or a hook, and no race.
@@ -29,15 +29,15 @@ pub fn push_refused(pr: PrNumber, head: &BranchName, answer: &str) -> Halt {
     Halt::new("PushRejected", format!("The push to '{head}' of PR #{pr} was rejected: {answer}"))
         .told(introduced(&format!("The push to {} of PR #{pr} was rejected:", branch(head)), answer))
         .next(
-            "Ask an admin to allow the bot to push to this branch (branch protection, rulesets, hooks), then re-issue \
-             `@merge-train start`.",
+            "Ask an admin to allow the bot to push to this branch (branch protection, rulesets, hooks), then comment \
+             `@merge-train start` again.",
         )
 }
 
 /// The pull request is merged, and GitHub does not say as which commit.
 pub fn merge_commit_unknown(pr: PrNumber) -> Halt {
-    Halt::new("MissingMergeCommitSha", format!("GitHub does not name the commit that PR #{pr} was merged as."))
-        .next("Wait until the pull request shows its merge commit, then re-issue `@merge-train start`.")
+    Halt::new("MissingMergeCommitSha", format!("GitHub does not say which commit PR #{pr} was merged as."))
+        .next("Wait until the pull request shows its merge commit, then comment `@merge-train start` again.")
 }
 
 /// GitHub does not have the ref of a pull request any more.
@@ -51,7 +51,7 @@ pub fn pull_ref_gone(pr: PrNumber) -> Halt {
              The cascade cannot proceed without the predecessor's commit history."
         ),
     )
-    .next(format!("Restore the ref, for example by re-opening PR #{pr}, then re-issue `@merge-train start`."))
+    .next(format!("Restore the ref, for example by re-opening PR #{pr}, then comment `@merge-train start` again."))
 }
 
 /// The predecessor landed in a way that nothing can be related to.
@@ -68,13 +68,16 @@ pub fn not_squashed(predecessor: PrNumber, reason: &str, moved: &Move) -> Halt {
 pub fn not_done(what: &str, pr: PrNumber, answer: &str) -> Halt {
     Halt::new("ApiError", format!("Cannot {what} PR #{pr}: {answer}"))
         .told(introduced(&format!("Cannot {what} PR #{pr}:"), answer))
-        .next("Remove the cause, then re-issue `@merge-train start`. If it is not clear, whoever runs merge-train finds more in its log.")
+        .next(
+            "Fix the cause, then comment `@merge-train start` again. If the cause is not clear, ask the operator of \
+             merge-train to check its log.",
+        )
 }
 
 /// Nobody can say whether what landed is right.
 pub fn cannot_prove(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> Halt {
     let on = trunk(default_branch);
-    let message = format!("It cannot be shown that commit {commit} on {on} holds what PR #{pr} was to bring.");
+    let message = format!("merge-train cannot verify that commit {commit} on {on} contains the changes of PR #{pr}.");
     wrong_landed("UnprovenSquash", message, pr, &on)
 }
 
@@ -82,17 +85,17 @@ pub fn cannot_prove(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> 
 pub fn default_rewound(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> Halt {
     let on = trunk(default_branch);
     let message = format!(
-        "{on} was rewound: commit {commit}, which PR #{pr} landed as, is not on it any more. Somebody force-pushed {on}."
+        "{on} was rewound: commit {commit}, which PR #{pr} landed as, is no longer on it. Somebody force-pushed {on}."
     );
     let told = format!("🚨 {message}");
     Halt::new("DefaultBranchRewound", message)
         .headed("Merge train frozen")
         .told(told)
-        .details("Nothing more is pushed, merged or retargeted, so that nothing is built upon it.".to_owned())
+        .details("merge-train pushes, merges and retargets nothing more, so that nothing is built on it.".to_owned())
         .next(format!(
-            "If the commit was removed by mistake, bring it back to {on}, then re-issue `@merge-train start`. If it was \
-             removed on purpose, open its change again as a pull request of its own, and restack what was stacked on \
-             PR #{pr}."
+            "If the commit was removed by mistake, restore it on {on}, then comment `@merge-train start` again. If it \
+             was removed on purpose, open its change again as a new pull request, and restack what was stacked on PR \
+             #{pr}."
         ))
 }
 
@@ -108,7 +111,8 @@ pub fn landed_elsewhere(pr: PrNumber, commit: &Sha, base: &BranchName, default_b
     Halt::new("MergedElsewhere", message)
         .headed("Merge train frozen")
         .told(told)
-        .details(format!("The commit is {commit}. Nothing more is pushed, merged or retargeted for this stack."))
+        .details(format!("The commit is {commit}. merge-train pushes, merges and retargets nothing more for this \
+             stack."))
         .next(format!(
             "Open a new pull request to {on} from the branch of PR #{pr}. Edit the declarations of the pull requests that are \
              stacked on PR #{pr} so that they name the new one. Then comment `@merge-train start` on it."
@@ -128,8 +132,8 @@ pub fn status_too_large() -> Halt {
 pub fn wrong_landed_tree(pr: PrNumber, commit: &Sha, expected: &Sha, found: &Sha, default_branch: &BranchName) -> Halt {
     let on = trunk(default_branch);
     let message = format!(
-        "The squash of PR #{pr} put other content on {on} than it should have: commit {commit} has tree {found}, and the \
-         tree must be {expected}."
+        "The squash of PR #{pr} left an unexpected tree on {on}: commit {commit} has tree {found}, expected \
+         {expected}."
     );
     wrong_landed("WrongLandedTree", message, pr, &on)
 }
@@ -138,8 +142,8 @@ pub fn wrong_landed_tree(pr: PrNumber, commit: &Sha, expected: &Sha, found: &Sha
 pub fn wrong_landed_parents(pr: PrNumber, commit: &Sha, default_branch: &BranchName) -> Halt {
     let on = trunk(default_branch);
     let message = format!(
-        "PR #{pr} did not land as a squash: commit {commit} does not have exactly one parent, the commit that {on} was \
-         at just before."
+        "PR #{pr} did not land as a squash: commit {commit} must have exactly one parent, the commit that {on} was at \
+         just before."
     );
     wrong_landed("NonSquashMerge", message, pr, &on)
 }
@@ -151,10 +155,11 @@ fn wrong_landed(error_type: &'static str, message: String, pr: PrNumber, on: &st
         .told(told)
         .details(format!(
             "Changes of this or of earlier pull requests may be missing from {on}, or undone. The train is frozen: \
-             nothing more is pushed, merged or retargeted, so that nothing is built upon it."
+             merge-train pushes, merges and retargets nothing more, so that nothing is built on it."
         ))
         .next(format!(
-            "Hold back other merges into {on}. Compare the commit with the changes of PR #{pr}. If it is wrong, mend {on} \
-             (a revert, or a pull request with what is missing); then re-issue `@merge-train start`."
+            "Merge nothing else into {on} for now. Compare the commit with the changes of PR #{pr}. If it is wrong, \
+             fix {on} (with a revert, or a pull request that adds what is missing), then comment `@merge-train start` \
+             again."
         ))
 }

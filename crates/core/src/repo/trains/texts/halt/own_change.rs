@@ -18,8 +18,9 @@ pub fn differs(pr: PrNumber, default_branch: &BranchName, difference: &Differenc
             drivers(difference)
         ))
         .next(format!(
-            "Move only the commits of PR #{pr} onto {on}, and check what the pull request shows then:\n\n\
-             {}\n\nIf the base branch of PR #{pr} is not {on}, change it. Then re-issue `@merge-train start`.",
+            "Move only the commits of PR #{pr} onto {on}, then check the changes that the pull request \
+             shows:\n\n{}\n\nIf the base branch of PR #{pr} is not {on}, change it. Then comment `@merge-train start` \
+             again.",
             moved.commands()
         ))
 }
@@ -37,14 +38,18 @@ fn drivers(difference: &Difference) -> &'static str {
 /// A descendant has commits that its predecessor no longer has.
 pub fn withdrawn(pr: PrNumber, predecessor: PrNumber, withdrawn: &Withdrawn, moved: &Move) -> Halt {
     let message = format!(
-        "#{predecessor} was force-pushed. PR #{pr} was prepared with {}, which #{predecessor} no longer contains: what was \
-         withdrawn from #{predecessor} would land with PR #{pr}. Nothing was merged.",
+        "#{predecessor} was force-pushed. PR #{pr} was prepared with {}, which #{predecessor} no longer contains: the \
+         commits removed from #{predecessor} would land with PR #{pr}. Nothing was merged.",
         withdrawn.head
     );
     Halt::new("WithdrawnCommits", message)
-        .details(format!("Withdrawn from #{predecessor}, and still in the branch of PR #{pr}:\n{}", Listed(&withdrawn.commits)))
+        .details(format!(
+            "Removed from #{predecessor}, but still in the branch of PR #{pr}:\n{}",
+            Listed(&withdrawn.commits)
+        ))
         .next(format!(
-            "Move the commits of PR #{pr} to the new head of #{predecessor}:\n\n{}\n\nThen re-issue `@merge-train start`.",
+            "Move the commits of PR #{pr} to the new head of #{predecessor}:\n\n{}\n\nThen comment `@merge-train \
+             start` again.",
             moved.commands()
         ))
 }

@@ -21,8 +21,8 @@ pub fn declaration_deleted(pr: PrNumber) -> Halt {
     Halt::new("PredecessorDeclarationDeleted", "Predecessor declaration deleted mid-cascade")
         .details(format!("PR #{pr} is no longer part of the stack."))
         .next(format!(
-            "To land it with the stack, comment `@merge-train predecessor #N` on PR #{pr} again. Then re-issue \
-             `@merge-train start`."
+            "To land it with the stack, comment `@merge-train predecessor #N` on PR #{pr} again. Then comment \
+             `@merge-train start` again."
         ))
 }
 
@@ -32,13 +32,16 @@ pub fn declaration_changed(pr: PrNumber, from: Option<PrNumber>, to: Option<PrNu
     let (from, now) = (named(from, "none"), named(to, "nothing"));
     Halt::new("PredecessorDeclarationChanged", "Predecessor declaration changed mid-cascade")
         .details(format!("PR #{pr} declared {from} as its predecessor, and declares {now} now."))
-        .next("Make sure that the declarations say what the stack shall be, then re-issue `@merge-train start`.")
+        .next(
+            "Make sure that the declarations describe the stack that you want, then comment `@merge-train start` \
+             again.",
+        )
 }
 
 /// The declarations lead back to where they began. `ring` begins and ends with the same pull request.
 pub fn cycle(ring: &[PrNumber]) -> Halt {
     Halt::new("CycleDetected", format!("Cycle detected in the predecessor declarations: {}.", joined(ring, " → ")))
-        .next("Edit or delete the predecessor comment that is wrong, then re-issue `@merge-train start`.")
+        .next("Edit or delete the predecessor comment that is wrong, then comment `@merge-train start` again.")
 }
 
 /// A descendant is not based on its predecessor any more.
@@ -47,20 +50,21 @@ pub fn base_changed(pr: PrNumber, base: &BranchName, predecessor: PrNumber, head
         "PR #{pr} declares predecessor #{predecessor}, but its base branch '{base}' doesn't match #{predecessor}'s head \
          branch '{head}'. The PR must be based on the predecessor's branch."
     );
-    Halt::new("BaseBranchMismatch", message)
-        .told(declare::mismatch(pr, base, predecessor, head))
-        .next(format!("Correct the base branch of PR #{pr}, or its declaration, then re-issue `@merge-train start`."))
+    Halt::new("BaseBranchMismatch", message).told(declare::mismatch(pr, base, predecessor, head)).next(format!(
+        "Correct the base branch of PR #{pr}, or its declaration, then comment `@merge-train start` \
+             again."
+    ))
 }
 
 /// Somebody pushed to a branch that the bot had merged for already. The push is theirs to keep: the next train relates the branch again.
 pub fn branch_modified(pr: PrNumber, remote: &Sha, expected: &Sha, pushed: &Sha) -> Halt {
     let message = format!("Branch was modified during cascade. Remote has tree {remote}, we expected {expected}.");
     Halt::new("PushRejected", message)
-        .details(format!("Somebody pushed {pushed} to the branch of PR #{pr}. Nothing that was pushed to it is lost."))
+        .details(format!("Somebody pushed {pushed} to the branch of PR #{pr}. Nothing pushed to it is lost."))
         .next(
-            "Once the branch has what the pull request shall change, re-issue `@merge-train start`. merge-train brings the branch \
-             up to date itself, and the train waits for the checks of what was pushed. Do not merge the default branch: that can \
-             bring back what this pull request deleted from its predecessor's changes.",
+            "Once the branch has what the pull request should change, comment `@merge-train start` again. merge-train brings the \
+             branch up to date itself, and the train waits for the checks of the new commits. Do not merge the default branch: that \
+             can bring back what this pull request deleted from its predecessor's changes.",
         )
 }
 
@@ -69,7 +73,8 @@ pub fn head_moved(pr: PrNumber, found: &Sha, expected: &Sha) -> Halt {
     let message =
         format!("Someone pushed to PR #{pr} before it could land. Its head is {found}, we expected {expected}.");
     Halt::new("HeadMoved", message).next(
-        "Once the new commits are what shall land, re-issue `@merge-train start`; the train waits for their checks.",
+        "Once the new commits are what you want to land, comment `@merge-train start` again; the train waits for their \
+         checks.",
     )
 }
 
@@ -80,7 +85,7 @@ pub fn still_behind(pr: PrNumber, predecessor: PrNumber) -> Halt {
          #{predecessor} in the meantime."
     );
     Halt::new("BehindAfterPreparation", message)
-        .next(format!("Once nothing more is pushed to #{predecessor}, re-issue `@merge-train start`."))
+        .next(format!("Once nothing more is pushed to #{predecessor}, comment `@merge-train start` again."))
 }
 
 /// Somebody merged it, and not as the train would have.
@@ -102,7 +107,7 @@ pub fn not_prepared(pr: PrNumber, default_branch: &BranchName, moved: &Move) -> 
         trunk(default_branch)
     );
     Halt::new("NotPrepared", message).next(format!(
-        "Move the commits of PR #{pr} onto {}. {MERGING_IS_WRONG}\n\n{}\n\nThen re-issue `@merge-train start`.",
+        "Move the commits of PR #{pr} onto {}. {MERGING_IS_WRONG}\n\n{}\n\nThen comment `@merge-train start` again.",
         trunk(default_branch),
         moved.commands()
     ))
@@ -110,8 +115,8 @@ pub fn not_prepared(pr: PrNumber, default_branch: &BranchName, moved: &Move) -> 
 
 /// The branch of the pull request that is to land is gone.
 pub fn branch_gone(pr: PrNumber, head: &BranchName) -> Halt {
-    Halt::new("BranchGone", format!("The branch '{head}' of PR #{pr} does not exist any more."))
-        .told(format!("The branch {} of PR #{pr} does not exist any more, so it cannot land.", branch(head)))
+    Halt::new("BranchGone", format!("The branch '{head}' of PR #{pr} no longer exists."))
+        .told(format!("The branch {} of PR #{pr} no longer exists, so it cannot land.", branch(head)))
         .next("Restore the branch and re-open the pull request, then comment `@merge-train start`.")
 }
 
@@ -119,7 +124,7 @@ pub fn branch_gone(pr: PrNumber, head: &BranchName) -> Halt {
 pub fn root_closed(pr: PrNumber) -> Halt {
     Halt::new("PrClosed", format!("PR #{pr} was closed without being merged.")).next(
         "Re-open it, or restructure the stack: give the pull requests that were stacked on it another base and another \
-         predecessor. Then re-issue `@merge-train start`.",
+         predecessor. Then comment `@merge-train start` again.",
     )
 }
 
@@ -137,20 +142,21 @@ pub enum Dismissal {
 /// An approval is gone. A train does not resume by itself from that: somebody may have meant it.
 pub fn review_dismissed(pr: PrNumber, dismissal: Dismissal) -> Halt {
     const AGAIN: &str =
-        "Have it approved again, then re-issue `@merge-train start`: the train does not resume by itself.";
+        "Have it approved again, then comment `@merge-train start` again: the train does not resume by itself.";
     let halt = Halt::new("ReviewDismissed", format!("A review of PR #{pr} was dismissed."));
     match dismissal {
         Dismissal::Deliberate => halt.next(AGAIN),
         Dismissal::Unverified => halt.next(format!(
             "{AGAIN} If nobody dismissed it, check whether \"Dismiss stale pull request approvals when new commits are \
-             pushed\" is enabled in branch protection; the bot lacks the permission to look (`administration:read`)."
+             pushed\" is enabled in branch protection; the bot lacks permission to check (`administration:read`)."
         )),
         Dismissal::BySetting => {
             let told =
                 start::dismiss_stale_approvals().replacen("Cannot start merge train", "Cannot continue merge train", 1);
-            Halt::new("ReviewDismissed", format!("A review of PR #{pr} was dismissed by a push."))
-                .details(told)
-                .next("Change that setting, have the pull request approved again, then re-issue `@merge-train start`.")
+            Halt::new("ReviewDismissed", format!("A review of PR #{pr} was dismissed by a push.")).details(told).next(
+                "Change that setting, have the pull request approved again, then comment `@merge-train start` \
+                     again.",
+            )
         }
     }
 }

@@ -132,7 +132,7 @@ async fn a_merge_in_the_background_at_another_head_is_not_taken_for_ours() {
     world.in_repo(Method::PUT, &format!("/pulls/{one}/merge-async"), ask).await;
     let head = world.write("one", "more.txt", "x\n").await;
     let Ok(Squashed::Refused { message }) = squash(&world, one, &head, Via::Background).await else { panic!() };
-    assert!(message.contains("is already asked to merge #1") && message.contains(head.as_str()), "{message}");
+    assert!(message.contains("was already asked to merge #1") && message.contains(head.as_str()), "{message}");
     world.finish().await;
 }
 

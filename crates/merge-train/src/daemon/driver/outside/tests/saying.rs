@@ -82,14 +82,14 @@ async fn what_nobody_has_acted_on_yet_is_not_called_done() {
         answered(&world, pr, 2, "approve run-1"),
         answered(&world, pr, 3, "reject train-1 no"),
     );
-    assert!(started.starts_with("The workflow `greet` starts in a while."), "{started}");
-    let later = |verb: &str, run: &str| {
+    assert!(started.starts_with("The workflow `greet` will start soon."), "{started}");
+    let later = |what: &str, run: &str| {
         format!(
-            "That you {verb} run `{run}` was taken down, but the run has not come to it yet. `merge-train runs show {run}` \
-             tells what came of it."
+            "Your {what} of run `{run}` is recorded, but the run has not handled it yet. `merge-train runs show {run}` \
+             shows the result."
         )
     };
-    assert_eq!(approved, later("approve", "run-1"));
-    assert_eq!(rejected, later("reject", "train-1"));
+    assert_eq!(approved, later("approval", "run-1"));
+    assert_eq!(rejected, later("rejection", "train-1"));
     world.finish().await;
 }

@@ -20,7 +20,7 @@ use super::run::{Seen, Storm};
 const MOST_STARTS: usize = 8;
 /// So often may a worker look again before everything is at rest.
 const MOST_TICKS: usize = 400;
-/// After so long the whole repository was looked at anew, whatever was lost.
+/// After so long the whole repository was looked at again, whatever was lost.
 const LONG_ENOUGH_MS: i64 = 65 * 60 * 1000;
 
 impl Storm {
