@@ -57,7 +57,9 @@ fn blocks(body: &str) -> Vec<Vec<String>> {
         match (&mut current, line) {
             (None, "```sh") => current = Some(Vec::new()),
             (Some(_), "```") => all.extend(current.take()),
-            (Some(lines), line) if !line.starts_with('#') => lines.push(line.to_owned()),
+            (Some(lines), line) if !line.starts_with('#') => {
+                lines.push(line.strip_suffix(" &&").unwrap_or(line).to_owned());
+            }
             _ => {}
         }
     }

@@ -10,9 +10,15 @@ pub fn word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Lines of a shell as a block of Markdown.
+/// Commands as a block of Markdown; what begins with `#` is a remark. Each command runs only if the one before succeeded, so that a block
+/// that is pasted as a whole pushes nothing after a conflict.
 pub fn block(lines: &[String]) -> String {
-    let text = lines.join("\n");
+    let last = lines.iter().rposition(|line| !line.starts_with('#'));
+    let chained = |(index, line): (usize, &String)| match line.starts_with('#') || Some(index) == last {
+        true => line.clone(),
+        false => format!("{line} &&"),
+    };
+    let text = lines.iter().enumerate().map(chained).collect::<Vec<_>>().join("\n");
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}sh\n{text}\n{fence}")
@@ -28,6 +34,12 @@ mod tests {
         assert_eq!(word("$(reboot)"), "'$(reboot)'");
         assert_eq!(word("it's;ls"), r"'it'\''s;ls'");
         assert_eq!(word("-f"), "'-f'");
+    }
+
+    #[test]
+    fn a_command_runs_only_if_the_one_before_succeeded() {
+        let lines = ["git fetch", "# Look at it.", "git push", "# Done."].map(str::to_owned);
+        assert_eq!(block(&lines), "```sh\ngit fetch &&\n# Look at it.\ngit push\n# Done.\n```");
     }
 
     #[test]

@@ -143,7 +143,9 @@ fn commands_in(comment: &str) -> Vec<String> {
         match line {
             "```sh" => is_inside = true,
             "```" => is_inside = false,
-            line if is_inside && !line.starts_with('#') => commands.push(line.to_owned()),
+            line if is_inside && !line.starts_with('#') => {
+                commands.push(line.strip_suffix(" &&").unwrap_or(line).to_owned());
+            }
             _ => {}
         }
     }

@@ -28,7 +28,7 @@ impl MergeIn {
             "git fetch origin".to_owned(),
             format!("git checkout -B {} {remote}", shell::word(branch.as_str())),
             format!("git merge {from}"),
-            "# Resolve the conflicts, `git add` the files, `git commit`.".to_owned(),
+            "# Resolve the conflicts, `git add` the files, `git commit`, then run the last command.".to_owned(),
             format!("git push origin {}", pushed_to(branch)),
         ])
     }
@@ -72,18 +72,16 @@ impl Move {
         let head = head.as_ref().map_or(remote, Sha::to_string);
         let (name, onto) = (shell::word(branch.as_str()), shell::word(&format!("origin/{onto}")));
         let mut lines = vec!["git fetch origin".to_owned()];
-        if *by_driver {
-            lines.push(WITHOUT_UNION.to_owned());
-        }
+        let git = if *by_driver { WITHOUT_UNION } else { "git" };
         if *has_merges {
             // A rebase leaves merges out, and whatever was written in them: all of the change as one commit.
             lines.push(format!("git checkout -B {name} {onto}"));
-            lines.push(format!("git cherry-pick $(git commit-tree {head}^{{tree}} -p {after} -m 'Own change')"));
-            lines.push(resolved("cherry-pick"));
+            lines.push(format!("{git} cherry-pick $(git commit-tree {head}^{{tree}} -p {after} -m 'Own change')"));
+            lines.push(resolved(git, "cherry-pick"));
         } else {
             lines.push(format!("git checkout -B {name} {head}"));
-            lines.push(format!("git rebase --onto {onto} {after}"));
-            lines.push(resolved("rebase"));
+            lines.push(format!("{git} rebase --onto {onto} {after}"));
+            lines.push(resolved(git, "rebase"));
         }
         let lease = lease.as_ref().map_or(String::new(), |head| format!("={branch}:{head}"));
         lines.push(format!(
@@ -91,19 +89,15 @@ impl Move {
             shell::word(&format!("--force-with-lease{lease}")),
             pushed_to(branch)
         ));
-        if *by_driver {
-            lines.push("unset GIT_CONFIG_COUNT".to_owned());
-        }
         shell::block(&lines)
     }
 }
 
 /// Has git show both sides of a conflict where `.gitattributes` says `merge=union`, and not keep both.
-const WITHOUT_UNION: &str = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=merge.union.driver \
-    GIT_CONFIG_VALUE_0='git merge-file --marker-size=%L %A %O %B'";
+const WITHOUT_UNION: &str = "git -c 'merge.union.driver=git merge-file --marker-size=%L %A %O %B'";
 
-fn resolved(command: &str) -> String {
-    format!("# If there are conflicts: resolve them, `git add` the files, `git {command} --continue`.")
+fn resolved(git: &str, command: &str) -> String {
+    format!("# If it stops at conflicts: resolve them, `git add` the files, `{git} {command} --continue`, then run the last command.")
 }
 
 /// In full, because a tag may have the branch's name.
