@@ -57,6 +57,8 @@ pub struct Pull {
     pub people_head: String,
     /// Whether a person merged another branch into it, and may so have brought back what they had removed.
     pub has_merged: bool,
+    /// Every head that it had, in order.
+    pub heads: Vec<String>,
     updated: i64,
 }
 
@@ -234,7 +236,10 @@ impl GitHub {
             match self.read_ref(&format!("refs/heads/{}", pull.branch)) {
                 Some(head) if head != pull.head => {
                     self.set_ref(&format!("refs/pull/{number}/head"), &head);
-                    self.change(number, |pull| pull.head = head);
+                    self.change(number, |pull| {
+                        pull.heads.push(head.clone());
+                        pull.head = head;
+                    });
                 }
                 Some(_) => {}
                 None => self.change(number, |pull| pull.state = State::Closed),
@@ -264,6 +269,7 @@ impl GitHub {
             own,
             people_head: head.to_owned(),
             has_merged: false,
+            heads: vec![head.to_owned()],
             updated: self.seconds,
         };
         self.pulls.insert(number, pull);
