@@ -5,6 +5,7 @@
 //! repository with what GitHub knows beside it. What must land is computed by an oracle that knows what people wrote and
 //! nothing else. `make soak` tells a hundred thousand.
 
+mod adversary;
 mod advice;
 mod blind;
 mod contents;

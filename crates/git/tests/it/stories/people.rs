@@ -44,7 +44,35 @@ pub enum Act {
     MoveMain,
     Crash,
     CrashAfterDoing,
+    /// An older head of the branch, again.
+    OldHead,
+    /// All of it as one commit, from a clone that has merge-train's.
+    Flatten,
+    MergeBelow,
+    /// A commit on the default branch that undoes its last one.
+    RevertOnMain,
+    /// The branch is deleted and made again with something else.
+    Recreate,
+    /// On any other pull request, which is merged in.
+    SiblingStack,
+    /// The daemon dies and its database is lost.
+    LoseState,
+    PushOnOldHead,
+    MergeAbove,
 }
+
+/// What is drawn only where `ADVERSARY` is set: `all`, or the place of one of these.
+pub const MORE: [Act; 9] = [
+    Act::OldHead,
+    Act::Flatten,
+    Act::MergeBelow,
+    Act::RevertOnMain,
+    Act::Recreate,
+    Act::SiblingStack,
+    Act::LoseState,
+    Act::PushOnOldHead,
+    Act::MergeAbove,
+];
 
 pub const ACTS: [Act; 25] = [
     Act::Push,
@@ -208,7 +236,105 @@ pub fn act(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> bool {
         },
         Act::Stop => drop(github.comment(number, "@merge-train stop")),
         Act::Start => drop(github.comment(number, "@merge-train start")),
-        Act::Reopen | Act::MoveMain | Act::Crash | Act::CrashAfterDoing => return false,
+        Act::Reopen | Act::MoveMain | Act::Crash | Act::CrashAfterDoing | Act::LoseState => return false,
+        _ => return act_more(github, rng, number, act),
+    }
+    true
+}
+
+/// Those of its own commits that a head has.
+fn kept(github: &GitHub, number: u64, head: &str) -> Vec<Written> {
+    let origin = github.origin();
+    let own = github.pulls[&number].own.clone();
+    own.into_iter()
+        .filter(|w| plain::try_git(&origin, &["merge-base", "--is-ancestor", &w.commit, head]).is_some())
+        .collect()
+}
+
+fn act_more(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> bool {
+    let pull = github.pulls[&number].clone();
+    let lower = below(github, number);
+    let origin = github.origin();
+    match act {
+        Act::OldHead | Act::PushOnOldHead => {
+            let old: Vec<String> = pull.heads.iter().filter(|head| **head != pull.head).cloned().collect();
+            let Some(head) = rng.choice(&old).cloned() else { return false };
+            let own = kept(github, number, &head);
+            if own.len() < pull.own.len() {
+                return false;
+            }
+            push(github, number, &head, own);
+            if act == Act::PushOnOldHead {
+                return act_on_commits(github, rng, number, Act::Push);
+            }
+        }
+        Act::Flatten => {
+            let base = match lower.first() {
+                Some(on) if github.pulls[on].is_open() => github.pulls[on].head.clone(),
+                _ => github.main.clone(),
+            };
+            let Some(onto) = plain::try_git(&origin, &["merge-base", &base, &pull.head]) else { return false };
+            let Some(onto) = onto.lines().next().map(str::to_owned) else { return false };
+            let tree = format!("{}^{{tree}}", pull.head);
+            let commit = plain::commit_tree(&origin, &tree, &[&onto], &format!("All of {number}, squashed"));
+            let written = record(github, commit.clone(), &onto);
+            push(github, number, &commit, vec![written]);
+            github.pulls.get_mut(&number).expect("there").has_merged = false;
+        }
+        Act::MergeBelow => {
+            let Some(on) = lower.first().filter(|on| github.pulls[on].is_open()) else { return false };
+            let below = github.pulls[on].head.clone();
+            let Some(tree) = plain::merged_tree(&origin, &pull.head, &below) else { return false };
+            if plain::try_git(&origin, &["merge-base", "--is-ancestor", &below, &pull.head]).is_some() {
+                return false;
+            }
+            let head = plain::commit_tree(&origin, &tree, &[&pull.head, &below], "Merge what is below");
+            push(github, number, &head, pull.own);
+            github.pulls.get_mut(&number).expect("there").has_merged = true;
+        }
+        Act::MergeAbove => {
+            // Somebody merges the branch of the upper one into this one, on the command line.
+            let above = github.pulls.iter().find(|(_, above)| above.base == pull.branch && above.is_open());
+            let Some((upper, above)) = above.map(|(upper, above)| (*upper, above.clone())) else { return false };
+            let Some(tree) = plain::merged_tree(&origin, &pull.head, &above.head) else { return false };
+            let head = plain::commit_tree(&origin, &tree, &[&pull.head, &above.head], "Merge what is above");
+            push(github, number, &head, [pull.own, above.own].concat());
+            github.pulls.get_mut(&number).expect("there").has_merged |= above.has_merged;
+            // GitHub marks it as merged.
+            github.change(upper, |pull| pull.state = State::Merged(head));
+        }
+        Act::RevertOnMain => {
+            let main = github.main.clone();
+            let Some(before) = plain::try_git(&origin, &["rev-parse", &format!("{main}^1")]) else { return false };
+            let tree = format!("{before}^{{tree}}");
+            let commit = plain::commit_tree(&origin, &tree, &[&main], "Revert the last commit");
+            github.set_main(&commit);
+            github.accept_main();
+        }
+        Act::Recreate => {
+            let start = match lower.first() {
+                Some(on) if github.pulls[on].is_open() => github.pulls[on].head.clone(),
+                _ => github.main.clone(),
+            };
+            github.delete_branch(&pull.branch);
+            let written = write(github, rng, number, &start, &lower);
+            let head = written.commit.clone();
+            push(github, number, &head, vec![written]);
+            github.pulls.get_mut(&number).expect("there").has_merged = false;
+            github.change(number, |pull| pull.state = State::Open);
+            github.notice_pushes();
+        }
+        Act::SiblingStack => {
+            let siblings: Vec<u64> = github
+                .pulls
+                .iter()
+                .filter(|(other, p)| **other != number && p.is_open() && !below(github, **other).contains(&number))
+                .map(|(other, _)| *other)
+                .collect();
+            let Some(on) = rng.choice(&siblings).copied() else { return false };
+            return self::act(github, rng, number, Act::RestackOn(on % 10));
+        }
+        _ => return false,
     }
     true
 }

@@ -11,7 +11,7 @@ use super::blind::{Belief, Blind};
 use super::contents::{Style, base_files};
 use super::daemon::{Answers, Daemon, Moment, subject};
 use super::github::{GitHub, MAIN, State};
-use super::people::{self, ACTS, Act};
+use super::people::{self, ACTS, Act, MORE};
 
 /// How often somebody reads what the bot says and does it, until all has landed.
 const MOST_ROUNDS: usize = 10;
@@ -66,13 +66,23 @@ pub struct Story {
 
 impl Story {
     pub fn generated(seed: u64) -> Self {
+        let more = std::env::var_os("ADVERSARY").is_some();
+        let only = std::env::var("ADVERSARY").ok().and_then(|text| text.parse::<usize>().ok());
         let mut rng = Rng::with_seed(seed);
         let shape = SHAPES[rng.usize(..SHAPES.len())].to_vec();
         let mut planned = Vec::new();
         for _ in 0..rng.usize(1..=3) {
             let moment = [Moment::Before, Moment::Inside, Moment::After][rng.usize(..3)];
             let when = When::Nth(rng.usize(1..=9 * shape.len()), moment);
-            planned.push(Planned { when, number: rng.u64(1..=shape.len() as u64), act: ACTS[rng.usize(..ACTS.len())] });
+            let number = rng.u64(1..=shape.len() as u64);
+            let act = match more {
+                true if rng.bool() => match only {
+                    Some(only) => MORE[only],
+                    None => MORE[rng.usize(..MORE.len())],
+                },
+                _ => ACTS[rng.usize(..ACTS.len())],
+            };
+            planned.push(Planned { when, number, act });
         }
         let style = match rng.u32(..10) {
             0..3 => Style::DeletesBelow,
@@ -140,7 +150,7 @@ impl Answers for People {
         let due: Vec<Planned> = due;
         for Planned { number, act, .. } in due {
             match act {
-                Act::Crash | Act::CrashAfterDoing => self.crash = Some(act),
+                Act::Crash | Act::CrashAfterDoing | Act::LoseState => self.crash = Some(act),
                 act => {
                     github.deferring = moment == Moment::Inside && effect.name() == "push";
                     self.acted += usize::from(people::act(github, &mut self.rng, self.first + number, act));
@@ -246,7 +256,10 @@ impl Teller {
             }
             let which = rng.usize(..);
             let goes_on = self.daemon.step(&mut self.github, which, people);
-            if let Some(crash) = people.crash.take() {
+            if people.crash == Some(Act::LoseState) {
+                people.crash = None;
+                self.daemon.start_over();
+            } else if let Some(crash) = people.crash.take() {
                 self.daemon.crash(&mut self.github, crash == Act::CrashAfterDoing, people);
             }
             if !self.github.flaws.is_empty() {
