@@ -5,7 +5,6 @@
 //! repository with what GitHub knows beside it. What must land is computed by an oracle that knows what people wrote and
 //! nothing else. `make soak` tells a hundred thousand.
 
-mod adversary;
 mod advice;
 mod blind;
 mod contents;
@@ -17,6 +16,7 @@ mod people;
 mod plain;
 mod story;
 mod told;
+mod unforeseen;
 
 use std::fmt::Write;
 use std::path::Path;

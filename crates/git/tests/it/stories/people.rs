@@ -61,20 +61,7 @@ pub enum Act {
     MergeAbove,
 }
 
-/// What is drawn only where `ADVERSARY` is set: `all`, or the place of one of these.
-pub const MORE: [Act; 9] = [
-    Act::OldHead,
-    Act::Flatten,
-    Act::MergeBelow,
-    Act::RevertOnMain,
-    Act::Recreate,
-    Act::SiblingStack,
-    Act::LoseState,
-    Act::PushOnOldHead,
-    Act::MergeAbove,
-];
-
-pub const ACTS: [Act; 25] = [
+pub const ACTS: [Act; 34] = [
     Act::Push,
     Act::EmptyPush,
     Act::AmendSameTree,
@@ -100,6 +87,15 @@ pub const ACTS: [Act; 25] = [
     Act::MoveMain,
     Act::Crash,
     Act::CrashAfterDoing,
+    Act::OldHead,
+    Act::Flatten,
+    Act::MergeBelow,
+    Act::RevertOnMain,
+    Act::Recreate,
+    Act::SiblingStack,
+    Act::LoseState,
+    Act::PushOnOldHead,
+    Act::MergeAbove,
 ];
 
 /// What stands below a pull request, the nearest first.

@@ -3,13 +3,13 @@
 //! The upper pull requests take back what the lower ones brought: this is what a merge loses without a word. What must be on
 //! the default branch is written down by each test. Where the bot gives commands, they are carried out.
 
-mod adversary;
 mod advice;
 mod by_hand;
 mod during_a_push;
 mod left_out;
 mod loops;
 mod shifting_ground;
+mod unforeseen;
 mod withdrawn;
 
 use crate::trains::support::{AUTHOR, Change, Checkout, Trains};

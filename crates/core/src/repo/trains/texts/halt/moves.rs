@@ -97,7 +97,9 @@ impl Move {
 const WITHOUT_UNION: &str = "git -c 'merge.union.driver=git merge-file --marker-size=%L %A %O %B'";
 
 fn resolved(git: &str, command: &str) -> String {
-    format!("# If it stops at conflicts: resolve them, `git add` the files, `{git} {command} --continue`, then run the last command.")
+    format!(
+        "# If it stops at conflicts: resolve them, `git add` the files, `{git} {command} --continue`, then run the last command."
+    )
 }
 
 /// In full, because a tag may have the branch's name.

@@ -251,7 +251,7 @@ async fn what_was_pushed_inside_lands(commands: &str, pushed: &[Change<'_>]) {
     world.merged(one).await;
     author.sh(commands).await;
     world.becomes(one, "aborted").await;
-    let told = world.told(two, "Nothing that was pushed to it is lost.").await;
+    let told = world.told(two, "Nothing pushed to it is lost.").await;
     if !blocks(&told).is_empty() {
         world.follow(AUTHOR, &told, &[]).await;
     }
