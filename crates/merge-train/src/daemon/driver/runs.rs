@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ledger;
-use super::session::End;
+use super::repos::End;
 use super::workers::{Bell, Shared};
 use crate::daemon::failpoint;
 

@@ -12,8 +12,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::repos::{End, Session};
 use super::runs::{self, Agents};
-use super::session::{End, Session};
 use super::{Options, Outside};
 
 /// The first wait after a failure of the store; it doubles with each.
