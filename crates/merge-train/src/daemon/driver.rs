@@ -7,6 +7,7 @@ mod link;
 mod outside;
 mod repos;
 mod runs;
+mod session;
 #[cfg(test)]
 mod tests;
 mod workers;

@@ -1,7 +1,4 @@
-//! A session: from loading a stream's state to losing or leaving it.
-//!
-//! Nothing acts on what is not durable. When the store refuses, the session is dropped with all that it holds in memory,
-//! and the next one goes on from what is durable: there is no other way to recover.
+//! What a session looks after where it is a repository.
 
 mod effects;
 mod entries;
@@ -16,52 +13,38 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
-use merge_train_core::ids::{RepoId, StreamId};
+use merge_train_core::ids::{RepoId, StreamId, TenantId};
 use merge_train_core::repo::{
     self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, RunMove, Settings, Snapshot,
 };
 use merge_train_core::workflow::Run;
 use store::rows::Workspace;
-use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
-use tokio::time::Instant;
+use store::{Entry, Loaded, Row, Settlement, TakeLimit};
+use tokio_util::sync::CancellationToken;
 
+use super::Options;
 use super::ledger;
-use super::workers::{Bell, Shared};
+use super::session::{AtHand, Decided, Moment, Occasion, Rest, Session, Subject};
+use super::workers::Shared;
 use crate::daemon::failpoint;
 use effects::UnderWay;
 
 /// For how long a stream is leased; renewed at a third of it.
 const LEASE: Duration = Duration::from_secs(15);
-/// How much of the inbox is worked on in one transaction.
-const TAKE: TakeLimit = TakeLimit { entries: 128, bytes: 8 << 20 };
 
-/// Under load, entries gather for so long before the next handful is taken: ten in one transaction cost little more than
-/// one. The first after a pause, and a stop command, do not wait.
-const GATHER: Duration = Duration::from_millis(50);
-
-/// Why a session ended although nothing went wrong.
-pub(super) enum End {
-    Idle,
-    Stopping,
-}
-
-pub(super) struct Session<'a> {
-    shared: &'a Shared,
+pub(super) struct Repository {
     repo: RepoId,
     settings: Settings,
-    lease: Lease,
+    web_url: String,
     state: RepoState,
-    next_seq: u64,
     generation: u64,
-    /// Events since the last snapshot, and when that was.
-    log_length: u64,
     compacted_at: Timestamp,
     under_way: UnderWay,
     last_tick: Timestamp,
 }
 
 /// An input, and the entry of the inbox that it settles.
-struct Fed {
+pub(super) struct Fed {
     input: Input,
     settles: Option<Settlement>,
 }
@@ -72,33 +55,52 @@ impl From<Input> for Fed {
     }
 }
 
-impl<'a> Session<'a> {
-    /// Takes the stream over and loads it.
-    pub async fn open(shared: &'a Shared, repo: &RepoId) -> store::Result<Self> {
-        let stream = StreamId::Repo(repo.clone());
-        let now = shared.options.clock.now();
-        let request = LeaseRequest {
-            stream: stream.clone(),
-            tenant: Some(repo.tenant()),
-            owner: shared.options.owner.clone(),
-            ttl: LEASE,
-            now,
-        };
-        let lease = shared.store.acquire(request).await?;
-        let loaded = shared.store.load(&stream, Since::Newest).await?;
-        let (next_seq, generation, log_length) = (loaded.next_seq, loaded.generation, loaded.events.len() as u64);
-        let compacted_at = loaded.snapshot.as_ref().map_or(now, |snapshot| snapshot.taken_at);
-        let state = replay(&stream, loaded)?;
-        tracing::debug!(%repo, next_seq, generation, lifecycle = ?state.lifecycle(), "the worker begins");
+/// What follows of the events of a transaction.
+pub(super) struct Acts {
+    plan: Plan,
+    /// What made the worker look, for each event.
+    triggers: Vec<&'static str>,
+    moves: Vec<RunMove>,
+}
+
+impl Subject for Repository {
+    type Id = RepoId;
+    type Input = Fed;
+    type Event = repo::Event;
+    type Acts = Acts;
+
+    const TAKE: TakeLimit = TakeLimit { entries: 128, bytes: 8 << 20 };
+    /// Ten in one transaction cost little more than one. The first after a pause, and a stop command, do not wait.
+    const GATHER: Duration = Duration::from_millis(50);
+
+    fn stream(repo: &RepoId) -> StreamId {
+        StreamId::Repo(repo.clone())
+    }
+
+    fn tenant(repo: &RepoId) -> Option<TenantId> {
+        Some(repo.tenant())
+    }
+
+    fn lease(_: &Options) -> Duration {
+        LEASE
+    }
+
+    fn renewal(_: &Options) -> Duration {
+        LEASE / 3
+    }
+
+    fn load(options: &Options, repo: &RepoId, loaded: Option<Loaded>) -> store::Result<Self> {
+        let generation = loaded.as_ref().map_or(0, |loaded| loaded.generation);
+        let snapshot = loaded.as_ref().and_then(|loaded| loaded.snapshot.as_ref());
+        let compacted_at = snapshot.map_or_else(|| options.clock.now(), |snapshot| snapshot.taken_at);
+        let state = loaded.map_or_else(|| Ok(RepoState::default()), |loaded| replay(&Self::stream(repo), loaded))?;
+        tracing::debug!(%repo, generation, lifecycle = ?state.lifecycle(), "the repository is loaded");
         Ok(Self {
-            shared,
             repo: repo.clone(),
-            settings: Settings { stagger: stagger(repo), ..shared.options.settings.clone() },
-            lease,
+            settings: Settings { stagger: stagger(repo), ..options.settings.clone() },
+            web_url: options.web_url.clone(),
             state,
-            next_seq,
             generation,
-            log_length,
             compacted_at,
             under_way: UnderWay::default(),
             // What fell due while nobody was here is due now.
@@ -106,148 +108,154 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Works until there is nothing to do, the driver stops, or the store refuses.
-    pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
-        self.feed(vec![Input::Resume.into()]).await?;
+    async fn begin(session: &mut Session<'_, Self>) -> store::Result<()> {
+        session.feed(vec![Input::Resume.into()], AtHand::More).await?;
         // Trains of an older version, or from a backup, are runs from here on; and so it is with workspaces.
-        self.heartbeat().await?;
-        self.restore_workspaces().await?;
-        let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
-        heartbeat.reset();
-        let mut renew = tokio::time::interval_at(Instant::now() + LEASE / 3, LEASE / 3);
-        let mut busy_at = Instant::now();
-        let mut may_look_at = busy_at;
-        // When the inbox is looked at next, if something waits there.
-        let mut look_at = Some(busy_at);
-        loop {
-            if look_at.is_some_and(|at| at <= Instant::now()) {
-                look_at = None;
-                if self.work_off_inbox(bell).await? {
-                    busy_at = Instant::now();
-                    may_look_at = busy_at + GATHER;
-                }
-            }
-            if self.shared.stopping.is_cancelled() {
-                return self.leave().await;
-            }
-            let wake_at = self.wake_at();
-            tokio::select! {
-                biased;
-                () = self.shared.stopping.cancelled() => {}
-                () = bell.alarm() => look_at = Some(Instant::now()),
-                // Not busy: otherwise the hourly look alone would keep every worker for ever.
-                result = self.under_way.next() => self.feed(vec![result.into()]).await?,
-                () = bell.wait() => look_at = look_at.or(Some(may_look_at)),
-                () = tokio::time::sleep_until(look_at.unwrap_or(busy_at)), if look_at.is_some() => {}
-                _ = renew.tick() => {
-                    self.shared.store.renew(&self.lease, self.now()).await?;
-                    // Another instance's bell may not have been heard.
-                    look_at = Some(Instant::now());
-                }
-                _ = heartbeat.tick() => self.heartbeat().await?,
-                () = tokio::time::sleep_until(wake_at) => {
-                    // Before it is decided on: what falls due in between is looked at twice, not never.
-                    self.last_tick = self.now();
-                    self.feed(vec![Input::Tick.into()]).await?;
-                }
-                () = tokio::time::sleep_until(busy_at + self.shared.options.idle), if self.under_way.is_empty() => {
-                    self.tidy_up().await?;
-                    self.shared.store.release(&self.lease, repo::attention(&self.state, &self.settings)).await?;
-                    return Ok(End::Idle);
-                }
-            }
-            self.tidy_up_if_due().await?;
-        }
+        session.heartbeat().await?;
+        let rows = session.subject.missing_workspaces(session.shared, session.now()).await?;
+        session.write_rows(rows).await
     }
 
-    /// Takes handfuls as long as they are full; stop commands that come in meanwhile are in the next one. Whatever came
-    /// after the last look has rung the bell.
-    async fn work_off_inbox(&mut self, bell: &Bell) -> store::Result<bool> {
-        let mut worked = false;
-        let mut is_full = true;
-        while is_full && !self.shared.stopping.is_cancelled() {
-            bell.reset();
-            let entries = self.shared.store.take(&self.lease, TAKE).await?;
-            if entries.is_empty() {
-                break;
-            }
-            worked = true;
-            is_full = TAKE.is_reached_by(&entries);
-            signals::pass_on(self.shared, &self.repo, &entries).await?;
-            let fed = entries.into_iter().map(entries::read).collect();
-            self.feed(fed).await?;
-            while let Some(result) = self.under_way.try_next() {
-                self.feed(vec![result.into()]).await?;
-            }
-            self.tidy_up_if_due().await?;
-        }
-        Ok(worked)
+    async fn pass_on(&self, shared: &Shared, entries: &[Entry]) -> store::Result<()> {
+        signals::pass_on(shared, &self.repo, entries).await
     }
 
-    /// Decides, appends, and only then acts.
-    async fn feed(&mut self, fed: Vec<Fed>) -> store::Result<()> {
-        let now = self.now();
-        let mut events = Vec::new();
-        let mut settled = Vec::new();
-        let mut acts = Plan::default();
-        let mut told = Vec::new();
-        let mut moves = Vec::new();
-        let mut asked = Vec::new();
-        for Fed { input, settles } in fed {
+    /// All in one transaction.
+    fn read(entries: Vec<Entry>) -> Vec<Vec<Fed>> {
+        vec![entries.into_iter().map(entries::read).collect()]
+    }
+
+    fn decide(&mut self, _: &Options, inputs: Vec<Fed>, next_seq: u64, now: Timestamp) -> Decided<Self> {
+        let (mut events, mut settled, mut answered) = (Vec::new(), Vec::new(), Vec::new());
+        let mut acts = Acts { plan: Plan::default(), triggers: Vec::new(), moves: Vec::new() };
+        for Fed { input, settles } in inputs {
             if let Input::Asked { key, .. } = &input {
-                asked.push((self.repo.tenant(), key.clone()));
+                answered.push((self.repo.tenant(), key.clone()));
             }
             let trigger = log::trigger(&input);
             let (plan, settles) = entries::decide(&self.state, input, settles, &self.settings, now);
             for event in &plan.events {
-                moves.extend(self.apply(event, now));
-                let data = serde_json::to_string(event).expect("an event is JSON");
-                events.push(NewEvent { ts: now, data });
+                acts.moves.extend(self.apply(event, now));
+                acts.triggers.push(trigger);
             }
             settled.extend(settles);
             // What was asked for a train or a fixer before it was called off is not even begun.
             let is_called_off = |effect: &Effect| plan.cancels.iter().any(|served| served.work() == effect.key());
-            acts.effects.retain(|effect| !is_called_off(effect));
-            acts.effects.extend(plan.effects);
-            acts.cancels.extend(plan.cancels);
-            told.extend(plan.events.into_iter().map(|event| (event, trigger)));
+            acts.plan.effects.retain(|effect| !is_called_off(effect));
+            acts.plan.effects.extend(plan.effects);
+            acts.plan.cancels.extend(plan.cancels);
+            events.extend(plan.events);
         }
+        let mut rows: Vec<Row> = acts.moves.iter().flat_map(rows).collect();
         if !events.is_empty() || !settled.is_empty() {
-            let appended = events.len() as u64;
-            let wake_at = repo::attention(&self.state, &self.settings);
-            let mut rows: Vec<Row> = moves.iter().flat_map(rows).collect();
-            let decided: Vec<repo::Event> = told.iter().map(|(event, _)| event.clone()).collect();
             let settings = self.state.settings(&self.settings);
-            rows.extend(workspaces::rows(&self.repo, &self.state, &settings, &decided, self.next_seq, now));
-            let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows, wake_at, lets_go: false, now };
-            failpoint::append("before", told.iter().map(|(event, _)| event));
-            self.shared.store.append(&self.lease, batch).await?;
-            failpoint::append("after", told.iter().map(|(event, _)| event));
-            self.next_seq += appended;
-            self.log_length += appended;
+            rows.extend(workspaces::rows(&self.repo, &self.state, &settings, &events, next_seq, now));
         }
-        asked.iter().for_each(|request| self.shared.options.link.tell(request));
+        Decided { events, settled, rows, answered, acts }
+    }
+
+    fn act(&mut self, shared: &Shared, events: Vec<repo::Event>, acts: Acts, now: Timestamp) {
+        let Acts { plan, triggers, moves } = acts;
         let settings = self.state.settings(&self.settings);
-        for (event, trigger) in &told {
+        for (event, trigger) in events.iter().zip(triggers) {
             log::tell(&self.repo, (&self.state, &settings), (event, trigger), now);
         }
         if !moves.is_empty() {
             moves.iter().for_each(tell_of_run);
-            self.shared.options.link.stir();
+            shared.options.link.stir();
         }
-        for served in acts.cancels {
+        for served in plan.cancels {
             self.under_way.cancel(served);
         }
         // Of effects with one key the last knows the most.
         let effects: BTreeMap<EffectKey, Effect> =
-            acts.effects.into_iter().map(|effect| (effect.key(), effect)).collect();
+            plan.effects.into_iter().map(|effect| (effect.key(), effect)).collect();
         for effect in effects.into_values() {
             let served = effect.served(&self.state);
-            self.under_way.begin(self.shared, &self.repo, effect, served);
+            self.under_way.begin(shared, &self.repo, effect, served);
         }
+    }
+
+    fn reach_failpoint(moment: Moment, events: &[repo::Event]) {
+        let moment = match moment {
+            Moment::Before => "before",
+            Moment::After => "after",
+        };
+        failpoint::append(moment, events.iter());
+    }
+
+    async fn result(&mut self) -> Fed {
+        self.under_way.next().await.into()
+    }
+
+    fn tick(&mut self, now: Timestamp) -> Fed {
+        // Before it is decided on: what falls due in between is looked at twice, not never.
+        self.last_tick = now;
+        Input::Tick.into()
+    }
+
+    fn next_tick(&self) -> Option<Timestamp> {
+        repo::next_wake(&self.state, &self.settings, self.last_tick)
+    }
+
+    fn attention(&self, _: Timestamp) -> Option<Timestamp> {
+        repo::attention(&self.state, &self.settings)
+    }
+
+    fn rest(&self) -> Rest {
+        if self.under_way.is_empty() { Rest::WhenIdle } else { Rest::NotYet }
+    }
+
+    /// One of each train and fixer.
+    async fn heartbeat(&self, shared: &Shared, now: Timestamp) -> store::Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for (id, mut run) in self.state.open_runs(&self.repo, now) {
+            self.address(&mut run);
+            // Nothing else has changed of one that is known, unless another version wrote it.
+            let known = shared.store.run(Some(&run.tenant_id), &id).await?;
+            let known = known.filter(|known| !repo::run_differs(known, &run)).unwrap_or(run);
+            rows.push(Row::Run(Box::new(Run { last_heartbeat_at: Some(now), ..known })));
+        }
+        Ok(rows)
+    }
+
+    /// A snapshot costs as much as the state is large, so in between it waits until the log is half as long: as long, it might
+    /// never be where each event makes the state larger.
+    async fn tidy_up(session: &mut Session<'_, Self>, occasion: Occasion) -> store::Result<()> {
+        let (options, subject, log_length) = (&session.shared.options, &session.subject, session.log_length());
+        let is_long = log_length >= options.compact_after_events.max(subject.state.weight() as u64 / 2);
+        let is_late = session.now().duration_since(subject.compacted_at) >= options.compact_interval;
+        let is_due = is_long || is_late || occasion == Occasion::AtTheEnd;
+        if log_length == 0 || !is_due {
+            return Ok(());
+        }
+        let (repo, before) = (subject.repo.clone(), subject.state.prs().len());
+        session.feed(vec![Input::Housekeeping.into()], AtHand::More).await?;
+        let remaining = session.subject.state.prs().len();
+        if remaining < before {
+            tracing::info!(%repo, pruned_prs = before - remaining, remaining_prs = remaining, "state pruned");
+        }
+        let taken_at = session.now();
+        let generation = session.subject.generation + 1;
+        let position = Position { generation, next_seq: session.next_seq(), taken_at };
+        let snapshot = Snapshot::of(&session.subject.state, position);
+        let data = serde_json::to_string(&snapshot).expect("a snapshot is JSON");
+        session.subject.generation = session.compact(taken_at, data).await?;
+        session.subject.compacted_at = taken_at;
         Ok(())
     }
 
+    fn close(&mut self) {
+        self.under_way.close();
+    }
+
+    /// Whatever is called off at the deadline returns at once, and is waited for.
+    async fn last_result(&mut self, _: &CancellationToken) -> Option<Fed> {
+        if self.under_way.is_empty() { None } else { Some(self.under_way.next().await.into()) }
+    }
+}
+
+impl Repository {
     /// Folds an event in; what that makes of the runs that trains are.
     fn apply(&mut self, event: &repo::Event, now: Timestamp) -> Vec<RunMove> {
         if !repo::moves_runs(event) {
@@ -262,109 +270,21 @@ impl<'a> Session<'a> {
     }
 
     fn address(&self, run: &mut Run) {
-        run.pr_url = format!("{}/{}/pull/{}", self.shared.options.web_url, self.repo, run.pr_id);
+        run.pr_url = format!("{}/{}/pull/{}", self.web_url, self.repo, run.pr_id);
     }
 
-    /// A sign of life of each train, for all to see.
-    async fn heartbeat(&mut self) -> store::Result<()> {
-        let now = self.now();
-        let mut rows = Vec::new();
-        for (id, mut run) in self.state.open_runs(&self.repo, now) {
-            self.address(&mut run);
-            // Nothing else has changed of one that is known, unless another version wrote it.
-            let known = self.shared.store.run(Some(&run.tenant_id), &id).await?;
-            let known = known.filter(|known| !repo::run_differs(known, &run)).unwrap_or(run);
-            rows.push(Row::Run(Box::new(Run { last_heartbeat_at: Some(now), ..known })));
-        }
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let (expected_next_seq, wake_at) = (self.next_seq, repo::attention(&self.state, &self.settings));
-        let batch =
-            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
-        self.shared.store.append(&self.lease, batch).await
-    }
-
-    /// Writes the rows of workspaces that are missing, or tell something else than the state.
-    async fn restore_workspaces(&mut self) -> store::Result<()> {
+    /// The rows of workspaces that are missing, or tell something else than the state.
+    async fn missing_workspaces(&self, shared: &Shared, now: Timestamp) -> store::Result<Vec<Row>> {
         if self.state.workspaces().is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let now = self.now();
-        let known = self.shared.store.workspaces(Some(&self.repo.tenant())).await?;
+        let known = shared.store.workspaces(Some(&self.repo.tenant())).await?;
         let is_missing = |row: &Workspace| {
             let old = known.iter().find(|old| old.id == row.id);
             old.is_none_or(|old| Workspace { updated_at: now, ..old.clone() } != *row)
         };
         let all = workspaces::all(&self.repo, &self.state, &self.state.settings(&self.settings), now);
-        let rows: Vec<Row> = all.into_iter().filter(is_missing).map(|row| Row::Workspace(Box::new(row))).collect();
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let (expected_next_seq, wake_at) = (self.next_seq, repo::attention(&self.state, &self.settings));
-        let batch =
-            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
-        self.shared.store.append(&self.lease, batch).await
-    }
-
-    fn now(&self) -> Timestamp {
-        self.shared.options.clock.now()
-    }
-
-    /// When to look again although nothing comes in.
-    fn wake_at(&self) -> Instant {
-        /// Nothing is due: the idle time ends the worker long before.
-        const NEVER: Duration = Duration::from_secs(86_400);
-        let wake = repo::next_wake(&self.state, &self.settings, self.last_tick);
-        let wait = wake.map_or(NEVER, |at| Duration::try_from(at.duration_since(self.now())).unwrap_or_default());
-        Instant::now() + wait.min(NEVER)
-    }
-
-    /// A snapshot costs as much as the state is large, so it waits until the log is half as long: as long, it might never
-    /// be where each event makes the state larger.
-    async fn tidy_up_if_due(&mut self) -> store::Result<()> {
-        let options = &self.shared.options;
-        let is_long = self.log_length >= options.compact_after_events.max(self.state.weight() as u64 / 2);
-        let is_late = self.now().duration_since(self.compacted_at) >= options.compact_interval;
-        if is_long || (is_late && self.log_length > 0) { self.tidy_up().await } else { Ok(()) }
-    }
-
-    /// Forgets what is not needed any more, and begins a new generation.
-    async fn tidy_up(&mut self) -> store::Result<()> {
-        if self.log_length == 0 {
-            return Ok(());
-        }
-        let before = self.state.prs().len();
-        self.feed(vec![Input::Housekeeping.into()]).await?;
-        let remaining = self.state.prs().len();
-        if remaining < before {
-            tracing::info!(repo = %self.repo, pruned_prs = before - remaining, remaining_prs = remaining, "state pruned");
-        }
-        let taken_at = self.now();
-        let position = Position { generation: self.generation + 1, next_seq: self.next_seq, taken_at };
-        let data = serde_json::to_string(&Snapshot::of(&self.state, position)).expect("a snapshot is JSON");
-        let snapshot = store::Snapshot { next_seq: self.next_seq, taken_at, data };
-        failpoint::reach("snapshot.before");
-        self.generation = self.shared.store.compact(&self.lease, snapshot).await?;
-        failpoint::reach("snapshot.after");
-        self.log_length = 0;
-        self.compacted_at = taken_at;
-        Ok(())
-    }
-
-    /// Waits for what is under way, so far as the deadline allows, and lets go of the stream. What a result asks for is
-    /// asked for again by the next session.
-    async fn leave(mut self) -> store::Result<End> {
-        self.under_way.close();
-        let mut renew = tokio::time::interval(LEASE / 3);
-        while !self.under_way.is_empty() {
-            tokio::select! {
-                result = self.under_way.next() => self.feed(vec![result.into()]).await?,
-                _ = renew.tick() => self.shared.store.renew(&self.lease, self.now()).await?,
-            }
-        }
-        self.shared.store.release(&self.lease, repo::attention(&self.state, &self.settings)).await?;
-        Ok(End::Stopping)
+        Ok(all.into_iter().filter(is_missing).map(|row| Row::Workspace(Box::new(row))).collect())
     }
 }
 
