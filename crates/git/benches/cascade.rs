@@ -10,7 +10,6 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,11 +21,9 @@ use git::{Committer, Git, Objects, Oid, Remote, Signing, TokenSource};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
 use merge_train_core::repo::trains::work::{self, Expected, Landed, OwnChange, Proof, Push, PushKind};
 use merge_train_core::secret::Secret;
+use test_support::git_server::{Server, TOKEN};
+use test_support::programs;
 use tokio_util::sync::CancellationToken;
-
-#[path = "../tests/it/support/server.rs"]
-#[allow(dead_code, reason = "nothing fails here")]
-mod server;
 
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 /// Steps of our own for each size; the median counts.
@@ -143,7 +140,7 @@ struct World {
     stack: Stack,
     repository: Arc<Repository>,
     heads: Heads,
-    server: server::Server,
+    server: Server,
     /// With the server's part.
     whole: Vec<Duration>,
     /// Without it.
@@ -193,7 +190,7 @@ impl World {
         let served = folder.path().join("served");
         std::fs::create_dir_all(served.join("bench")).expect("a folder");
         std::os::unix::fs::symlink(&origin, served.join("bench/origin.git")).expect("a link");
-        let server = server::Server::start(&served);
+        let server = Server::start(&served);
         let remote = Remote::on_server(server.url(), &repo, Arc::new(Planted)).expect("an address");
         let repository = Repository::open(git, &settings, &repo, remote).await.expect("a clone");
         let stack = repository.stack(PrNumber::new(1), CancellationToken::new()).await.expect("a stack");
@@ -410,7 +407,7 @@ struct Planted;
 #[async_trait::async_trait]
 impl TokenSource for Planted {
     async fn token(&self) -> Result<Option<Secret>, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(Some(Secret::new(server::TOKEN)))
+        Ok(Some(Secret::new(TOKEN)))
     }
 }
 
@@ -472,23 +469,10 @@ fn history(files: usize) -> Vec<u8> {
 }
 
 /// Plain git, as anyone would call it.
-#[expect(clippy::disallowed_methods, reason = "what the engine is measured against")]
 fn plain(folder: &Path, args: &[&str], input: Option<&[u8]>) -> String {
-    let mut child = Command::new("git")
-        .args(args)
-        .current_dir(folder)
-        .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_EDITOR", "true")])
-        .envs([("GIT_AUTHOR_NAME", "b"), ("GIT_AUTHOR_EMAIL", "b@example.com")])
-        .envs([("GIT_COMMITTER_NAME", "b"), ("GIT_COMMITTER_EMAIL", "b@example.com")])
-        .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("git starts");
-    if let Some(input) = input {
-        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input).expect("git reads");
-    }
-    let output = child.wait_with_output().expect("git ends");
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let mut command = programs::isolated("git", folder);
+    command.args(args).envs(programs::identity("b", "b@example.com"));
+    let output = programs::run(command, input.unwrap_or_default());
+    assert!(output.status.success(), "git {args:?}: {}", programs::printed(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

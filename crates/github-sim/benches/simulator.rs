@@ -5,12 +5,11 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use test_support::api::Client;
+use test_support::programs;
 
 const FILES: usize = 50_000;
 const MERGES: usize = 20;
@@ -23,11 +22,8 @@ async fn main() {
     let running =
         github_sim::start(github_sim::Options::new(dir.path().join("data"))).await.expect("the simulator starts");
     let description = running.description();
-    let api = Api {
-        http: reqwest::Client::builder().no_proxy().build().expect("a client"),
-        base: description["api_url"].as_str().expect("an address").to_owned(),
-        token: description["users"][0]["token"].as_str().expect("a token").to_owned(),
-    };
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let api = Client::first_user(http, &description);
     squash_merges(&api, &running.urls().web(""), dir.path()).await;
     for (what, path) in [
         ("GET /repos/{owner}/{repo}", "/repos/octocat/large"),
@@ -40,42 +36,21 @@ async fn main() {
     running.stop().await;
 }
 
-#[derive(Clone)]
-struct Api {
-    http: reqwest::Client,
-    base: String,
-    token: String,
-}
-
-impl Api {
-    async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Value {
-        let method = method.parse().expect("a method");
-        let mut request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token);
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await.expect("an answer");
-        let status = response.status();
-        let text = response.text().await.expect("a body");
-        assert!(status.is_success(), "{path}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or_default()
-    }
-}
-
-async fn squash_merges(api: &Api, web: &str, dir: &Path) {
-    api.call("POST", "/user/repos", Some(json!({ "name": "large" }))).await;
+async fn squash_merges(api: &Client, web: &str, dir: &Path) {
+    api.call("POST", "/user/repos", json!({ "name": "large" })).await;
     let local = dir.join("large");
-    git(dir, &["init", "--quiet", "--bare", "large"], None).await;
-    git(&local, &["fast-import", "--quiet"], Some(history())).await;
-    let url = web.replace("://", &format!("://octocat:{}@", api.token)) + "/octocat/large.git";
-    git(&local, &["push", "--quiet", &url, "refs/heads/*:refs/heads/*"], None).await;
+    git(dir, &["init", "--quiet", "--bare", "large"], None);
+    git(&local, &["fast-import", "--quiet"], Some(history()));
+    let url =
+        web.replace("://", &format!("://octocat:{}@", api.token.as_deref().expect("a token"))) + "/octocat/large.git";
+    git(&local, &["push", "--quiet", &url, "refs/heads/*:refs/heads/*"], None);
     let mut times = Vec::new();
     for number in 1..=MERGES {
         let pull = json!({ "title": format!("Change {number}"), "head": format!("change-{number}"), "base": "main" });
-        api.call("POST", "/repos/octocat/large/pulls", Some(pull)).await;
+        api.call("POST", "/repos/octocat/large/pulls", pull).await;
         let begun = Instant::now();
         let path = format!("/repos/octocat/large/pulls/{number}/merge");
-        let merged = api.call("PUT", &path, Some(json!({ "merge_method": "squash" }))).await;
+        let merged = api.call("PUT", &path, json!({ "merge_method": "squash" })).await;
         times.push(begun.elapsed());
         assert_eq!(merged["merged"], true);
     }
@@ -116,7 +91,7 @@ fn history() -> String {
     script
 }
 
-async fn requests(api: &Api, what: &str, path: &'static str) {
+async fn requests(api: &Client, what: &str, path: &'static str) {
     let deadline = Instant::now() + LOAD;
     let workers: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
@@ -125,7 +100,7 @@ async fn requests(api: &Api, what: &str, path: &'static str) {
                 let mut times = Vec::new();
                 while Instant::now() < deadline {
                     let begun = Instant::now();
-                    api.call("GET", path, None).await;
+                    api.call("GET", path, Value::Null).await;
                     times.push(begun.elapsed());
                 }
                 times
@@ -149,11 +124,9 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-async fn git(dir: &Path, args: &[&str], input: Option<String>) {
-    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
-    let mut child = Command::new("git").current_dir(dir).args(args).stdin(stdin).spawn().expect("git starts");
-    if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-        pipe.write_all(input.as_bytes()).await.expect("git reads");
-    }
-    assert!(child.wait().await.expect("git ends").success(), "git {args:?}");
+fn git(dir: &Path, args: &[&str], input: Option<String>) {
+    let mut command = programs::isolated("git", dir);
+    command.args(args);
+    let output = programs::run(command, input.unwrap_or_default().as_bytes());
+    assert!(output.status.success(), "git {args:?}: {}", programs::printed(&output));
 }

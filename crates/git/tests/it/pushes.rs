@@ -8,8 +8,8 @@ use git::stack::Stack;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};
-use crate::support::server::{Fault, Server};
 use crate::support::{Change, World};
+use test_support::git_server::{Fault, Server};
 
 /// A branch `feature` of #1 that is behind `main`, and the merge that is to be pushed.
 struct Pushing {

@@ -9,8 +9,8 @@ use git::repository::{Extent, Wanted};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};
-use crate::support::server::{Fault, TOKEN};
 use crate::support::{Change, World};
+use test_support::git_server::{Fault, TOKEN};
 
 /// Looks at the arguments of every process, again and again, until it is dropped.
 struct Watch {

@@ -5,18 +5,12 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use test_support::cache::client;
 use tokio::process::Command;
 
-use crate::conformance::cache;
 use crate::support::{Client, Clone, World, eventually};
 
 const PATIENCE: Duration = Duration::from_secs(240);
-
-fn client(name: &str) -> PathBuf {
-    let folder = cache().join("clients").join(name);
-    assert!(folder.is_dir(), "{} is not there; `make test` and `scripts/setup` install it", folder.display());
-    folder
-}
 
 fn script(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(path)

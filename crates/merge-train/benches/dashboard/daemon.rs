@@ -10,6 +10,7 @@ use futures_util::StreamExt as _;
 use merge_train_core::inbox::Policy;
 use reqwest::{StatusCode, header};
 use store::{Owner, Postgres, Sqlite, Store, postgres, sqlite};
+use test_support::postgres::fresh_database_on;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -29,15 +30,8 @@ impl Place {
     }
 
     /// A database of its own on that server.
-    pub async fn postgres(server: &str, name: &str) -> Self {
-        use sqlx::Connection as _;
-        let mut connection = sqlx::PgConnection::connect(server).await.expect("the server answers");
-        let name = format!("{name}_{}", std::process::id());
-        let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
-        sqlx::query(create).execute(&mut connection).await.expect("a database");
-        let (before, after) = server.split_once('?').map_or((server, ""), |(before, after)| (before, after));
-        let (host, _) = before.rsplit_once('/').expect("an address with a database");
-        Self { database_url: Some(format!("{host}/{name}?{after}")), ..Self::sqlite() }
+    pub async fn postgres(server: &str) -> Self {
+        Self { database_url: Some(fresh_database_on(server).await), ..Self::sqlite() }
     }
 
     pub fn name(&self) -> &'static str {

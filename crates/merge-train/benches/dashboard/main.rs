@@ -41,8 +41,8 @@ fn main() -> ExitCode {
         let mut is_fast = measure(Place::sqlite()).await;
         is_fast &= restart(Place::sqlite()).await;
         if let Ok(server) = std::env::var("MERGE_TRAIN_TEST_POSTGRES") {
-            is_fast &= measure(Place::postgres(&server, "dashboard").await).await;
-            is_fast &= restart(Place::postgres(&server, "restart").await).await;
+            is_fast &= measure(Place::postgres(&server).await).await;
+            is_fast &= restart(Place::postgres(&server).await).await;
         }
         is_fast
     });

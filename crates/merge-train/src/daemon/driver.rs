@@ -5,6 +5,7 @@
 mod ledger;
 mod link;
 mod outside;
+mod repos;
 mod runs;
 mod session;
 #[cfg(test)]
@@ -28,9 +29,9 @@ use workers::Workers;
 
 pub use link::Link;
 pub use outside::{Github, Outside, Reports};
+pub use repos::workspaces;
+pub use repos::{recorded, replay};
 pub use runs::{Agents, Order, Refused, RunOptions, Task, replay as replay_run};
-pub use session::workspaces;
-pub use session::{recorded, replay};
 pub use workers::Urgency;
 
 /// How often the inbox is looked over for what no wake-up told of: another instance's work, or that of a crash.

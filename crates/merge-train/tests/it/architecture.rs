@@ -43,13 +43,28 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn the_simulator_depends_on_no_other_crate_of_the_workspace() {
+fn the_simulator_depends_on_no_other_crate_of_the_workspace_but_in_its_tests_on_test_support() {
     let packages = packages();
     let members: BTreeSet<String> = packages.iter().map(|package| package.name.clone()).collect();
     let sim = packages.iter().find(|package| package.name == "github-sim").expect("the simulator's crate");
-    // Not even in its tests: a mistake in a client must not be mirrored by the simulator.
-    let shared: Vec<&String> = sim.with_tests.intersection(&members).collect();
-    assert_eq!(shared, [""; 0]);
+    assert_eq!(shared(&sim.dependencies, &members), [""; 0]);
+    // Its tests know no client of the daemon's: a mistake in one must not be mirrored by the simulator.
+    assert_eq!(shared(&sim.with_tests, &members), ["test-support"]);
+}
+
+#[test]
+fn what_tests_share_depends_on_no_other_crate_of_the_workspace_and_only_tests_depend_on_it() {
+    let packages = packages();
+    let members: BTreeSet<String> = packages.iter().map(|package| package.name.clone()).collect();
+    let support = packages.iter().find(|package| package.name == "test-support").expect("the crate that tests share");
+    // With nothing of its own it brings nothing into the tests of others: not the daemon's crates into the simulator's.
+    assert_eq!(shared(&support.with_tests, &members), [""; 0]);
+    let built_on_it = packages.iter().filter(|package| package.dependencies.contains("test-support"));
+    assert_eq!(built_on_it.map(|package| &package.name).collect::<Vec<_>>(), [""; 0]);
+}
+
+fn shared<'a>(dependencies: &'a BTreeSet<String>, members: &'a BTreeSet<String>) -> Vec<&'a String> {
+    dependencies.intersection(members).collect()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use test_support::wait::within;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -99,12 +100,8 @@ impl Demo {
 
 /// Waits until it is so.
 async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
-    let wait = async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+    let look = async || is_so().await.then_some(());
+    within(PATIENCE, what, look).await.unwrap_or_else(|never| panic!("{never}"));
 }
 
 fn text(bytes: &[u8]) -> String {

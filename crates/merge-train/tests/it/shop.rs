@@ -155,17 +155,8 @@ impl Shop {
     }
 
     pub async fn as_reviewer(&self, method: Method, path: &str, body: Value) -> Value {
-        let api = self.world.described["api_url"].as_str().expect("an address");
-        let url = format!("{api}/repos/{REPO}{path}");
-        let mut request = self.daemon().http.request(method.clone(), url).bearer_auth(&self.reviewer);
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let response = request.send().await.expect("an answer");
-        let status = response.status();
-        let text = response.text().await.expect("text");
-        assert!(status.is_success(), "{method} {path}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or_default()
+        let reviewer = self.world.owner().with_token("reviewer", &self.reviewer);
+        reviewer.call(method.as_str(), &format!("/repos/{REPO}{path}"), body).await
     }
 
     pub async fn head(&self, pr: u64) -> String {

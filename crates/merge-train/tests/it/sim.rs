@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use test_support::programs;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -83,18 +84,10 @@ impl Process {
     /// Runs git in `folder` with the first user's credentials.
     async fn git(&self, folder: &Path, args: &[&str]) -> String {
         let remote = self.url().replace("://", &format!("://octocat:{}@", self.token()));
-        let output = Command::new("git")
-            .current_dir(folder)
-            .args(["-c", "user.name=octocat", "-c", "user.email=octocat@example.com"])
-            .args(args.iter().map(|arg| arg.replace("REMOTE", &remote)))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .output()
-            .await
-            .expect("git starts");
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        let as_octocat = ["-c", "user.name=octocat", "-c", "user.email=octocat@example.com"].map(str::to_owned);
+        let args: Vec<String> =
+            as_octocat.into_iter().chain(args.iter().map(|arg| arg.replace("REMOTE", &remote))).collect();
+        programs::git(folder, &args.iter().map(String::as_str).collect::<Vec<_>>()).await
     }
 }
 

@@ -80,7 +80,7 @@ async fn server(what: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_crashes_is_told_loses_nothing_and_is_used_again() {
     // Says what is missing where there is none at all; else a server of its own, so that the others keep theirs.
-    let _ = crate::support::server();
+    let _ = test_support::postgres::server();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/with-postgres");
     let output = Command::new(script)
         .arg(std::env::current_exe().unwrap())

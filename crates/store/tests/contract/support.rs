@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,6 +13,7 @@ use store::{
     Settlement, Since, Sqlite, Store, TakeLimit, postgres, sqlite,
 };
 use tempfile::TempDir;
+pub use test_support::postgres::fresh_database;
 
 /// The file in a state directory.
 pub const SQLITE: &str = "merge-train.sqlite";
@@ -103,28 +103,6 @@ pub async fn sqlite_file(dir: &Path) -> sqlx::SqliteConnection {
 pub fn options(dir: &Path) -> sqlite::Options {
     let owner = Owner("test".to_owned());
     sqlite::Options { dir: dir.to_owned(), group: 64, policy: Policy::default(), max_bytes: None, owner }
-}
-
-/// The server that `scripts/with-postgres` started.
-pub fn server() -> String {
-    std::env::var("MERGE_TRAIN_TEST_POSTGRES").expect(
-        "these tests need a PostgreSQL server: run them with `make test`, or with scripts/with-postgres COMMAND",
-    )
-}
-
-/// A database of its own on the server of the test run.
-pub async fn fresh_database() -> String {
-    fresh_database_on(&server()).await
-}
-
-pub async fn fresh_database_on(server: &str) -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let mut conn = sqlx::PgConnection::connect(server).await.unwrap();
-    let statement = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
-    sqlx::query(statement).execute(&mut conn).await.unwrap();
-    conn.close().await.unwrap();
-    server.replacen("/postgres?", &format!("/{name}?"), 1)
 }
 
 pub async fn instance(url: &str, owner: &str) -> Postgres {

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Fixer, TAKEN, bot};
 use crate::support::engine::{branch, pr};
-use crate::support::server::TOKEN;
 use crate::support::{Change, World};
+use test_support::git_server::TOKEN;
 
 /// A history whose files were changed often, and a branch.
 fn histories(world: &World) -> (Oid, Oid) {

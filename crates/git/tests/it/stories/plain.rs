@@ -1,16 +1,17 @@
 //! The tests' own door to git: plain commands on a repository and on files, apart from the code under test.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
+
+use test_support::programs::{self, printed};
 
 /// The files of a commit, by their paths. The stories have no folders.
 pub type Files = BTreeMap<String, String>;
 
 pub fn git(folder: &Path, args: &[&str]) -> String {
     let output = run("git", folder, args, b"");
-    assert!(output.status.success(), "git {args:?}: {}", said(&output));
+    assert!(output.status.success(), "git {args:?}: {}", printed(&output));
     String::from_utf8(output.stdout).expect("the stories' texts are UTF-8").trim_end().to_owned()
 }
 
@@ -23,7 +24,7 @@ pub fn try_git(folder: &Path, args: &[&str]) -> Option<String> {
 /// Runs the lines of a shell as somebody does who copies them from a comment. Whether all of them succeed is the question.
 pub fn shell(folder: &Path, script: &str) -> Result<(), String> {
     let output = run("bash", folder, &["-e"], script.as_bytes());
-    if output.status.success() { Ok(()) } else { Err(said(&output)) }
+    if output.status.success() { Ok(()) } else { Err(printed(&output)) }
 }
 
 /// What `git merge` makes of two commits: a tree, or nothing where they conflict.
@@ -61,7 +62,7 @@ pub fn commit_files(folder: &Path, files: &Files, parent: Option<&str>, message:
     line("reset refs/stories/scratch".to_owned());
     line("get-mark :1".to_owned());
     let output = run("git", folder, &["fast-import", "--quiet", "--force"], &stream);
-    assert!(output.status.success(), "fast-import: {}", said(&output));
+    assert!(output.status.success(), "fast-import: {}", printed(&output));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -89,36 +90,17 @@ pub fn files(folder: &Path, commit: &str) -> Files {
     }
     files
 }
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the tests' own door to git, beside the one they test")]
 fn run(program: &str, folder: &Path, args: &[&str], input: &[u8]) -> Output {
     let settings: &[&str] = match program {
         "git" => &["-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsync=none"],
         _ => &[],
     };
-    let mut child = Command::new(program)
+    let mut command = programs::isolated(program, folder);
+    command
         .args(settings)
         .args(args)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .envs([("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8"), ("TZ", "UTC"), ("GIT_EDITOR", "true")])
-        .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_ADVICE", "0")])
-        .envs([("GIT_AUTHOR_NAME", "A Person"), ("GIT_AUTHOR_EMAIL", "person@example.com")])
-        .envs([("GIT_COMMITTER_NAME", "A Person"), ("GIT_COMMITTER_EMAIL", "person@example.com")])
-        .envs([("GIT_AUTHOR_DATE", "1700000000 +0000"), ("GIT_COMMITTER_DATE", "1700000000 +0000")])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut stdin = child.stdin.take().expect("standard input is piped");
-    std::thread::scope(|scope| {
-        scope.spawn(move || drop(stdin.write_all(input)));
-        child.wait_with_output().expect("it ends")
-    })
+        .env("GIT_ADVICE", "0")
+        .envs(programs::identity("A Person", "person@example.com"))
+        .envs([("GIT_AUTHOR_DATE", "1700000000 +0000"), ("GIT_COMMITTER_DATE", "1700000000 +0000")]);
+    programs::run(command, input)
 }

@@ -9,9 +9,9 @@ use git::stack::Pull;
 use git::{Committer, Git, Remote, Signing, TokenSource};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId};
 use merge_train_core::secret::Secret;
+use test_support::git_server::{Server, TOKEN};
 
 use super::World;
-use super::server::{Server, TOKEN};
 
 pub struct Planted;
 

@@ -7,7 +7,6 @@ pub mod generate;
 pub mod history;
 pub mod landing;
 mod process;
-pub mod server;
 
 use std::cell::Cell;
 use std::future::Future;

@@ -1,8 +1,9 @@
 //! Where the tests start git, apart from the code under test.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
+
+use test_support::programs;
 
 /// Runs git, which must succeed, and returns what it printed.
 pub fn git(folder: &Path, args: &[&str]) -> Vec<u8> {
@@ -36,37 +37,19 @@ pub fn version(program: &Path) -> (u32, u32) {
 fn run(folder: &Path, args: &[&str], env: &[(&str, &str)], input: &[u8]) -> Output {
     start(Path::new("git"), folder, args, env, input)
 }
-
-#[expect(clippy::disallowed_methods, reason = "the tests' own door to git, beside the one they test")]
 fn start(program: &Path, folder: &Path, args: &[&str], env: &[(&str, &str)], input: &[u8]) -> Output {
-    let mut child = Command::new(program)
+    let mut command = programs::isolated(program, folder);
+    command
         .args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false"])
         .args(["-c", "advice.detachedHead=false", "-c", "core.fsync=none"])
         .args(args)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .envs([("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8"), ("TZ", "UTC"), ("GIT_EDITOR", "true")])
-        .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_ATTR_NOSYSTEM", "1")])
-        .envs([("GIT_AUTHOR_NAME", "lander"), ("GIT_AUTHOR_EMAIL", "lander@example.com")])
-        .envs([("GIT_COMMITTER_NAME", "lander"), ("GIT_COMMITTER_EMAIL", "lander@example.com")])
-        .envs(env.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("git starts");
-    let mut stdin = child.stdin.take().expect("standard input is piped");
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let _ = stdin.write_all(input);
-        });
-        child.wait_with_output().expect("git ends")
-    })
+        .env("GIT_ATTR_NOSYSTEM", "1")
+        .envs(programs::identity("lander", "lander@example.com"))
+        .envs(env.iter().copied());
+    programs::run(command, input)
 }
 
 fn succeeded(args: &[&str], output: Output) -> Vec<u8> {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {}{stderr}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "git {args:?}: {}", programs::printed(&output));
     output.stdout
 }

@@ -6,8 +6,6 @@ mod published;
 mod schema;
 mod webhooks;
 
-pub use published::cache;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Output;
 
+use test_support::programs;
 use tokio::process::Command;
 
 use super::Client;
@@ -45,14 +46,8 @@ impl Clone {
     }
 
     pub fn try_git(&self, args: &[&str]) -> impl Future<Output = Output> + use<> {
-        let mut command = Command::new("git");
-        command
-            .current_dir(self.dir.path())
-            .args(args)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("LC_ALL", "C.UTF-8");
+        let mut command = Command::from(programs::isolated("git", self.dir.path()));
+        command.args(args);
         async move { command.output().await.expect("git starts") }
     }
 

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+pub use test_support::api::{Answer, Client};
+use test_support::wait::within;
 
 /// A running simulator with an empty data directory. What it answered is checked against GitHub's API description by
 /// [`World::finish`]; a test that ends without it fails to show that.
@@ -58,16 +60,11 @@ impl World {
     }
 
     pub fn with_token(&self, login: &str, token: &str) -> Client {
-        Client {
-            http: self.octocat.http.clone(),
-            base: self.octocat.base.clone(),
-            login: login.into(),
-            token: Some(token.into()),
-        }
+        self.octocat.with_token(login, token)
     }
 
     pub fn anonymous(&self) -> Client {
-        Client { http: self.octocat.http.clone(), base: self.octocat.base.clone(), login: String::new(), token: None }
+        Client { login: String::new(), token: None, ..self.octocat.clone() }
     }
 
     /// The simulator's own API.
@@ -112,117 +109,11 @@ fn record_path(dir: &Path) -> PathBuf {
 }
 
 fn first_user(running: &github_sim::Running) -> Client {
-    let description = running.description();
-    let user = &description["users"][0];
-    Client {
-        http: reqwest::Client::builder().timeout(Duration::from_secs(60)).no_proxy().build().expect("a client"),
-        base: description["api_url"].as_str().expect("an address").to_owned(),
-        login: user["login"].as_str().expect("a login").to_owned(),
-        token: Some(user["token"].as_str().expect("a token").to_owned()),
-    }
-}
-
-/// A caller of the API.
-#[derive(Clone)]
-pub struct Client {
-    pub http: reqwest::Client,
-    pub base: String,
-    pub login: String,
-    pub token: Option<String>,
-}
-
-impl Client {
-    pub async fn get(&self, path: &str) -> Answer {
-        self.send("GET", path, None).await
-    }
-
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
-        self.send("POST", path, Some(body)).await
-    }
-
-    pub async fn put(&self, path: &str, body: Value) -> Answer {
-        self.send("PUT", path, Some(body)).await
-    }
-
-    pub async fn patch(&self, path: &str, body: Value) -> Answer {
-        self.send("PATCH", path, Some(body)).await
-    }
-
-    pub async fn delete(&self, path: &str) -> Answer {
-        self.send("DELETE", path, None).await
-    }
-
-    /// A GraphQL query that must succeed; its `data`.
-    pub async fn graphql(&self, query: &str, variables: Value) -> Value {
-        let answer = self.graphql_raw(query, variables).await.expect(200);
-        assert!(answer.json.get("errors").is_none(), "{}", answer.json);
-        answer.json["data"].clone()
-    }
-
-    pub async fn graphql_raw(&self, query: &str, variables: Value) -> Answer {
-        let client = Self { base: self.base.replace("/api/v3", "/api"), ..self.clone() };
-        client.post("/graphql", json!({ "query": query, "variables": variables })).await
-    }
-
-    pub async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
-        self.try_send(method, path, body, &[]).await.expect("an answer")
-    }
-
-    pub async fn try_send(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<Value>,
-        headers: &[(&str, &str)],
-    ) -> reqwest::Result<Answer> {
-        let method = method.parse().expect("a method");
-        let mut request =
-            self.http.request(method, format!("{}{path}", self.base)).header("accept", "application/vnd.github+json");
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await?;
-        let json = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Ok(Answer { status, headers, json, text })
-    }
-}
-
-#[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: reqwest::header::HeaderMap,
-    pub json: Value,
-    pub text: String,
-}
-
-impl Answer {
-    #[track_caller]
-    pub fn expect(self, status: u16) -> Self {
-        assert_eq!(self.status, status, "{}", self.text);
-        self
-    }
-
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
-    }
+    let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).no_proxy().build().expect("a client");
+    Client::first_user(http, &running.description())
 }
 
 /// Waits until `check` answers something, for ten seconds at most.
-pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut check: impl FnMut() -> F) -> T {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-    loop {
-        if let Some(found) = check().await {
-            return found;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "never happened: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, check: impl FnMut() -> F) -> T {
+    within(Duration::from_secs(10), what, check).await.unwrap_or_else(|never| panic!("{never}"))
 }

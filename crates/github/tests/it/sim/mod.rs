@@ -10,45 +10,14 @@ use std::time::Duration;
 use github::{Auth, Client, Config, Limits, Repo, Secret};
 use merge_train_core::ids::{PrNumber, RepoId};
 use serde_json::{Value, json};
+pub use test_support::api::Client as Person;
 
 /// A simulator with people, and merge-train as its app.
 pub struct World {
     running: github_sim::Running,
     _dir: tempfile::TempDir,
-    http: reqwest::Client,
     pub octocat: Person,
     pub client: Client,
-}
-
-/// Somebody who uses the API.
-#[derive(Clone)]
-pub struct Person {
-    http: reqwest::Client,
-    base: String,
-    token: String,
-}
-
-impl Person {
-    /// A call that must succeed; its answer.
-    pub async fn send(&self, method: &str, path: &str, body: Value) -> Value {
-        let method = method.parse().expect("a method");
-        let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token).json(&body);
-        let response = request.send().await.expect("an answer");
-        let (status, text) = (response.status(), response.text().await.expect("a text"));
-        assert!(status.is_success(), "{path}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or(Value::Null)
-    }
-
-    pub async fn post(&self, path: &str, body: Value) -> Value {
-        self.send("POST", path, body).await
-    }
-
-    pub async fn graphql(&self, query: &str, variables: Value) -> Value {
-        let at_graphql = Self { base: self.base.replace("/api/v3", "/api"), ..self.clone() };
-        let answer = at_graphql.post("/graphql", json!({ "query": query, "variables": variables })).await;
-        assert!(answer.get("errors").is_none(), "{answer}");
-        answer["data"].clone()
-    }
 }
 
 impl World {
@@ -76,23 +45,20 @@ impl World {
         config.graphql_url = text(&description["graphql_url"]);
         config.limits = Limits { backoff: Duration::from_millis(1), ..Limits::default() };
         let http = reqwest::Client::builder().user_agent("test").no_proxy().build().expect("a client");
-        let token = text(&description["users"][0]["token"]);
-        let octocat = Person { http: http.clone(), base: config.api_url.clone(), token };
-        Self { running, _dir: dir, http, octocat, client: Client::new(&config).expect("a client") }
+        let octocat = Person::first_user(http, &description);
+        Self { running, _dir: dir, octocat, client: Client::new(&config).expect("a client") }
     }
 
     pub async fn control(&self, method: &str, path: &str, body: Value) -> Value {
-        let base = format!("{}/_sim", self.running.urls().web(""));
-        Person { base, ..self.octocat.clone() }.send(method, path, body).await
+        Person::control(self.octocat.http.clone(), &self.running.description()).call(method, path, body).await
     }
 
     /// Another person, who may write to octocat's repository.
     pub async fn person(&self, login: &str, repo: &RepoId) -> Person {
         let token = self.control("POST", "/users", json!({ "login": login })).await["token"].clone();
         let path = format!("/repos/{repo}/collaborators/{login}");
-        self.octocat.send("PUT", &path, json!({ "permission": "push" })).await;
-        let token = token.as_str().expect("a token").to_owned();
-        Person { http: self.http.clone(), base: self.octocat.base.clone(), token }
+        self.octocat.call("PUT", &path, json!({ "permission": "push" })).await;
+        self.octocat.with_token(login, token.as_str().expect("a token"))
     }
 
     /// GitHub's times are whole seconds: what happens after this has another.
@@ -102,18 +68,18 @@ impl World {
 
     /// A repository of octocat's with so many pull requests.
     pub async fn repo(&self, name: &str, pulls: u64) -> Repo {
-        self.octocat.post("/user/repos", json!({ "name": name, "auto_init": true })).await;
+        self.octocat.call("POST", "/user/repos", json!({ "name": name, "auto_init": true })).await;
         let path = format!("/repos/octocat/{name}");
-        let main = self.octocat.send("GET", &format!("{path}/git/ref/heads/main"), Value::Null).await;
+        let main = self.octocat.call("GET", &format!("{path}/git/ref/heads/main"), Value::Null).await;
         for number in 1..=pulls {
             let branch = format!("change-{number}");
             let new = json!({ "ref": format!("refs/heads/{branch}"), "sha": main["object"]["sha"] });
-            self.octocat.post(&format!("{path}/git/refs"), new).await;
+            self.octocat.call("POST", &format!("{path}/git/refs"), new).await;
             // "one\ntwo\nthree\n"
             let file = json!({ "message": "Add it", "content": "b25lCnR3bwp0aHJlZQo=", "branch": branch });
-            self.octocat.send("PUT", &format!("{path}/contents/{branch}.txt"), file).await;
+            self.octocat.call("PUT", &format!("{path}/contents/{branch}.txt"), file).await;
             let new = json!({ "title": format!("Change {number}"), "head": branch, "base": "main" });
-            self.octocat.post(&format!("{path}/pulls"), new).await;
+            self.octocat.call("POST", &format!("{path}/pulls"), new).await;
         }
         let id: RepoId = format!("octocat/{name}").parse().expect("a repository");
         self.client.repo(&id)
@@ -127,15 +93,15 @@ impl World {
 /// A comment at the first line of what the first pull request adds; its number.
 pub async fn remark(person: &Person, repo: &Repo, body: &str) -> u64 {
     let pull = format!("/repos/{}/pulls/1", repo.id());
-    let head = person.send("GET", &pull, Value::Null).await["head"]["sha"].clone();
+    let head = person.call("GET", &pull, Value::Null).await["head"]["sha"].clone();
     let new = json!({ "body": body, "commit_id": head, "path": "change-1.txt", "line": 1 });
-    person.post(&format!("{pull}/comments"), new).await["id"].as_u64().expect("an id")
+    person.call("POST", &format!("{pull}/comments"), new).await["id"].as_u64().expect("an id")
 }
 
 /// A review of the first pull request.
 pub async fn review(person: &Person, repo: &Repo, event: &str, body: &str) -> Value {
     let path = format!("/repos/{}/pulls/1/reviews", repo.id());
-    person.post(&path, json!({ "event": event, "body": body })).await
+    person.call("POST", &path, json!({ "event": event, "body": body })).await
 }
 
 pub const FIRST: PrNumber = PrNumber::new(1);

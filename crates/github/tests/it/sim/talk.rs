@@ -27,19 +27,19 @@ async fn each_thing_that_others_do_in_the_conversation_is_news() {
     let repo = world.repo("widgets", 1).await;
     let mut known = vec![talk(&repo).await.0];
     let comments = format!("/repos/{}/issues/1/comments", repo.id());
-    let first = world.octocat.post(&comments, json!({ "body": "one" })).await;
+    let first = world.octocat.call("POST", &comments, json!({ "body": "one" })).await;
     let first = format!("/repos/{}/issues/comments/{}", repo.id(), first["id"]);
     known.push(talk(&repo).await.0);
     // In the same second as it was written.
-    world.octocat.send("PATCH", &first, json!({ "body": "two" })).await;
+    world.octocat.call("PATCH", &first, json!({ "body": "two" })).await;
     known.push(talk(&repo).await.0);
     world.a_second_later().await;
-    world.octocat.send("PATCH", &first, json!({ "body": "three" })).await;
+    world.octocat.call("PATCH", &first, json!({ "body": "three" })).await;
     known.push(talk(&repo).await.0);
     assert_eq!(talk(&repo).await.0, known[3], "nothing happened since");
-    world.octocat.post(&comments, json!({ "body": "four" })).await;
+    world.octocat.call("POST", &comments, json!({ "body": "four" })).await;
     known.push(talk(&repo).await.0);
-    world.octocat.send("DELETE", &first, Value::Null).await;
+    world.octocat.call("DELETE", &first, Value::Null).await;
     known.push(talk(&repo).await.0);
     let count = known.len();
     known.sort();
@@ -54,7 +54,7 @@ async fn nothing_that_merge_train_says_is_news() {
     let repo = world.repo("widgets", 1).await;
     for index in 0..12 {
         let path = format!("/repos/{}/issues/1/comments", repo.id());
-        world.octocat.post(&path, json!({ "body": format!("{index}") })).await;
+        world.octocat.call("POST", &path, json!({ "body": format!("{index}") })).await;
         world.a_second_later().await;
     }
     remark(&world.octocat, &repo, "why?").await;
@@ -68,9 +68,9 @@ async fn nothing_that_merge_train_says_is_news() {
     repo.delete_comment(own[1]).await.expect("it may delete");
     let comment = repo.review_comments(FIRST).await.expect("an answer")[0].id;
     let token = world.client.token_for(repo.id()).await.expect("a token");
-    let bot = Person { token: token.expose().to_owned(), ..world.octocat.clone() };
+    let bot = world.octocat.with_token("merge-train[bot]", token.expose());
     let reply = format!("/repos/{}/pulls/1/comments/{comment}/replies", repo.id());
-    bot.post(&reply, json!({ "body": "It is being mended." })).await;
+    bot.call("POST", &reply, json!({ "body": "It is being mended." })).await;
     assert_eq!(talk(&repo).await, before);
     world.stop().await;
 }
@@ -88,7 +88,7 @@ async fn a_thread_is_a_point_until_it_is_resolved() {
     assert_ne!(begun.mark, empty.mark);
     world.a_second_later().await;
     let path = format!("/repos/{}/pulls/comments/{comment}", repo.id());
-    mona.send("PATCH", &path, json!({ "body": "why not?" })).await;
+    mona.call("PATCH", &path, json!({ "body": "why not?" })).await;
     let (same, edited) = talk(&repo).await;
     assert_eq!(same, overview, "only a close look sees it");
     assert_ne!(edited.mark, begun.mark);
@@ -99,7 +99,7 @@ async fn a_thread_is_a_point_until_it_is_resolved() {
     assert_eq!(resolved.points, []);
     set_resolved(&mona, "unresolveReviewThread", &point.id).await;
     assert_eq!(talk(&repo).await, (overview, edited), "as before");
-    mona.send("DELETE", &path, Value::Null).await;
+    mona.call("DELETE", &path, Value::Null).await;
     assert_eq!(talk(&repo).await.1, empty);
     world.stop().await;
 }
@@ -117,7 +117,7 @@ async fn reviews_are_points_as_long_as_they_want_something() {
     let besides = id(&review(&mona, &repo, "COMMENT", "And a name.").await);
     review(&world.octocat, &repo, "COMMENT", "I will.").await;
     let pending = json!({ "body": "not yet said" });
-    hubot.post(&format!("/repos/{}/pulls/1/reviews", repo.id()), pending).await;
+    hubot.call("POST", &format!("/repos/{}/pulls/1/reviews", repo.id()), pending).await;
     let mut both = vec![wanted.clone(), besides.clone()];
     both.sort();
     assert_eq!(points().await, both, "a comment takes nothing back, the author wants nothing, and a draft is not said");
@@ -128,7 +128,7 @@ async fn reviews_are_points_as_long_as_they_want_something() {
     assert_eq!(points().await.len(), 2);
     let dismissal = format!("/repos/{}/pulls/1/reviews/{}/dismissals", repo.id(), again["id"]);
     let (before, _) = talk(&repo).await;
-    world.octocat.send("PUT", &dismissal, json!({ "message": "settled", "event": "DISMISS" })).await;
+    world.octocat.call("PUT", &dismissal, json!({ "message": "settled", "event": "DISMISS" })).await;
     assert_eq!(points().await, [besides]);
     assert_ne!(talk(&repo).await.0, before, "a dismissal is news");
     world.stop().await;
@@ -142,11 +142,11 @@ async fn an_edited_review_is_said_anew() {
     let review = review(&mona, &repo, "COMMENT", "Add a test.").await;
     let (overview, said) = talk(&repo).await;
     let path = format!("/repos/{}/pulls/1/reviews/{}", repo.id(), review["id"]);
-    mona.send("PUT", &path, json!({ "body": "Add two." })).await;
+    mona.call("PUT", &path, json!({ "body": "Add two." })).await;
     let (edited, _) = talk(&repo).await;
     assert_ne!(edited, overview, "also in the second in which it was written");
     world.a_second_later().await;
-    mona.send("PUT", &path, json!({ "body": "Add three." })).await;
+    mona.call("PUT", &path, json!({ "body": "Add three." })).await;
     let (again, resaid) = talk(&repo).await;
     assert_ne!(again, edited);
     assert!(resaid.points[0].said_at > said.points[0].said_at);
@@ -161,11 +161,11 @@ async fn more_threads_than_fit_into_one_answer_are_all_read() {
     let path = format!("/repos/{}/pulls/1/reviews", repo.id());
     let comments: Vec<Value> =
         (0..230).map(|index| json!({ "path": "change-1.txt", "line": 1, "body": format!("{index}") })).collect();
-    mona.post(&path, json!({ "event": "COMMENT", "comments": comments })).await;
+    mona.call("POST", &path, json!({ "event": "COMMENT", "comments": comments })).await;
     let (_, detail) = talk(&repo).await;
     assert_eq!(detail.points.len(), 230);
     let oldest = repo.review_comments(FIRST).await.expect("an answer")[0].id;
-    mona.send("DELETE", &format!("/repos/{}/pulls/comments/{oldest}", repo.id()), Value::Null).await;
+    mona.call("DELETE", &format!("/repos/{}/pulls/comments/{oldest}", repo.id()), Value::Null).await;
     let (_, without) = talk(&repo).await;
     assert!(without.points.len() == 229 && without.mark != detail.mark);
     world.stop().await;

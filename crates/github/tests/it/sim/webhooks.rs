@@ -24,8 +24,8 @@ async fn labels_come_with_the_webhooks_about_them() {
     let repo = world.repo("widgets", 1).await;
     happenings(&world).await;
     let labels = format!("/repos/{}/issues/1/labels", repo.id());
-    world.octocat.post(&labels, json!({ "labels": ["ratchet"] })).await;
-    world.octocat.send("DELETE", &format!("{labels}/ratchet"), Value::Null).await;
+    world.octocat.call("POST", &labels, json!({ "labels": ["ratchet"] })).await;
+    world.octocat.call("DELETE", &format!("{labels}/ratchet"), Value::Null).await;
     let told: Vec<(String, usize)> = happenings(&world)
         .await
         .into_iter()
@@ -35,7 +35,7 @@ async fn labels_come_with_the_webhooks_about_them() {
         })
         .collect();
     assert_eq!(told, [("pull_request.labeled".to_owned(), 1), ("pull_request.unlabeled".to_owned(), 0)]);
-    world.octocat.post(&labels, json!({ "labels": ["ratchet"] })).await;
+    world.octocat.call("POST", &labels, json!({ "labels": ["ratchet"] })).await;
     assert!(repo.pull(FIRST).await.expect("an answer").facts.labels.contains("ratchet"));
     assert!(repo.open_pulls().await.expect("an answer")[0].labels.contains("ratchet"));
     world.stop().await;
@@ -48,12 +48,12 @@ async fn whatever_happens_to_what_was_said_is_told() {
     happenings(&world).await;
     let comment = remark(&world.octocat, &repo, "why?").await;
     let path = format!("/repos/{}/pulls/comments/{comment}", repo.id());
-    world.octocat.send("PATCH", &path, json!({ "body": "why not?" })).await;
+    world.octocat.call("PATCH", &path, json!({ "body": "why not?" })).await;
     let thread =
         repo.talk(&[FIRST]).await.expect("an answer").remove(0).1.detail.expect("a close look").points.remove(0).id;
     super::talk::set_resolved(&world.octocat, "resolveReviewThread", &thread).await;
     super::talk::set_resolved(&world.octocat, "unresolveReviewThread", &thread).await;
-    world.octocat.send("DELETE", &path, Value::Null).await;
+    world.octocat.call("DELETE", &path, Value::Null).await;
     let told = happenings(&world).await;
     let talk = |event: &&str| {
         told.iter().any(|(name, happening)| name == event && *happening == Happening::ReviewTalk { pr: FIRST })
@@ -70,10 +70,10 @@ async fn whatever_happens_to_what_was_said_is_told() {
     .collect();
     assert!(missing.is_empty(), "{missing:?} of {told:?}");
     let comments = format!("/repos/{}/issues", repo.id());
-    let said = world.octocat.post(&format!("{comments}/1/comments"), json!({ "body": "I see." })).await;
+    let said = world.octocat.call("POST", &format!("{comments}/1/comments"), json!({ "body": "I see." })).await;
     let said = format!("{comments}/comments/{}", said["id"]);
-    world.octocat.send("PATCH", &said, json!({ "body": "I do." })).await;
-    world.octocat.send("DELETE", &said, Value::Null).await;
+    world.octocat.call("PATCH", &said, json!({ "body": "I do." })).await;
+    world.octocat.call("DELETE", &said, Value::Null).await;
     let changes: Vec<CommentChange> = happenings(&world)
         .await
         .into_iter()

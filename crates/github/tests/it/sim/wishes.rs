@@ -1,7 +1,7 @@
 use github::Error;
 use merge_train_core::ids::PrNumber;
 
-use super::{FIRST, Person, World, remark, review};
+use super::{FIRST, World, remark, review};
 
 #[tokio::test]
 async fn what_reviewers_want_is_read_with_their_words() {
@@ -10,9 +10,9 @@ async fn what_reviewers_want_is_read_with_their_words() {
     let mona = world.person("mona", repo.id()).await;
     let comment = remark(&mona, &repo, "why?").await;
     let token = world.client.token_for(repo.id()).await.expect("a token");
-    let bot = Person { token: token.expose().to_owned(), ..world.octocat.clone() };
+    let bot = world.octocat.with_token("merge-train[bot]", token.expose());
     let replies = format!("/repos/{}/pulls/1/comments/{comment}/replies", repo.id());
-    bot.post(&replies, serde_json::json!({ "body": "It is being mended." })).await;
+    bot.call("POST", &replies, serde_json::json!({ "body": "It is being mended." })).await;
     review(&mona, &repo, "REQUEST_CHANGES", "Add a test.").await;
     review(&world.octocat, &repo, "COMMENT", "I will.").await;
     let wishes = repo.wishes(FIRST).await.expect("an answer");

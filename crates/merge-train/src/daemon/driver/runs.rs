@@ -1,4 +1,4 @@
-//! A run's worker: it loads the run, appends what was decided, and then lets its commands run.
+//! What a session looks after where it is a run of a workflow. Its effects are the commands of its steps, one at a time.
 //!
 //! A run that waits for people or for something outside has no worker; what it waits for wakes one.
 
@@ -11,23 +11,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
-use merge_train_core::ids::{RunId, StreamId};
+use merge_train_core::ids::{RunId, StreamId, TenantId};
 use merge_train_core::workflow::{self, Effect, Event, Input, Output, Program, Run, RunState, RunStatus};
 use serde_json::Value;
-use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
+use store::{Entry, Loaded, Row, Settlement, Since, TakeLimit};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::Options;
 use super::ledger;
-use super::session::End;
-use super::workers::{Bell, Shared};
+use super::session::{AtHand, Decided, Moment, Occasion, Rest, Session, Subject};
+use super::workers::Shared;
 use crate::daemon::failpoint;
 
 pub use entries::{Order, Refused};
-
-/// How much of the inbox is worked on in one transaction.
-const TAKE: TakeLimit = TakeLimit { entries: 64, bytes: 8 << 20 };
 
 /// Whatever runs the commands of steps.
 #[async_trait]
@@ -61,15 +58,13 @@ impl Default for RunOptions {
     }
 }
 
-pub(super) struct Session<'a> {
-    shared: &'a Shared,
-    lease: Lease,
+pub(super) struct WorkflowRun {
+    id: RunId,
     /// None before it is created.
     state: Option<RunState>,
-    next_seq: u64,
     command: Option<Command>,
-    /// Whether the run is this worker's; not once it has ended or waits.
-    is_held: bool,
+    /// Nothing more is begun.
+    is_closed: bool,
 }
 
 struct Command {
@@ -77,167 +72,194 @@ struct Command {
     stop: CancellationToken,
 }
 
-impl<'a> Session<'a> {
-    /// Takes the run over and loads it; none if there is no such run.
-    pub async fn open(shared: &'a Shared, run: &RunId) -> store::Result<Option<Self>> {
-        let stream = StreamId::Run(run.clone());
-        let request = LeaseRequest {
-            stream: stream.clone(),
-            // Whoever asks for a run has it.
-            tenant: None,
-            owner: shared.options.owner.clone(),
-            ttl: shared.options.runs.orphaned_after,
-            now: shared.options.clock.now(),
-        };
-        let lease = match shared.store.acquire(request).await {
-            Err(store::Error::Unknown { .. }) => return Ok(None),
-            acquired => acquired?,
-        };
-        let state = match lease.is_first() {
-            true => None,
-            false => replay(&stream, &shared.store.load(&stream, Since::Newest).await?)?,
-        };
-        let next_seq = lease.next_seq;
-        Ok(Some(Self { shared, lease, state, next_seq, command: None, is_held: true }))
+/// Something to decide on.
+pub(super) enum Heard {
+    /// Somebody asked for it.
+    Entry(Box<Entry>),
+    Happened(Input),
+}
+
+impl Subject for WorkflowRun {
+    type Id = RunId;
+    type Input = Heard;
+    type Event = Event;
+    type Acts = Vec<Effect>;
+
+    const TAKE: TakeLimit = TakeLimit { entries: 64, bytes: 8 << 20 };
+    /// Each entry has a transaction of its own: nothing is won by waiting.
+    const GATHER: Duration = Duration::ZERO;
+
+    fn stream(run: &RunId) -> StreamId {
+        StreamId::Run(run.clone())
     }
 
-    /// Works until the run has ended or waits, the driver stops, or the store refuses.
-    pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
-        if let Some(state) = &self.state {
-            let is_orphan = self.is_orphan(&self.shown(state).await?);
-            // The inbox was not looked at yet.
-            self.feed(Input::Resume { is_orphan }, true).await?;
-        }
-        let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
-        heartbeat.reset();
-        loop {
-            if self.is_held {
-                self.work_off_inbox(bell).await?;
-            }
-            if self.shared.stopping.is_cancelled() {
-                return self.leave().await;
-            }
-            if self.command.is_none() && !self.needs_a_worker() {
-                self.let_go().await?;
-                return Ok(End::Idle);
-            }
-            let wake_at = self.tick_at();
-            tokio::select! {
-                biased;
-                () = self.shared.stopping.cancelled() => {}
-                ended = ended(&mut self.command) => self.feed(ended, false).await?,
-                () = bell.alarm() => {}
-                () = bell.wait() => {}
-                _ = heartbeat.tick() => self.heartbeat().await?,
-                () = tokio::time::sleep_until(wake_at) => self.feed(Input::Tick, false).await?,
-            }
-        }
+    /// Whoever asks for a run has it.
+    fn tenant(_: &RunId) -> Option<TenantId> {
+        None
     }
 
-    /// Writes what there is to be seen of a run: a backup has the events alone.
-    async fn restore_rows(&self, state: &RunState) -> store::Result<()> {
-        let mut rows = vec![Row::Run(Box::new(state.document()))];
-        let steps = (0..state.steps.len()).filter_map(|step| state.step_document(step));
-        rows.extend(steps.map(|step| Row::Step(Box::new(step))));
-        let loaded = self.shared.store.load(&self.lease.stream, Since::Oldest).await?;
-        let events = read(&self.lease.stream, &loaded)?;
-        let mut then: Option<RunState> = None;
-        for (event, at) in &events {
-            match (&mut then, event) {
-                (None, Event::RunCreated(created)) => then = Some(RunState::new(created.clone(), *at)),
-                (Some(then), event) => {
-                    then.apply(event, *at);
-                    rows.extend(then.checkpoint(event).map(|checkpoint| Row::Checkpoint(Box::new(checkpoint))));
+    fn lease(options: &Options) -> Duration {
+        options.runs.orphaned_after
+    }
+
+    /// With each sign of life.
+    fn renewal(options: &Options) -> Duration {
+        options.runs.heartbeat
+    }
+
+    fn load(_: &Options, id: &RunId, loaded: Option<Loaded>) -> store::Result<Self> {
+        let state = loaded.map_or(Ok(None), |loaded| replay(&Self::stream(id), &loaded))?;
+        Ok(Self { id: id.clone(), state, command: None, is_closed: false })
+    }
+
+    async fn begin(session: &mut Session<'_, Self>) -> store::Result<()> {
+        let Some(state) = &session.subject.state else { return Ok(()) };
+        let shown = session.shared.store.run(Some(&state.created.tenant), &session.subject.id).await?;
+        let run = match shown {
+            Some(run) => run,
+            None => {
+                let run = state.document();
+                let rows = missing_rows(session.shared, session.stream(), state).await?;
+                session.write_rows(rows).await?;
+                run
+            }
+        };
+        let is_orphan = is_orphan(session.shared, &run, session.now());
+        // The inbox was not looked at yet.
+        session.feed(vec![Heard::Happened(Input::Resume { is_orphan })], AtHand::More).await
+    }
+
+    /// What is asked of a run is nobody else's.
+    async fn pass_on(&self, _: &Shared, _: &[Entry]) -> store::Result<()> {
+        Ok(())
+    }
+
+    /// Each in a transaction of its own: what it asks for is done before the next is decided on.
+    fn read(entries: Vec<Entry>) -> Vec<Vec<Heard>> {
+        entries.into_iter().map(|entry| vec![Heard::Entry(Box::new(entry))]).collect()
+    }
+
+    fn decide(&mut self, _: &Options, inputs: Vec<Heard>, _: u64, now: Timestamp) -> Decided<Self> {
+        let (events, settled, rows, answered) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut decided: Decided<Self> = Decided { events, settled, rows, answered, acts: Vec::new() };
+        for input in inputs {
+            let (events, effects) = match input {
+                Heard::Entry(entry) => {
+                    let answered = entries::answer(self.state.as_ref(), &entry, now);
+                    decided.settled.push(Settlement { entry: entry.id, outcome: answered.outcome });
+                    decided.answered.push((entry.tenant, entry.key));
+                    (answered.events, answered.effects)
                 }
-                (None, _) => {}
+                Heard::Happened(input) => self.react(&input, now),
+            };
+            decided.rows.extend(self.apply(&events, now));
+            decided.events.extend(events);
+            decided.acts.extend(effects);
+        }
+        decided
+    }
+
+    fn act(&mut self, shared: &Shared, events: Vec<Event>, effects: Vec<Effect>, _: Timestamp) {
+        if let Some(state) = self.state.as_ref().filter(|_| !events.is_empty()) {
+            events.iter().for_each(|event| tell(state, event));
+            shared.options.link.stir();
+        }
+        for effect in effects {
+            match effect {
+                Effect::Agent { step, attempt, program, input } => {
+                    let ended = move |result| Input::StepEnded { step, attempt, result };
+                    self.begin_command(shared, step, attempt, program, input, ended);
+                }
+                Effect::Compensate { step, program, input } => {
+                    let ended = move |result: Result<Output, String>| Input::CompensationEnded {
+                        step,
+                        result: result.map(drop),
+                    };
+                    self.begin_command(shared, step, 0, program, input, ended);
+                }
+                Effect::Stop => {
+                    if let Some(command) = &self.command {
+                        command.stop.cancel();
+                    }
+                }
             }
         }
-        let (now, wake_at, expected_next_seq) = (self.now(), self.wake_at(), self.next_seq);
-        let (events, settled) = (Vec::new(), Vec::new());
-        let batch = Batch { expected_next_seq, events, settled, rows, wake_at, lets_go: false, now };
-        self.shared.store.append(&self.lease, batch).await
     }
 
-    /// The run as it is shown.
-    async fn shown(&self, state: &RunState) -> store::Result<Run> {
-        if let Some(run) = self.shared.store.run(Some(&state.created.tenant), &state.created.run).await? {
-            return Ok(run);
-        }
-        self.restore_rows(state).await?;
-        Ok(state.document())
+    fn reach_failpoint(moment: Moment, _: &[Event]) {
+        failpoint::reach(match moment {
+            Moment::Before => "run.append.before",
+            Moment::After => "run.append.after",
+        });
     }
 
-    /// Whether nobody has been at work on the run for so long that it was anybody's.
-    fn is_orphan(&self, run: &Run) -> bool {
-        let seen = run.last_heartbeat_at.unwrap_or(run.updated_at);
-        let silent_for = Duration::try_from(self.now().duration_since(seen)).unwrap_or_default();
-        let is_orphan = run.status == RunStatus::Running && silent_for >= self.shared.options.runs.orphaned_after;
-        if is_orphan {
-            ledger::orphan(run);
-        }
-        is_orphan
+    async fn result(&mut self) -> Heard {
+        let Some(running) = &mut self.command else { return std::future::pending().await };
+        let input = (&mut running.task).await.unwrap_or(Input::Tick);
+        self.command = None;
+        Heard::Happened(input)
     }
 
-    fn needs_a_worker(&self) -> bool {
-        self.state.as_ref().is_some_and(workflow::needs_a_worker)
+    fn tick(&mut self, _: Timestamp) -> Heard {
+        Heard::Happened(Input::Tick)
     }
 
-    fn now(&self) -> Timestamp {
-        self.shared.options.clock.now()
+    fn next_tick(&self) -> Option<Timestamp> {
+        self.state.as_ref().and_then(workflow::next_wake)
     }
 
-    /// When somebody has to look, were nobody here.
-    fn wake_at(&self) -> Option<Timestamp> {
+    fn attention(&self, now: Timestamp) -> Option<Timestamp> {
         let state = self.state.as_ref()?;
-        workflow::next_wake(state).or_else(|| workflow::needs_a_worker(state).then(|| self.now()))
+        workflow::next_wake(state).or_else(|| workflow::needs_a_worker(state).then_some(now))
     }
 
-    fn tick_at(&self) -> Instant {
-        /// Nothing falls due: something else comes first.
-        const NEVER: Duration = Duration::from_secs(86_400);
-        let wake = self.state.as_ref().and_then(workflow::next_wake);
-        let wait = wake.map(|at| Duration::try_from(at.duration_since(self.now())).unwrap_or_default());
-        Instant::now() + wait.unwrap_or(NEVER).min(NEVER)
+    /// A run that waits for people or for something outside has no worker; what it waits for wakes one.
+    fn rest(&self) -> Rest {
+        let needs_a_worker = self.state.as_ref().is_some_and(workflow::needs_a_worker);
+        if self.command.is_some() || needs_a_worker { Rest::NotYet } else { Rest::AtOnce }
     }
 
-    async fn work_off_inbox(&mut self, bell: &Bell) -> store::Result<()> {
-        let mut is_full = true;
-        while is_full {
-            bell.reset();
-            let entries = self.shared.store.take(&self.lease, TAKE).await?;
-            is_full = TAKE.is_reached_by(&entries);
-            let mut left = entries.len();
-            for entry in entries {
-                left -= 1;
-                let (key, now) = ((entry.tenant.clone(), entry.key.clone()), self.now());
-                let answered = entries::answer(self.state.as_ref(), &entry, now);
-                let settled = Settlement { entry: entry.id, outcome: answered.outcome };
-                self.record(answered.events, vec![settled], is_full || left > 0).await?;
-                self.shared.options.link.tell(&key);
-                self.act(answered.effects);
-            }
-        }
+    async fn heartbeat(&self, _: &Shared, now: Timestamp) -> store::Result<Vec<Row>> {
+        let shown = |state: &RunState| Run { last_heartbeat_at: Some(now), ..state.document() };
+        Ok(self.state.iter().map(|state| Row::Run(Box::new(shown(state)))).collect())
+    }
+
+    /// The log of a run is short, and stays as it is.
+    async fn tidy_up(_: &mut Session<'_, Self>, _: Occasion) -> store::Result<()> {
         Ok(())
     }
 
-    async fn feed(&mut self, input: Input, at_hand: bool) -> store::Result<()> {
-        let Some(state) = &self.state else { return Ok(()) };
+    fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// What was called off at the deadline is no result of the step: whoever takes the run up begins it again.
+    async fn last_result(&mut self, abandon: &CancellationToken) -> Option<Heard> {
+        self.command.as_ref()?;
+        tokio::select! {
+            () = abandon.cancelled() => None,
+            result = self.result() => Some(result),
+        }
+    }
+}
+
+impl WorkflowRun {
+    fn react(&self, input: &Input, now: Timestamp) -> (Vec<Event>, Vec<Effect>) {
+        let Some(state) = &self.state else { return (Vec::new(), Vec::new()) };
         // Only requests are refused, and they come through the inbox.
-        let plan = workflow::decide(state, &input, self.now()).unwrap_or_default();
-        if !plan.events.is_empty() {
-            self.record(plan.events, Vec::new(), at_hand).await?;
+        let plan = workflow::decide(state, input, now).unwrap_or_default();
+        match self.is_closed {
+            // How the command ended. What comes next is for whoever takes the run up.
+            true => (plan.events.into_iter().take(1).collect(), Vec::new()),
+            false => (plan.events, plan.effects),
         }
-        self.act(plan.effects);
-        Ok(())
     }
 
-    /// Appends the events with all that follows from them, in one transaction. If the run has ended then, or waits, it is
-    /// let go of, unless something else is `at_hand` for it.
-    async fn record(&mut self, events: Vec<Event>, settled: Vec<Settlement>, at_hand: bool) -> store::Result<()> {
-        let now = self.now();
+    /// Folds the events in; the rows that change with them.
+    fn apply(&mut self, events: &[Event], now: Timestamp) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut steps = BTreeSet::new();
-        for event in &events {
+        for event in events {
             match (&mut self.state, event) {
                 (state @ None, Event::RunCreated(created)) => {
                     steps.extend(0..created.workflow.steps.len());
@@ -251,56 +273,17 @@ impl<'a> Session<'a> {
                 (None, _) => {}
             }
         }
-        if let Some(state) = &self.state
-            && !events.is_empty()
-        {
+        if let Some(state) = self.state.as_ref().filter(|_| !events.is_empty()) {
             rows.push(Row::Run(Box::new(state.document())));
-            rows.extend(
-                steps.into_iter().filter_map(|step| state.step_document(step)).map(|it| Row::Step(Box::new(it))),
-            );
+            let steps = steps.into_iter().filter_map(|step| state.step_document(step));
+            rows.extend(steps.map(|step| Row::Step(Box::new(step))));
         }
-        let data = |event: &Event| serde_json::to_string(event).expect("an event is JSON");
-        let written = events.iter().map(|event| NewEvent { ts: now, data: data(event) }).collect::<Vec<_>>();
-        let appended = written.len() as u64;
-        let (wake_at, expected_next_seq) = (self.wake_at(), self.next_seq);
-        failpoint::reach("run.append.before");
-        let lets_go = !at_hand && self.command.is_none() && !self.needs_a_worker();
-        let batch = Batch { expected_next_seq, events: written, settled, rows, wake_at, lets_go, now };
-        self.shared.store.append(&self.lease, batch).await?;
-        failpoint::reach("run.append.after");
-        self.is_held = !lets_go;
-        self.next_seq += appended;
-        if let Some(state) = &self.state {
-            events.iter().for_each(|event| tell(state, event));
-        }
-        self.shared.options.link.stir();
-        Ok(())
+        rows
     }
 
-    fn act(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::Agent { step, attempt, program, input } => {
-                    self.begin(step, attempt, program, input, move |result| Input::StepEnded { step, attempt, result });
-                }
-                Effect::Compensate { step, program, input } => {
-                    let ended = move |result: Result<Output, String>| Input::CompensationEnded {
-                        step,
-                        result: result.map(drop),
-                    };
-                    self.begin(step, 0, program, input, ended);
-                }
-                Effect::Stop => {
-                    if let Some(command) = &self.command {
-                        command.stop.cancel();
-                    }
-                }
-            }
-        }
-    }
-
-    fn begin(
+    fn begin_command(
         &mut self,
+        shared: &Shared,
         step: usize,
         attempt: u32,
         program: Program,
@@ -310,7 +293,7 @@ impl<'a> Session<'a> {
         let Some(state) = &self.state else { return };
         let id = state.plan(step).map(|plan| plan.id.clone()).unwrap_or_default();
         let task = Task { run: state.created.run.clone(), step: id, attempt, program, input };
-        let (agents, stop) = (self.shared.agents.clone(), self.shared.abandon.child_token());
+        let (agents, stop) = (shared.agents.clone(), shared.abandon.child_token());
         let token = stop.clone();
         let task = tokio::spawn(async move {
             failpoint::reach("run.command.start");
@@ -321,56 +304,36 @@ impl<'a> Session<'a> {
         });
         self.command = Some(Command { task, stop });
     }
-
-    /// A sign of life, for all to see.
-    async fn heartbeat(&mut self) -> store::Result<()> {
-        let now = self.now();
-        self.shared.store.renew(&self.lease, now).await?;
-        let Some(state) = &self.state else { return Ok(()) };
-        let mut document = state.document();
-        document.last_heartbeat_at = Some(now);
-        let rows = vec![Row::Run(Box::new(document))];
-        let (wake_at, expected_next_seq) = (self.wake_at(), self.next_seq);
-        let batch =
-            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
-        self.shared.store.append(&self.lease, batch).await
-    }
-
-    /// Waits for the command that is under way, so far as the deadline allows, and lets go of the run.
-    async fn leave(mut self) -> store::Result<End> {
-        let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
-        heartbeat.reset();
-        while self.command.is_some() {
-            tokio::select! {
-                () = self.shared.abandon.cancelled() => break,
-                ended = ended(&mut self.command) => {
-                    // What comes next is for whoever takes the run up.
-                    let Some(state) = &self.state else { break };
-                    let plan = workflow::decide(state, &ended, self.now()).unwrap_or_default();
-                    let end = plan.events.into_iter().take(1).collect();
-                    self.record(end, Vec::new(), false).await?;
-                }
-                _ = heartbeat.tick() => self.heartbeat().await?,
-            }
-        }
-        self.let_go().await?;
-        Ok(End::Stopping)
-    }
-
-    async fn let_go(&self) -> store::Result<()> {
-        match self.is_held {
-            true => self.shared.store.release(&self.lease, self.wake_at()).await,
-            false => Ok(()),
-        }
-    }
 }
 
-/// How the command that is under way ended; waits for ever where none is.
-async fn ended(command: &mut Option<Command>) -> Input {
-    let Some(running) = command else { return std::future::pending().await };
-    let input = (&mut running.task).await.unwrap_or(Input::Tick);
-    *command = None;
-    input
+/// What there is to be seen of a run: a backup has the events alone.
+async fn missing_rows(shared: &Shared, stream: &StreamId, state: &RunState) -> store::Result<Vec<Row>> {
+    let mut rows = vec![Row::Run(Box::new(state.document()))];
+    let steps = (0..state.steps.len()).filter_map(|step| state.step_document(step));
+    rows.extend(steps.map(|step| Row::Step(Box::new(step))));
+    let mut then: Option<RunState> = None;
+    for (event, at) in &read(stream, &shared.store.load(stream, Since::Oldest).await?)? {
+        match (&mut then, event) {
+            (None, Event::RunCreated(created)) => then = Some(RunState::new(created.clone(), *at)),
+            (Some(then), event) => {
+                then.apply(event, *at);
+                rows.extend(then.checkpoint(event).map(|checkpoint| Row::Checkpoint(Box::new(checkpoint))));
+            }
+            (None, _) => {}
+        }
+    }
+    Ok(rows)
+}
+
+/// Whether nobody has been at work on the run for so long that it was anybody's.
+fn is_orphan(shared: &Shared, run: &Run, now: Timestamp) -> bool {
+    let seen = run.last_heartbeat_at.unwrap_or(run.updated_at);
+    let silent_for = Duration::try_from(now.duration_since(seen)).unwrap_or_default();
+    let is_orphan = run.status == RunStatus::Running && silent_for >= shared.options.runs.orphaned_after;
+    if is_orphan {
+        ledger::orphan(run);
+    }
+    is_orphan
 }
 
 /// The step that an event is about.

@@ -1,43 +1,23 @@
-//! A session: from loading a stream's state to losing or leaving it.
+//! A session: from loading a stream's state to losing or leaving it. There is one loop for all streams; what differs between a
+//! repository and a run of a workflow is its [`Subject`].
 //!
 //! Nothing acts on what is not durable. When the store refuses, the session is dropped with all that it holds in memory,
 //! and the next one goes on from what is durable: there is no other way to recover.
 
-mod effects;
-mod entries;
-mod log;
-mod signals;
-#[cfg(test)]
-mod storm;
-pub mod workspaces;
-
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
-use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{
-    self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, RunMove, Settings, Snapshot,
-};
-use merge_train_core::workflow::Run;
-use store::rows::Workspace;
-use store::{Batch, Lease, LeaseRequest, NewEvent, Row, Settlement, Since, TakeLimit};
-use tokio::time::Instant;
+use merge_train_core::ids::{StreamId, TenantId};
+use merge_train_core::inbox::Key;
+use serde::Serialize;
+use store::{Batch, Entry, Lease, LeaseRequest, Loaded, NewEvent, Row, Settlement, Since, TakeLimit};
+use tokio::time::{Instant, Interval, interval_at};
+use tokio_util::sync::CancellationToken;
 
-use super::ledger;
+use super::Options;
 use super::workers::{Bell, Shared};
 use crate::daemon::failpoint;
-use effects::UnderWay;
-
-/// For how long a stream is leased; renewed at a third of it.
-const LEASE: Duration = Duration::from_secs(15);
-/// How much of the inbox is worked on in one transaction.
-const TAKE: TakeLimit = TakeLimit { entries: 128, bytes: 8 << 20 };
-
-/// Under load, entries gather for so long before the next handful is taken: ten in one transaction cost little more than
-/// one. The first after a pause, and a stop command, do not wait.
-const GATHER: Duration = Duration::from_millis(50);
 
 /// Why a session ended although nothing went wrong.
 pub(super) enum End {
@@ -45,383 +25,364 @@ pub(super) enum End {
     Stopping,
 }
 
-pub(super) struct Session<'a> {
-    shared: &'a Shared,
-    repo: RepoId,
-    settings: Settings,
+/// What a session looks after: its state, and what is under way for it.
+pub(super) trait Subject: Sized {
+    /// What names it.
+    type Id;
+    /// Something to decide on.
+    type Input;
+    type Event: Serialize;
+    /// What was decided besides the events, to be done once they are durable.
+    type Acts;
+
+    /// How much of the inbox is taken at once.
+    const TAKE: TakeLimit;
+    /// Under load, entries gather for so long before the next are taken.
+    const GATHER: Duration;
+
+    fn stream(id: &Self::Id) -> StreamId;
+
+    /// Whose stream it is to be if it is new. Without a tenant a stream is not made: there is only what waits for it.
+    fn tenant(id: &Self::Id) -> Option<TenantId>;
+
+    /// For how long the stream is leased.
+    fn lease(options: &Options) -> Duration;
+
+    /// How often the lease is renewed.
+    fn renewal(options: &Options) -> Duration;
+
+    /// The state that the stream adds up to. Nothing was loaded of a stream that nobody has written to.
+    fn load(options: &Options, id: &Self::Id, loaded: Option<Loaded>) -> store::Result<Self>;
+
+    /// What a session does first: it restores the rows that are missing, and decides on what happened while nobody was here.
+    async fn begin(session: &mut Session<'_, Self>) -> store::Result<()>;
+
+    /// What entries of the inbox mean for others, who hear of it before the entries count as done.
+    async fn pass_on(&self, shared: &Shared, entries: &[Entry]) -> store::Result<()>;
+
+    /// The entries as inputs, those together that one transaction settles.
+    fn read(entries: Vec<Entry>) -> Vec<Vec<Self::Input>>;
+
+    /// Decides on the inputs, one after the other, and folds the events in.
+    fn decide(&mut self, options: &Options, inputs: Vec<Self::Input>, next_seq: u64, now: Timestamp) -> Decided<Self>;
+
+    /// Acts on what is durable, and tells of it.
+    fn act(&mut self, shared: &Shared, events: Vec<Self::Event>, acts: Self::Acts, now: Timestamp);
+
+    /// The points of an append at which a test can end the process.
+    fn reach_failpoint(moment: Moment, events: &[Self::Event]);
+
+    /// The next result of what is under way; waits for ever where nothing is. Nothing is lost if the waiting is called off.
+    async fn result(&mut self) -> Self::Input;
+
+    /// That time has passed.
+    fn tick(&mut self, now: Timestamp) -> Self::Input;
+
+    /// When to tick again although nothing comes in.
+    fn next_tick(&self) -> Option<Timestamp>;
+
+    /// When somebody has to look at the stream, were nobody here.
+    fn attention(&self, now: Timestamp) -> Option<Timestamp>;
+
+    /// When the session may end.
+    fn rest(&self) -> Rest;
+
+    /// The rows that show a sign of life.
+    async fn heartbeat(&self, shared: &Shared, now: Timestamp) -> store::Result<Vec<Row>>;
+
+    /// Forgets what is not needed any more, and begins a new generation of the stream.
+    async fn tidy_up(session: &mut Session<'_, Self>, occasion: Occasion) -> store::Result<()>;
+
+    /// From here on nothing new begins: what a result asks for is for the next session.
+    fn close(&mut self);
+
+    /// The next result of a subject that was closed. None if nothing is under way, or if what is must not be waited for: the
+    /// deadline of the stop, `abandon`, is over.
+    async fn last_result(&mut self, abandon: &CancellationToken) -> Option<Self::Input>;
+}
+
+/// What was decided: it is written in one transaction.
+pub(super) struct Decided<S: Subject> {
+    pub events: Vec<S::Event>,
+    pub settled: Vec<Settlement>,
+    pub rows: Vec<Row>,
+    /// The requests that are answered by it.
+    pub answered: Vec<(TenantId, Key)>,
+    pub acts: S::Acts,
+}
+
+/// When a session that hears of nothing new may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Something is under way.
+    NotYet,
+    /// Once it was idle for so long as the options say.
+    WhenIdle,
+    /// Nothing is left to be done here: what is to come wakes another session.
+    AtOnce,
+}
+
+/// When a stream is tidied up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// In between, where it pays.
+    IfDue,
+    /// Now: the session ends.
+    AtTheEnd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// It was decided, and nothing of it is durable.
+    Before,
+    /// It is durable, and nothing that follows of it was begun.
+    After,
+}
+
+/// Whether something else waits for a decision already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtHand {
+    Nothing,
+    More,
+}
+
+pub(super) struct Session<'a, S> {
+    pub shared: &'a Shared,
+    pub subject: S,
     lease: Lease,
-    state: RepoState,
     next_seq: u64,
-    generation: u64,
-    /// Events since the last snapshot, and when that was.
+    /// Events since the last snapshot.
     log_length: u64,
-    compacted_at: Timestamp,
-    under_way: UnderWay,
-    last_tick: Timestamp,
+    /// Not once a transaction has let go of the stream.
+    is_held: bool,
 }
 
-/// An input, and the entry of the inbox that it settles.
-struct Fed {
-    input: Input,
-    settles: Option<Settlement>,
-}
-
-impl From<Input> for Fed {
-    fn from(input: Input) -> Self {
-        Self { input, settles: None }
-    }
-}
-
-impl<'a> Session<'a> {
-    /// Takes the stream over and loads it.
-    pub async fn open(shared: &'a Shared, repo: &RepoId) -> store::Result<Self> {
-        let stream = StreamId::Repo(repo.clone());
-        let now = shared.options.clock.now();
+impl<'a, S: Subject> Session<'a, S> {
+    /// Takes the stream over and loads it; none if there is no such stream, and none is made.
+    pub async fn open(shared: &'a Shared, id: &S::Id) -> store::Result<Option<Self>> {
+        let stream = S::stream(id);
         let request = LeaseRequest {
             stream: stream.clone(),
-            tenant: Some(repo.tenant()),
+            tenant: S::tenant(id),
             owner: shared.options.owner.clone(),
-            ttl: LEASE,
-            now,
+            ttl: S::lease(&shared.options),
+            now: shared.options.clock.now(),
         };
-        let lease = shared.store.acquire(request).await?;
-        let loaded = shared.store.load(&stream, Since::Newest).await?;
-        let (next_seq, generation, log_length) = (loaded.next_seq, loaded.generation, loaded.events.len() as u64);
-        let compacted_at = loaded.snapshot.as_ref().map_or(now, |snapshot| snapshot.taken_at);
-        let state = replay(&stream, loaded)?;
-        tracing::debug!(%repo, next_seq, generation, lifecycle = ?state.lifecycle(), "the worker begins");
-        Ok(Self {
-            shared,
-            repo: repo.clone(),
-            settings: Settings { stagger: stagger(repo), ..shared.options.settings.clone() },
-            lease,
-            state,
-            next_seq,
-            generation,
-            log_length,
-            compacted_at,
-            under_way: UnderWay::default(),
-            // What fell due while nobody was here is due now.
-            last_tick: Timestamp::MIN,
-        })
+        let lease = match shared.store.acquire(request).await {
+            Err(store::Error::Unknown { .. }) => return Ok(None),
+            acquired => acquired?,
+        };
+        let loaded = match lease.is_first() {
+            true => None,
+            false => Some(shared.store.load(&stream, Since::Newest).await?),
+        };
+        let (next_seq, log_length) = (lease.next_seq, loaded.as_ref().map_or(0, |loaded| loaded.events.len() as u64));
+        let subject = S::load(&shared.options, id, loaded)?;
+        tracing::debug!(%stream, next_seq, "the worker begins");
+        Ok(Some(Self { shared, subject, lease, next_seq, log_length, is_held: true }))
     }
 
     /// Works until there is nothing to do, the driver stops, or the store refuses.
     pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
-        self.feed(vec![Input::Resume.into()]).await?;
-        // Trains of an older version, or from a backup, are runs from here on; and so it is with workspaces.
-        self.heartbeat().await?;
-        self.restore_workspaces().await?;
-        let mut heartbeat = tokio::time::interval(self.shared.options.runs.heartbeat);
-        heartbeat.reset();
-        let mut renew = tokio::time::interval_at(Instant::now() + LEASE / 3, LEASE / 3);
+        S::begin(&mut self).await?;
+        let (mut renewal, mut heartbeat) = self.timers();
         let mut busy_at = Instant::now();
         let mut may_look_at = busy_at;
         // When the inbox is looked at next, if something waits there.
         let mut look_at = Some(busy_at);
         loop {
-            if look_at.is_some_and(|at| at <= Instant::now()) {
+            if self.is_held && look_at.is_some_and(|at| at <= Instant::now()) {
                 look_at = None;
                 if self.work_off_inbox(bell).await? {
                     busy_at = Instant::now();
-                    may_look_at = busy_at + GATHER;
+                    may_look_at = busy_at + S::GATHER;
                 }
             }
             if self.shared.stopping.is_cancelled() {
                 return self.leave().await;
             }
-            let wake_at = self.wake_at();
+            let rest = self.subject.rest();
+            if rest == Rest::AtOnce {
+                return self.end().await;
+            }
+            let tick_at = self.tick_at();
             tokio::select! {
                 biased;
                 () = self.shared.stopping.cancelled() => {}
                 () = bell.alarm() => look_at = Some(Instant::now()),
                 // Not busy: otherwise the hourly look alone would keep every worker for ever.
-                result = self.under_way.next() => self.feed(vec![result.into()]).await?,
+                result = self.subject.result() => self.feed(vec![result], AtHand::Nothing).await?,
                 () = bell.wait() => look_at = look_at.or(Some(may_look_at)),
                 () = tokio::time::sleep_until(look_at.unwrap_or(busy_at)), if look_at.is_some() => {}
-                _ = renew.tick() => {
-                    self.shared.store.renew(&self.lease, self.now()).await?;
+                _ = renewal.tick() => {
+                    self.renew().await?;
                     // Another instance's bell may not have been heard.
                     look_at = Some(Instant::now());
                 }
                 _ = heartbeat.tick() => self.heartbeat().await?,
-                () = tokio::time::sleep_until(wake_at) => {
-                    // Before it is decided on: what falls due in between is looked at twice, not never.
-                    self.last_tick = self.now();
-                    self.feed(vec![Input::Tick.into()]).await?;
+                () = tokio::time::sleep_until(tick_at) => {
+                    let tick = self.subject.tick(self.now());
+                    self.feed(vec![tick], AtHand::Nothing).await?;
                 }
-                () = tokio::time::sleep_until(busy_at + self.shared.options.idle), if self.under_way.is_empty() => {
-                    self.tidy_up().await?;
-                    self.shared.store.release(&self.lease, repo::attention(&self.state, &self.settings)).await?;
-                    return Ok(End::Idle);
+                () = tokio::time::sleep_until(busy_at + self.shared.options.idle), if rest == Rest::WhenIdle => {
+                    return self.end().await;
                 }
             }
-            self.tidy_up_if_due().await?;
+            S::tidy_up(&mut self, Occasion::IfDue).await?;
         }
     }
 
     /// Takes handfuls as long as they are full; stop commands that come in meanwhile are in the next one. Whatever came
     /// after the last look has rung the bell.
-    async fn work_off_inbox(&mut self, bell: &Bell) -> store::Result<bool> {
+    pub async fn work_off_inbox(&mut self, bell: &Bell) -> store::Result<bool> {
         let mut worked = false;
         let mut is_full = true;
         while is_full && !self.shared.stopping.is_cancelled() {
             bell.reset();
-            let entries = self.shared.store.take(&self.lease, TAKE).await?;
+            let entries = self.shared.store.take(&self.lease, S::TAKE).await?;
             if entries.is_empty() {
                 break;
             }
             worked = true;
-            is_full = TAKE.is_reached_by(&entries);
-            signals::pass_on(self.shared, &self.repo, &entries).await?;
-            let fed = entries.into_iter().map(entries::read).collect();
-            self.feed(fed).await?;
-            while let Some(result) = self.under_way.try_next() {
-                self.feed(vec![result.into()]).await?;
+            is_full = S::TAKE.is_reached_by(&entries);
+            self.subject.pass_on(self.shared, &entries).await?;
+            let mut transactions = S::read(entries).into_iter().peekable();
+            while let Some(inputs) = transactions.next() {
+                let is_last = transactions.peek().is_none() && !is_full;
+                self.feed(inputs, if is_last { AtHand::Nothing } else { AtHand::More }).await?;
             }
-            self.tidy_up_if_due().await?;
+            while let Some(result) = self.subject.result().now_or_never() {
+                self.feed(vec![result], AtHand::More).await?;
+            }
+            S::tidy_up(self, Occasion::IfDue).await?;
         }
         Ok(worked)
     }
 
-    /// Decides, appends, and only then acts.
-    async fn feed(&mut self, fed: Vec<Fed>) -> store::Result<()> {
+    /// Decides, appends, and only then acts. If nothing else is at hand, and the subject has no need of a session any more, the
+    /// same transaction lets go of the stream.
+    pub async fn feed(&mut self, inputs: Vec<S::Input>, at_hand: AtHand) -> store::Result<()> {
         let now = self.now();
-        let mut events = Vec::new();
-        let mut settled = Vec::new();
-        let mut acts = Plan::default();
-        let mut told = Vec::new();
-        let mut moves = Vec::new();
-        let mut asked = Vec::new();
-        for Fed { input, settles } in fed {
-            if let Input::Asked { key, .. } = &input {
-                asked.push((self.repo.tenant(), key.clone()));
-            }
-            let trigger = log::trigger(&input);
-            let (plan, settles) = entries::decide(&self.state, input, settles, &self.settings, now);
-            for event in &plan.events {
-                moves.extend(self.apply(event, now));
-                let data = serde_json::to_string(event).expect("an event is JSON");
-                events.push(NewEvent { ts: now, data });
-            }
-            settled.extend(settles);
-            // What was asked for a train or a fixer before it was called off is not even begun.
-            let is_called_off = |effect: &Effect| plan.cancels.iter().any(|served| served.work() == effect.key());
-            acts.effects.retain(|effect| !is_called_off(effect));
-            acts.effects.extend(plan.effects);
-            acts.cancels.extend(plan.cancels);
-            told.extend(plan.events.into_iter().map(|event| (event, trigger)));
-        }
+        let decided = self.subject.decide(&self.shared.options, inputs, self.next_seq, now);
+        let Decided { events, settled, rows, answered, acts } = decided;
         if !events.is_empty() || !settled.is_empty() {
-            let appended = events.len() as u64;
-            let wake_at = repo::attention(&self.state, &self.settings);
-            let mut rows: Vec<Row> = moves.iter().flat_map(rows).collect();
-            let decided: Vec<repo::Event> = told.iter().map(|(event, _)| event.clone()).collect();
-            let settings = self.state.settings(&self.settings);
-            rows.extend(workspaces::rows(&self.repo, &self.state, &settings, &decided, self.next_seq, now));
-            let batch = Batch { expected_next_seq: self.next_seq, events, settled, rows, wake_at, lets_go: false, now };
-            failpoint::append("before", told.iter().map(|(event, _)| event));
+            let lets_go = at_hand == AtHand::Nothing && self.subject.rest() == Rest::AtOnce;
+            let batch = Batch { settled, lets_go, ..self.batch(&events, rows, now) };
+            S::reach_failpoint(Moment::Before, &events);
             self.shared.store.append(&self.lease, batch).await?;
-            failpoint::append("after", told.iter().map(|(event, _)| event));
-            self.next_seq += appended;
-            self.log_length += appended;
+            S::reach_failpoint(Moment::After, &events);
+            self.is_held = !lets_go;
+            self.next_seq += events.len() as u64;
+            self.log_length += events.len() as u64;
         }
-        asked.iter().for_each(|request| self.shared.options.link.tell(request));
-        let settings = self.state.settings(&self.settings);
-        for (event, trigger) in &told {
-            log::tell(&self.repo, (&self.state, &settings), (event, trigger), now);
-        }
-        if !moves.is_empty() {
-            moves.iter().for_each(tell_of_run);
-            self.shared.options.link.stir();
-        }
-        for served in acts.cancels {
-            self.under_way.cancel(served);
-        }
-        // Of effects with one key the last knows the most.
-        let effects: BTreeMap<EffectKey, Effect> =
-            acts.effects.into_iter().map(|effect| (effect.key(), effect)).collect();
-        for effect in effects.into_values() {
-            let served = effect.served(&self.state);
-            self.under_way.begin(self.shared, &self.repo, effect, served);
-        }
+        answered.iter().for_each(|request| self.shared.options.link.tell(request));
+        self.subject.act(self.shared, events, acts, now);
         Ok(())
     }
 
-    /// Folds an event in; what that makes of the runs that trains are.
-    fn apply(&mut self, event: &repo::Event, now: Timestamp) -> Vec<RunMove> {
-        if !repo::moves_runs(event) {
-            repo::apply(&mut self.state, event, now);
-            return Vec::new();
-        }
-        let before = self.state.open_runs(&self.repo, now);
-        repo::apply(&mut self.state, event, now);
-        let mut moves = repo::runs_moved(&before, event, &self.state, &self.repo, now);
-        moves.iter_mut().for_each(|moved| self.address(&mut moved.run));
-        moves
-    }
-
-    fn address(&self, run: &mut Run) {
-        run.pr_url = format!("{}/{}/pull/{}", self.shared.options.web_url, self.repo, run.pr_id);
-    }
-
-    /// A sign of life of each train, for all to see.
-    async fn heartbeat(&mut self) -> store::Result<()> {
-        let now = self.now();
-        let mut rows = Vec::new();
-        for (id, mut run) in self.state.open_runs(&self.repo, now) {
-            self.address(&mut run);
-            // Nothing else has changed of one that is known, unless another version wrote it.
-            let known = self.shared.store.run(Some(&run.tenant_id), &id).await?;
-            let known = known.filter(|known| !repo::run_differs(known, &run)).unwrap_or(run);
-            rows.push(Row::Run(Box::new(Run { last_heartbeat_at: Some(now), ..known })));
-        }
+    /// Writes what can be seen of a state that does not change.
+    pub async fn write_rows(&mut self, rows: Vec<Row>) -> store::Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
-        let (expected_next_seq, wake_at) = (self.next_seq, repo::attention(&self.state, &self.settings));
-        let batch =
-            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
+        let batch = self.batch(&[], rows, self.now());
         self.shared.store.append(&self.lease, batch).await
     }
 
-    /// Writes the rows of workspaces that are missing, or tell something else than the state.
-    async fn restore_workspaces(&mut self) -> store::Result<()> {
-        if self.state.workspaces().is_empty() {
-            return Ok(());
+    fn batch(&self, events: &[S::Event], rows: Vec<Row>, now: Timestamp) -> Batch {
+        let data = |event: &S::Event| serde_json::to_string(event).expect("an event is JSON");
+        Batch {
+            expected_next_seq: self.next_seq,
+            events: events.iter().map(|event| NewEvent { ts: now, data: data(event) }).collect(),
+            settled: Vec::new(),
+            rows,
+            wake_at: self.subject.attention(now),
+            lets_go: false,
+            now,
         }
-        let now = self.now();
-        let known = self.shared.store.workspaces(Some(&self.repo.tenant())).await?;
-        let is_missing = |row: &Workspace| {
-            let old = known.iter().find(|old| old.id == row.id);
-            old.is_none_or(|old| Workspace { updated_at: now, ..old.clone() } != *row)
-        };
-        let all = workspaces::all(&self.repo, &self.state, &self.state.settings(&self.settings), now);
-        let rows: Vec<Row> = all.into_iter().filter(is_missing).map(|row| Row::Workspace(Box::new(row))).collect();
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let (expected_next_seq, wake_at) = (self.next_seq, repo::attention(&self.state, &self.settings));
-        let batch =
-            Batch { expected_next_seq, events: Vec::new(), settled: Vec::new(), rows, wake_at, lets_go: false, now };
-        self.shared.store.append(&self.lease, batch).await
     }
 
-    fn now(&self) -> Timestamp {
+    /// Begins a new generation of the stream with what `data` makes of the state; its number.
+    pub async fn compact(&mut self, taken_at: Timestamp, data: String) -> store::Result<u64> {
+        let snapshot = store::Snapshot { next_seq: self.next_seq, taken_at, data };
+        failpoint::reach("snapshot.before");
+        let generation = self.shared.store.compact(&self.lease, snapshot).await?;
+        failpoint::reach("snapshot.after");
+        self.log_length = 0;
+        Ok(generation)
+    }
+
+    /// A sign of life, for all to see.
+    pub async fn heartbeat(&mut self) -> store::Result<()> {
+        let rows = self.subject.heartbeat(self.shared, self.now()).await?;
+        self.write_rows(rows).await
+    }
+
+    async fn renew(&self) -> store::Result<()> {
+        self.shared.store.renew(&self.lease, self.now()).await
+    }
+
+    pub fn now(&self) -> Timestamp {
         self.shared.options.clock.now()
     }
 
-    /// When to look again although nothing comes in.
-    fn wake_at(&self) -> Instant {
-        /// Nothing is due: the idle time ends the worker long before.
+    pub fn stream(&self) -> &StreamId {
+        &self.lease.stream
+    }
+
+    /// What the next event gets.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// How many events there are since the last snapshot.
+    pub fn log_length(&self) -> u64 {
+        self.log_length
+    }
+
+    fn tick_at(&self) -> Instant {
+        /// Nothing falls due: something else comes first.
         const NEVER: Duration = Duration::from_secs(86_400);
-        let wake = repo::next_wake(&self.state, &self.settings, self.last_tick);
-        let wait = wake.map_or(NEVER, |at| Duration::try_from(at.duration_since(self.now())).unwrap_or_default());
-        Instant::now() + wait.min(NEVER)
+        let wait = |at: Timestamp| Duration::try_from(at.duration_since(self.now())).unwrap_or_default();
+        Instant::now() + self.subject.next_tick().map_or(NEVER, wait).min(NEVER)
     }
 
-    /// A snapshot costs as much as the state is large, so it waits until the log is half as long: as long, it might never
-    /// be where each event makes the state larger.
-    async fn tidy_up_if_due(&mut self) -> store::Result<()> {
-        let options = &self.shared.options;
-        let is_long = self.log_length >= options.compact_after_events.max(self.state.weight() as u64 / 2);
-        let is_late = self.now().duration_since(self.compacted_at) >= options.compact_interval;
-        if is_long || (is_late && self.log_length > 0) { self.tidy_up().await } else { Ok(()) }
+    /// Of renewals, and of signs of life.
+    fn timers(&self) -> (Interval, Interval) {
+        let every = |period: Duration| interval_at(Instant::now() + period, period);
+        (every(S::renewal(&self.shared.options)), every(self.shared.options.runs.heartbeat))
     }
 
-    /// Forgets what is not needed any more, and begins a new generation.
-    async fn tidy_up(&mut self) -> store::Result<()> {
-        if self.log_length == 0 {
-            return Ok(());
-        }
-        let before = self.state.prs().len();
-        self.feed(vec![Input::Housekeeping.into()]).await?;
-        let remaining = self.state.prs().len();
-        if remaining < before {
-            tracing::info!(repo = %self.repo, pruned_prs = before - remaining, remaining_prs = remaining, "state pruned");
-        }
-        let taken_at = self.now();
-        let position = Position { generation: self.generation + 1, next_seq: self.next_seq, taken_at };
-        let data = serde_json::to_string(&Snapshot::of(&self.state, position)).expect("a snapshot is JSON");
-        let snapshot = store::Snapshot { next_seq: self.next_seq, taken_at, data };
-        failpoint::reach("snapshot.before");
-        self.generation = self.shared.store.compact(&self.lease, snapshot).await?;
-        failpoint::reach("snapshot.after");
-        self.log_length = 0;
-        self.compacted_at = taken_at;
-        Ok(())
+    /// Nothing is left to be done.
+    async fn end(mut self) -> store::Result<End> {
+        S::tidy_up(&mut self, Occasion::AtTheEnd).await?;
+        self.let_go().await?;
+        Ok(End::Idle)
     }
 
     /// Waits for what is under way, so far as the deadline allows, and lets go of the stream. What a result asks for is
     /// asked for again by the next session.
     async fn leave(mut self) -> store::Result<End> {
-        self.under_way.close();
-        let mut renew = tokio::time::interval(LEASE / 3);
-        while !self.under_way.is_empty() {
+        self.subject.close();
+        let (mut renewal, mut heartbeat) = self.timers();
+        loop {
             tokio::select! {
-                result = self.under_way.next() => self.feed(vec![result.into()]).await?,
-                _ = renew.tick() => self.shared.store.renew(&self.lease, self.now()).await?,
+                result = self.subject.last_result(&self.shared.abandon) => match result {
+                    Some(result) => self.feed(vec![result], AtHand::Nothing).await?,
+                    None => break,
+                },
+                _ = renewal.tick() => self.renew().await?,
+                _ = heartbeat.tick() => self.heartbeat().await?,
             }
         }
-        self.shared.store.release(&self.lease, repo::attention(&self.state, &self.settings)).await?;
+        self.let_go().await?;
         Ok(End::Stopping)
     }
-}
 
-/// What is written of a run that moved.
-fn rows(moved: &RunMove) -> impl Iterator<Item = Row> + '_ {
-    let steps = moved.steps.iter().cloned().map(|step| Row::Step(Box::new(step)));
-    [Row::Run(Box::new(moved.run.clone()))].into_iter().chain(steps)
-}
-
-fn tell_of_run(moved: &RunMove) {
-    if moved.is_new {
-        ledger::created(&moved.run);
-    }
-    let initiator = moved.run.last_transition.as_ref().and_then(|context| context.initiator);
-    for step in moved.path.windows(2) {
-        ledger::transition(&moved.run, step[0], step[1], initiator);
-    }
-}
-
-/// A number that is always the same for a repository and another for most others.
-fn stagger(repo: &RepoId) -> u64 {
-    let digest = digest(&SHA256, repo.to_string().to_ascii_lowercase().as_bytes());
-    digest.as_ref().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-/// The state that a stream adds up to.
-pub fn replay(stream: &StreamId, loaded: store::Loaded) -> store::Result<RepoState> {
-    let corrupt = |what: String, error: serde_json::Error| store::Error::Corrupt {
-        reason: format!("{what} of {stream} cannot be read: {error}"),
-    };
-    let mut state = match loaded.snapshot {
-        Some(snapshot) => serde_json::from_str::<Snapshot>(&snapshot.data)
-            .map_err(|error| corrupt("the snapshot".to_owned(), error))?
-            .restore(),
-        None => RepoState::default(),
-    };
-    for event in loaded.events {
-        let read = serde_json::from_str::<repo::Event>(&event.data);
-        let read = read.map_err(|error| corrupt(format!("event {}", event.seq), error))?;
-        repo::apply(&mut state, &read, event.ts);
-    }
-    Ok(state)
-}
-
-/// A stored event, as a line of the log shows it.
-pub fn recorded(event: &store::StoredEvent) -> Result<Recorded, serde_json::Error> {
-    Ok(Recorded { seq: event.seq, ts: event.ts, event: serde_json::from_str(&event.data)? })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_repository_has_a_stagger_of_its_own_however_its_name_is_written() {
-        let stagger = |name: &str| stagger(&name.parse().expect("a repository"));
-        assert_eq!(stagger("octocat/hello"), stagger("Octocat/Hello"));
-        assert_ne!(stagger("octocat/hello"), stagger("octocat/world"));
+    async fn let_go(&self) -> store::Result<()> {
+        match self.is_held {
+            true => self.shared.store.release(&self.lease, self.subject.attention(self.now())).await,
+            false => Ok(()),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The workers: one for each repository at most.
+//! The workers: one for each stream at most.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use merge_train_core::backoff::ExponentialBackoff;
-use merge_train_core::ids::{RepoId, StreamId};
+use merge_train_core::ids::StreamId;
 use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::runs::{self, Agents};
-use super::session::{End, Session};
+use super::repos::Repository;
+use super::runs::{Agents, WorkflowRun};
+use super::session::{End, Session, Subject};
 use super::{Options, Outside};
 
 /// After failures of the store.
@@ -134,8 +135,8 @@ async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<Bell>) {
     let mut failures = 0;
     while !shared.stopping.is_cancelled() {
         let ended = match &stream {
-            StreamId::Repo(repo) => look_after_repo(&shared, repo, &bell, &mut failures).await,
-            StreamId::Run(run) => look_after_run(&shared, run, &bell, &mut failures).await,
+            StreamId::Repo(repo) => look_after::<Repository>(&shared, repo, &bell, &mut failures).await,
+            StreamId::Run(run) => look_after::<WorkflowRun>(&shared, run, &bell, &mut failures).await,
         };
         match ended {
             Ok(End::Stopping) => return,
@@ -162,25 +163,11 @@ async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<Bell>) {
     }
 }
 
-async fn look_after_repo(shared: &Shared, repo: &RepoId, bell: &Bell, failures: &mut u32) -> store::Result<End> {
-    let session = {
-        let Ok(_permit) = shared.loading.acquire().await else { return Ok(End::Stopping) };
-        Session::open(shared, repo).await?
-    };
-    *failures = 0;
-    session.run(bell).await
-}
-
-async fn look_after_run(
-    shared: &Shared,
-    run: &merge_train_core::ids::RunId,
-    bell: &Bell,
-    failures: &mut u32,
-) -> store::Result<End> {
+async fn look_after<S: Subject>(shared: &Shared, id: &S::Id, bell: &Bell, failures: &mut u32) -> store::Result<End> {
     let session = {
         let Ok(_permit) = shared.loading.acquire().await else { return Ok(End::Stopping) };
         bell.reset();
-        runs::Session::open(shared, run).await?
+        Session::<S>::open(shared, id).await?
     };
     *failures = 0;
     match session {

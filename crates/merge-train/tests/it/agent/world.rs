@@ -6,6 +6,7 @@ use std::time::Duration;
 use merge_train_core::workflow::{Output, Program};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_support::wait::within;
 use tokio_util::sync::CancellationToken;
 
 use merge_train::agent::{ResourceLimits, StepCommand, run_guarded_by};
@@ -95,15 +96,7 @@ impl World {
 
 /// Waits until there is something.
 pub async fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let look = async {
-        loop {
-            if let Some(found) = found() {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, look).await.unwrap_or_else(|_| panic!("{what} in time"))
+    within(PATIENCE, what, || std::future::ready(found())).await.unwrap_or_else(|never| panic!("{never}"))
 }
 
 /// Whether a process runs: one that is dead and not buried does not.

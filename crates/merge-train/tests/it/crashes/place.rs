@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use test_support::api::Client;
 
 use crate::crashes::daemon::{Daemon, Started};
 use crate::crashes::verify::trees;
@@ -145,9 +146,8 @@ impl Place {
     }
 
     pub async fn call(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("{}/repos/{REPO}{path}", self.described["api_url"].as_str().expect("an address"));
-        let token = self.described["users"][0]["token"].as_str().expect("a token");
-        self.send(self.http.request(method, url).bearer_auth(token), body).await
+        let owner = Client::first_user(self.http.clone(), &self.described);
+        owner.call(method.as_str(), &format!("/repos/{REPO}{path}"), body).await
     }
 
     pub async fn get(&self, path: &str) -> Value {
@@ -156,19 +156,7 @@ impl Place {
 
     /// What only GitHub itself can do.
     pub async fn control(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("{}{path}", self.described["control_url"].as_str().expect("an address"));
-        self.send(self.http.request(method, url), body).await
-    }
-
-    async fn send(&self, mut request: reqwest::RequestBuilder, body: Value) -> Value {
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let response = request.send().await.expect("an answer");
-        let (status, url) = (response.status(), response.url().clone());
-        let text = response.text().await.expect("a body");
-        assert!(status.is_success(), "{url}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or_default()
+        Client::control(self.http.clone(), &self.described).call(method.as_str(), path, body).await
     }
 
     /// What the daemon knows of the repository; nothing where it is dead, or has heard nothing.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::LazyLock;
 
 use merge_train_core::ids::StreamId;
@@ -11,6 +10,7 @@ use regex::Regex;
 use reqwest::Method;
 use serde_json::Value;
 use store::{Since, Sqlite, Store};
+use test_support::programs::git;
 
 use crate::crashes::place::Place;
 use crate::crashes::scenario::Scenario;
@@ -257,13 +257,4 @@ async fn reactions(place: &Place) -> BTreeSet<(String, String, String)> {
         }
     }
     given
-}
-
-/// Nothing of the machine's own configuration has a say.
-async fn git(dir: &Path, words: &[&str]) -> String {
-    let mut command = tokio::process::Command::new("git");
-    command.current_dir(dir).args(words).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await.expect("git runs");
-    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text").trim_end().to_owned()
 }

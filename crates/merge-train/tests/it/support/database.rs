@@ -1,10 +1,10 @@
 //! Where a daemon under test keeps its state.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use merge_train_core::inbox::Policy;
 use store::{Owner, Postgres, Sqlite, Store, postgres};
+use test_support::postgres::fresh_database;
 
 use super::{Setup, eventually};
 
@@ -18,12 +18,7 @@ pub enum Database {
 impl Database {
     /// A new database on the server that `scripts/with-postgres` started.
     pub async fn postgres() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let server = std::env::var("MERGE_TRAIN_TEST_POSTGRES").expect(
-            "MERGE_TRAIN_TEST_POSTGRES is not set: run the tests with `make test`, or through scripts/with-postgres",
-        );
-        let name = format!("serve_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Self::Postgres(postgres_database(&server, &name).await)
+        Self::Postgres(fresh_database().await)
     }
 
     /// Waits until a daemon has worked off all that came in.
@@ -48,19 +43,4 @@ impl Database {
             }
         }
     }
-}
-
-async fn postgres_database(server: &str, name: &str) -> String {
-    use sqlx::Connection;
-    let mut connection = sqlx::PgConnection::connect(server).await.expect("the server of the tests answers");
-    sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
-        .execute(&mut connection)
-        .await
-        .expect("a database");
-    let (before, after) = match server.split_once('?') {
-        Some((before, after)) => (before, format!("?{after}")),
-        None => (server, String::new()),
-    };
-    let root = before.rsplit_once('/').map_or(before, |(root, _)| root);
-    format!("{root}/{name}{after}")
 }

@@ -16,22 +16,16 @@ pub use daemon::{Daemon, KEY, SECRET, Setup};
 pub use database::Database;
 pub use log::Log;
 pub use sender::{Sender, comment, pull_request, sign};
+pub use test_support::cache::client;
+use test_support::wait::within;
 pub use world::{REPO, World};
 
 /// Long enough for a machine under load; nothing waits this long unless something is wrong.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `look` finds something.
-pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
-    let waiting = async {
-        loop {
-            if let Some(found) = look().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, look: impl FnMut() -> F) -> T {
+    within(PATIENCE, what, look).await.unwrap_or_else(|never| panic!("{never}"))
 }
 
 /// A folder for the PATH with a git in it that says it is of this version, and can do nothing else.
@@ -70,18 +64,6 @@ pub fn build_simulator() {
     let mut cargo = std::process::Command::new(env!("CARGO"));
     let built = cargo.args(["build", "--package", "github-sim"]).current_dir(env!("CARGO_MANIFEST_DIR")).status();
     assert!(built.expect("cargo starts").success() && beside.exists(), "{} is not there", beside.display());
-}
-
-/// A program of a client that `scripts/setup` has installed.
-pub fn client(program: &str) -> PathBuf {
-    let from = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = from("MERGE_TRAIN_CACHE").unwrap_or_else(|| {
-        let caches = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
-        caches.expect("HOME is set").join("merge-train")
-    });
-    let program = cache.join("clients").join(program);
-    assert!(program.exists(), "{} is not there; `make test` and `scripts/setup` install it", program.display());
-    program
 }
 
 pub fn http() -> reqwest::Client {

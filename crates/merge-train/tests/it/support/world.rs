@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
+use test_support::api::Client;
 
 use super::{Daemon, Setup, http};
 
@@ -59,30 +60,17 @@ impl World {
         self.control(Method::PATCH, "/app", json!({ "webhook_url": format!("{}/webhook", daemon.url) })).await;
     }
 
+    /// The first user.
+    pub fn owner(&self) -> Client {
+        Client::first_user(http(), &self.described)
+    }
+
     pub async fn call(&self, method: Method, path: &str, body: Value) -> Value {
-        let api = self.described["api_url"].as_str().expect("an address");
-        let mut request = http().request(method.clone(), format!("{api}{path}")).bearer_auth(self.token());
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let response = request.send().await.expect("an answer");
-        let status = response.status();
-        let text = response.text().await.expect("a body");
-        assert!(status.is_success(), "{method} {path}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or_default()
+        self.owner().call(method.as_str(), path, body).await
     }
 
     pub async fn control(&self, method: Method, path: &str, body: Value) -> Value {
-        let control = self.described["control_url"].as_str().expect("an address");
-        let mut request = http().request(method.clone(), format!("{control}{path}"));
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let response = request.send().await.expect("an answer");
-        let status = response.status();
-        let text = response.text().await.expect("a body");
-        assert!(status.is_success(), "{method} {path}: {status} {text}");
-        serde_json::from_str(&text).unwrap_or_default()
+        Client::control(http(), &self.described).call(method.as_str(), path, body).await
     }
 
     /// Pull requests of the repository land in no other way than squashed.

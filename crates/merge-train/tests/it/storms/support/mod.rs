@@ -4,12 +4,12 @@ mod ci;
 mod repo;
 mod verify;
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use test_support::api::Client;
+pub use test_support::wait::within;
 
 pub use ci::Ci;
 pub use repo::{Edit, Repo};
@@ -19,7 +19,6 @@ use crate::support::{Daemon, PATIENCE, Setup};
 
 /// Looks at GitHub so often that what webhooks did not tell is made up for within seconds.
 const POLLING: &str = "[housekeeping]\npoll_interval_mins = 0.05\n[behavior]\nresync_interval_mins = 0.1\n";
-const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 
 /// One simulator, one daemon. Each repository has an owner of its own, so that GitHub counts the calls for each apart.
 pub struct Yard {
@@ -79,24 +78,13 @@ impl Yard {
 
     /// What only GitHub itself can do.
     pub async fn control(&self, method: Method, path: &str, body: Value) -> Value {
-        let url = format!("{}{path}", self.text("control_url"));
-        let (status, answer) = self.send(self.http.request(method.clone(), url), body).await;
-        assert!((200..300).contains(&status), "{method} {path}: {status} {answer}");
-        answer
+        Client::control(self.http.clone(), &self.described).call(method.as_str(), path, body).await
     }
 
     async fn ask(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
-        let url = format!("{}{path}", self.text("api_url"));
-        self.send(self.http.request(method, url).bearer_auth(self.token()), body).await
-    }
-
-    async fn send(&self, mut request: reqwest::RequestBuilder, body: Value) -> (u16, Value) {
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let response = request.send().await.expect("an answer");
-        let status = response.status().as_u16();
-        (status, response.json().await.unwrap_or_default())
+        let owner = Client::first_user(self.http.clone(), &self.described);
+        let answer = owner.send(method.as_str(), path, Some(body).filter(|body| !body.is_null())).await;
+        (answer.status, answer.json)
     }
 
     /// Every webhook of one kind that came about, in that order, whether it was delivered or not.
@@ -119,23 +107,6 @@ impl Yard {
 fn lonely_calls() -> reqwest::Client {
     let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).pool_max_idle_per_host(0).build();
     client.expect("a client")
-}
-
-/// Waits until `look` finds something, but not longer than this.
-pub async fn within<T, F: Future<Output = Option<T>>>(
-    limit: Duration,
-    what: &str,
-    mut look: impl FnMut() -> F,
-) -> Result<T, String> {
-    let waiting = async {
-        loop {
-            if let Some(found) = look().await {
-                return found;
-            }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
-        }
-    };
-    tokio::time::timeout(limit, waiting).await.map_err(|_| format!("in vain: {what}"))
 }
 
 /// The seeds to try: those that the environment names, with commas between them, or from the first on as many as there is

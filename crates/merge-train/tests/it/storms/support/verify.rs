@@ -1,13 +1,11 @@
 //! What holds of a repository whatever happened to it, read from GitHub and with plain git.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::Stdio;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use regex::Regex;
 use serde_json::Value;
-use tokio::process::Command;
+use test_support::programs::git;
 
 use super::Repo;
 use super::repo::{Edit, MAIN, SHARED, content_of, shared_at_first, with_line};
@@ -133,12 +131,12 @@ impl Mirror {
         let place = tempfile::tempdir_in(yard.dir.path()).expect("a folder");
         let login = format!("://{}:{}@", yard.login(), yard.token());
         let url = format!("{}/{}.git", yard.text("git_url").replacen("://", &login, 1), repo.shouted());
-        run(place.path(), &["clone", "-q", "--mirror", &url, "."]).await;
+        git(place.path(), &["clone", "-q", "--mirror", &url, "."]).await;
         Self(place)
     }
 
     async fn git(&self, words: &[&str]) -> String {
-        run(self.0.path(), words).await
+        git(self.0.path(), words).await
     }
 
     async fn commits(&self, tip: &str) -> BTreeSet<String> {
@@ -153,17 +151,6 @@ impl Mirror {
         };
         listed.lines().filter_map(entry).collect()
     }
-}
-
-/// Nothing of the machine's own configuration has a say.
-async fn run(dir: &Path, words: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(dir).args(words).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-    command.env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null()).kill_on_drop(true);
-    let output = command.output().await.expect("git runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {words:?}: {told}");
-    String::from_utf8(output.stdout).expect("text").trim_end().to_owned()
 }
 
 /// The first line of what a train says of itself.

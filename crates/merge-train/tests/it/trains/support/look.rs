@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::Value;
+use test_support::wait::within;
 
 use super::conversation::normalised;
 use super::{REPO, Trains};
@@ -212,18 +213,10 @@ impl Trains {
     }
 
     /// Waits until `look` finds something.
-    pub async fn until<T, F: Future<Output = Option<T>>>(&self, what: &str, mut look: impl FnMut() -> F) -> T {
-        let waiting = async {
-            loop {
-                if let Some(found) = look().await {
-                    return found;
-                }
-                tokio::time::sleep(BETWEEN_LOOKS).await;
-            }
-        };
-        match tokio::time::timeout(PATIENCE, waiting).await {
+    pub async fn until<T, F: Future<Output = Option<T>>>(&self, what: &str, look: impl FnMut() -> F) -> T {
+        match within(PATIENCE, what, look).await {
             Ok(found) => found,
-            Err(_) => panic!("in vain: {what}\n{}", self.known().await),
+            Err(never) => panic!("{never}\n{}", self.known().await),
         }
     }
 

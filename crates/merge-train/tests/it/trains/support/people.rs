@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use test_support::api::Client;
 
 use super::{REPO, Trains};
 
@@ -43,16 +44,10 @@ impl Trains {
     }
 
     pub async fn ask(&self, who: &str, method: Method, path: &str, body: Value) -> (u16, Value) {
-        let api = self.world.described["api_url"].as_str().expect("an address");
-        let url =
-            if path.starts_with("/repos/") { format!("{api}{path}") } else { format!("{api}/repos/{REPO}{path}") };
-        let mut request = self.http.request(method, url).bearer_auth(&self.tokens[who]);
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let response = request.send().await.expect("an answer");
-        let status = response.status().as_u16();
-        (status, response.json().await.unwrap_or_default())
+        let person = Client::first_user(self.http.clone(), &self.world.described).with_token(who, &self.tokens[who]);
+        let path = if path.starts_with("/repos/") { path.to_owned() } else { format!("/repos/{REPO}{path}") };
+        let answer = person.send(method.as_str(), &path, Some(body).filter(|body| !body.is_null())).await;
+        (answer.status, answer.json)
     }
 
     pub async fn get(&self, path: &str) -> Value {
@@ -145,10 +140,7 @@ impl Trains {
         let id = self.get(&format!("/pulls/{pr}")).await["node_id"].clone();
         let query =
             format!("mutation($id: ID!) {{ {mutation}(input: {{ pullRequestId: $id }}) {{ clientMutationId }} }}");
-        let url = self.world.described["graphql_url"].as_str().expect("an address");
-        let body = json!({ "query": query, "variables": { "id": id } });
-        let request = self.http.post(url).bearer_auth(&self.tokens[AUTHOR]).json(&body);
-        let answer: Value = request.send().await.expect("an answer").json().await.expect("JSON");
-        assert!(answer["errors"].is_null(), "{answer}");
+        let author = self.world.owner().with_token(AUTHOR, &self.tokens[AUTHOR]);
+        author.graphql(&query, json!({ "id": id })).await;
     }
 }

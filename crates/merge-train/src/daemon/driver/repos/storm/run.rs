@@ -14,8 +14,9 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use super::super::super::Outside;
+use super::super::super::session::{AtHand, Occasion, Session, Subject as _};
 use super::super::super::workers::Bell;
-use super::super::Session;
+use super::super::Repository;
 use super::daemon::{Daemon, arrival, first_look, repo, state};
 use super::deeds::{Crew, Deed};
 use super::forecast::Forecast;
@@ -189,13 +190,14 @@ impl Storm {
     }
 
     /// Begins where the one before left off.
-    pub(super) async fn open<'a>(&mut self, daemon: &'a Daemon) -> Session<'a> {
+    pub(super) async fn open<'a>(&mut self, daemon: &'a Daemon) -> Session<'a, Repository> {
         if std::mem::take(&mut self.is_lost) {
             daemon.shared.store.admit(first_look(&self.hub)).await.expect("the store works");
         }
-        let mut session = Session::open(&daemon.shared, &repo()).await.expect("nobody else holds it");
-        self.history.compare(&session.state);
-        session.feed(vec![Input::Resume.into()]).await.expect("the store works");
+        let session = Session::<Repository>::open(&daemon.shared, &repo()).await.expect("nobody else holds it");
+        let mut session = session.expect("a stream is made where there is none");
+        self.history.compare(&session.subject.state);
+        session.feed(vec![Input::Resume.into()], AtHand::More).await.expect("the store works");
         self.inbox_waits = true;
         self.look(&session).await;
         session
@@ -213,7 +215,7 @@ impl Storm {
         self.is_lost = true;
     }
 
-    fn draw(&mut self, session: &Session<'_>, daemon: &Daemon) -> Step {
+    fn draw(&mut self, session: &Session<'_, Repository>, daemon: &Daemon) -> Step {
         let mut choices: Vec<(u32, Step)> = Vec::new();
         if !self.mail.is_empty() {
             let any = self.rng.usize(..self.mail.len());
@@ -236,7 +238,7 @@ impl Storm {
                 Stage::CalledOff => choices.push((80, Step::Answer(key))),
             }
         }
-        if repo::next_wake(&session.state, &session.settings, session.last_tick).is_some() {
+        if repo::next_wake(&session.subject.state, &session.subject.settings, session.subject.last_tick).is_some() {
             choices.push((40, Step::Tick));
         }
         choices.push((20, Step::Wait(GRAIN_MS * self.rng.i64(1..40))));
@@ -254,7 +256,7 @@ impl Storm {
         unreachable!("the weights add up")
     }
 
-    async fn take(&mut self, session: &mut Session<'_>, daemon: &Daemon, step: Step) -> End {
+    async fn take(&mut self, session: &mut Session<'_, Repository>, daemon: &Daemon, step: Step) -> End {
         self.note(&format!("{step:?}"));
         *self.kinds.entry(step.kind()).or_default() += 1;
         match step {
@@ -283,7 +285,7 @@ impl Storm {
                 self.hub.control(Method::POST, "/faults", fault).await;
             }
             Step::ClearSky => drop(self.hub.control(Method::DELETE, "/faults", Value::Null).await),
-            Step::Compact => session.tidy_up().await.expect("the store works"),
+            Step::Compact => Repository::tidy_up(session, Occasion::AtTheEnd).await.expect("the store works"),
             Step::Kill => return End::Killed,
             Step::LoseEverything => return End::Lost,
             Step::KillDuring(key, nth) => {
@@ -292,7 +294,7 @@ impl Storm {
                 return End::Killed;
             }
         }
-        session.tidy_up_if_due().await.expect("the store works");
+        Repository::tidy_up(session, Occasion::IfDue).await.expect("the store works");
         self.look(session).await;
         // Everything takes its time.
         self.hub.pass(GRAIN_MS).await;
@@ -326,7 +328,7 @@ impl Storm {
         }
     }
 
-    pub(super) async fn open_inbox(&mut self, session: &mut Session<'_>) {
+    pub(super) async fn open_inbox(&mut self, session: &mut Session<'_, Repository>) {
         self.inbox_waits = false;
         session.work_off_inbox(&self.bell).await.expect("the store works");
     }
@@ -351,26 +353,26 @@ impl Storm {
     }
 
     /// The one result that is there is fed back.
-    pub(super) async fn hear(&mut self, session: &mut Session<'_>) {
-        let result = session.under_way.next().await;
-        session.feed(vec![result.into()]).await.expect("the store works");
+    pub(super) async fn hear(&mut self, session: &mut Session<'_, Repository>) {
+        let result = session.subject.under_way.next().await;
+        session.feed(vec![result.into()], AtHand::Nothing).await.expect("the store works");
     }
 
-    pub(super) async fn tick(&mut self, session: &mut Session<'_>) {
-        let wake = repo::next_wake(&session.state, &session.settings, session.last_tick);
+    pub(super) async fn tick(&mut self, session: &mut Session<'_, Repository>) {
+        let wake = repo::next_wake(&session.subject.state, &session.subject.settings, session.subject.last_tick);
         let late = wake.map_or(0, |at| at.as_millisecond() - self.hub.time.ms()).max(0);
         self.hub.pass((late + GRAIN_MS - 1) / GRAIN_MS * GRAIN_MS).await;
-        session.last_tick = session.now();
-        session.feed(vec![Input::Tick.into()]).await.expect("the store works");
+        session.subject.last_tick = session.now();
+        session.feed(vec![Input::Tick.into()], AtHand::Nothing).await.expect("the store works");
     }
 
     /// Holds what must hold at every moment, and picks up what GitHub has to tell.
-    pub(super) async fn look(&mut self, session: &Session<'_>) {
+    pub(super) async fn look(&mut self, session: &Session<'_, Repository>) {
         // What was just asked for gets to the gate.
         for _ in 0..3 {
             tokio::task::yield_now().await;
         }
-        self.history.compare(&session.state);
+        self.history.compare(&session.subject.state);
         for delivery in self.hub.deliveries().await {
             self.history.observe(&self.hub, &delivery).await;
             self.mail.push(delivery);

@@ -74,7 +74,7 @@ impl UnderWay {
     }
 
     /// The next result, or how far something is; waits for ever where nothing is under way. Reports come before the result
-    /// of what made them.
+    /// of what made them. Nothing is lost if the waiting is called off.
     pub async fn next(&mut self) -> Input {
         let Self { tasks, reports: (_, reports), .. } = self;
         let done = tokio::select! {
@@ -84,14 +84,6 @@ impl UnderWay {
             else => std::future::pending().await,
         };
         self.done(done)
-    }
-
-    /// A result that is there already.
-    pub fn try_next(&mut self) -> Option<Input> {
-        if let Ok(report) = self.reports.1.try_recv() {
-            return Some(report);
-        }
-        self.tasks.try_join_next().map(|done| self.done(done))
     }
 
     fn done(&mut self, done: Result<(EffectKey, Input), JoinError>) -> Input {

@@ -79,7 +79,6 @@ impl Server {
     }
 
     /// How long git worked for it, so far.
-    #[allow(dead_code, reason = "the benchmark asks")]
     pub fn worked(&self) -> Duration {
         *self.shared.worked.lock().expect("nobody panicked")
     }

@@ -10,7 +10,8 @@ use serde_json::Value;
 use store::Since;
 
 use super::super::super::recorded;
-use super::super::Session;
+use super::super::super::session::Session;
+use super::super::Repository;
 use super::daemon::{Daemon, repo};
 use super::gate::Stage;
 use super::hub::text;
@@ -65,7 +66,7 @@ impl Storm {
     }
 
     /// Lets everything happen that can happen, until nothing is owed to anybody.
-    async fn come_to_rest(&mut self, session: &mut Session<'_>, daemon: &Daemon) {
+    async fn come_to_rest(&mut self, session: &mut Session<'_, Repository>, daemon: &Daemon) {
         let mut begun = self.hub.time.ms();
         for _ in 0..MOST_TICKS {
             self.work_off(session, daemon).await;
@@ -94,7 +95,7 @@ impl Storm {
     }
 
     /// Every webhook arrives, and everything that is asked for is done.
-    pub(super) async fn work_off(&mut self, session: &mut Session<'_>, daemon: &Daemon) {
+    pub(super) async fn work_off(&mut self, session: &mut Session<'_, Repository>, daemon: &Daemon) {
         loop {
             while !self.mail.is_empty() {
                 self.deliver(daemon, 0).await;
@@ -117,8 +118,8 @@ impl Storm {
     }
 
     /// What the comments say of trains is what the records say.
-    async fn expect_status_comments(&self, session: &Session<'_>) {
-        for (root, train) in session.state.active_trains() {
+    async fn expect_status_comments(&self, session: &Session<'_, Repository>) {
+        for (root, train) in session.subject.state.active_trains() {
             let Some(comment) = self.history.status(root.get()) else {
                 panic!("the train of #{root} has no status comment: {train:?}");
             };
@@ -131,12 +132,12 @@ impl Storm {
     }
 
     /// Worktrees are for trains that are under way, or that can go on.
-    fn expect_no_worktree(&self, session: &Session<'_>) {
+    fn expect_no_worktree(&self, session: &Session<'_, Repository>) {
         let folder = self.hub.dir.path().join("clones/octocat-hello/worktrees");
         for entry in std::fs::read_dir(folder).into_iter().flatten() {
             let name = entry.expect("an entry").file_name().into_string().expect("text");
             let root = name.strip_prefix("stack-").unwrap_or_else(|| panic!("left behind: {name}"));
-            let trains = session.state.active_trains();
+            let trains = session.subject.state.active_trains();
             let train = trains.iter().find(|(number, _)| number.to_string() == root);
             assert!(train.is_some(), "{name} was left behind");
         }
@@ -160,27 +161,27 @@ impl Storm {
     }
 }
 
-fn snapshot(session: &Session<'_>) -> Value {
+fn snapshot(session: &Session<'_, Repository>) -> Value {
     let position = Position { generation: 0, next_seq: 0, taken_at: session.now() };
-    serde_json::to_value(Snapshot::of(&session.state, position)).expect("a snapshot is JSON")
+    serde_json::to_value(Snapshot::of(&session.subject.state, position)).expect("a snapshot is JSON")
 }
 
-fn shown(session: &Session<'_>) -> String {
+fn shown(session: &Session<'_, Repository>) -> String {
     serde_json::to_string_pretty(&snapshot(session)).expect("JSON")
 }
 
 /// Whether no train is under way, none is to start, and nothing is to be said.
-fn at_rest(session: &Session<'_>) -> bool {
+fn at_rest(session: &Session<'_, Repository>) -> bool {
     let state = snapshot(session);
     let is_empty = |value: &Value| value.as_object().is_none_or(serde_json::Map::is_empty);
     let is_live = |train: &Value| matches!(train["state"].as_str(), Some("running" | "waiting_ci"));
     let live = state["active_trains"].as_object().into_iter().flatten().any(|(_, train)| is_live(train));
-    !live && is_empty(&state["starts"]) && is_empty(&state["outbox"]["owed"]) && session.under_way.is_empty()
+    !live && is_empty(&state["starts"]) && is_empty(&state["outbox"]["owed"]) && session.subject.under_way.is_empty()
 }
 
 /// The trains that halted, and why.
-fn left(session: &Session<'_>) -> Vec<String> {
-    let trains = session.state.active_trains().iter();
+fn left(session: &Session<'_, Repository>) -> Vec<String> {
+    let trains = session.subject.state.active_trains().iter();
     trains
         .map(|(root, train)| {
             let why = train.error.as_ref().map_or("", |error| error.message.lines().next().unwrap_or_default());
