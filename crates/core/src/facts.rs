@@ -84,13 +84,13 @@ pub struct MergeFacts {
     pub ci: CiFacts,
     /// What that head has where a repository says something about itself.
     #[serde(default)]
-    pub own_file: OwnFile,
+    pub own_file: SettingsFileContent,
 }
 
 /// What a commit has in the place of the file in which a repository says something about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OwnFile {
+pub enum SettingsFileContent {
     /// Nobody looked.
     #[default]
     Unseen,
@@ -100,26 +100,26 @@ pub enum OwnFile {
 
 /// What was said about a pull request: enough to tell whether anything of it is new, edited, taken back or resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Talk {
+pub struct ReviewActivity {
     /// Another text whenever something was said, edited, deleted, submitted, dismissed or resolved, as far as can be seen
     /// without looking into each thread.
     pub overview: String,
     /// None where nobody looked into the threads.
-    pub detail: Option<TalkDetail>,
+    pub detail: Option<ReviewThreadActivity>,
 }
 
 /// What a look into each thread of the reviews shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TalkDetail {
+pub struct ReviewThreadActivity {
     /// Another text whenever a comment of a thread is new, edited or gone, or a thread was resolved or opened again.
     pub mark: String,
     /// What reviewers want, and has not been resolved. What merge-train itself said is not among it.
-    pub points: Vec<Point>,
+    pub points: Vec<ReviewerRequest>,
 }
 
 /// Something that a reviewer wants.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Point {
+pub struct ReviewerRequest {
     /// GitHub's name for the thread or the review.
     pub id: String,
     /// When it was last said or edited, by whoever is not merge-train.
@@ -128,10 +128,10 @@ pub struct Point {
 
 /// What a heartbeat sees of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Glance {
+pub struct HeartbeatFacts {
     pub repo: RepoId,
     pub merge: MergeFacts,
-    pub talk: Talk,
+    pub talk: ReviewActivity,
 }
 
 /// GitHub's `reviewDecision`.
@@ -148,13 +148,13 @@ pub enum ReviewDecision {
 pub struct CiFacts {
     /// Whether each suite that has runs is complete.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub suites: BTreeMap<CheckSuiteId, Progress>,
+    pub suites: BTreeMap<CheckSuiteId, CheckProgress>,
     /// The runs of the suites and the statuses, by name; of several with one name, the worst.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checks: BTreeMap<String, Check>,
     /// What GitHub says all of them come to, where there are more than these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overall: Option<Verdict>,
+    pub overall: Option<CheckConclusion>,
     /// When the newest of them began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,
@@ -172,7 +172,7 @@ impl CiFacts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Progress {
+pub enum CheckProgress {
     UnderWay,
     Complete,
 }
@@ -180,7 +180,7 @@ pub enum Progress {
 /// A check run or a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    pub verdict: Verdict,
+    pub verdict: CheckConclusion,
     /// Whether the rules of the branch ask for it.
     pub required: bool,
 }
@@ -188,7 +188,7 @@ pub struct Check {
 /// What a check came to. Success, neutral and skipped are all passed, as GitHub counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CheckConclusion {
     Passed,
     Pending,
     Failed,
@@ -196,7 +196,7 @@ pub enum Verdict {
 
 /// What a repository has, before anybody looked into the conversations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listing {
+pub struct RepoListing {
     pub default_branch: BranchName,
     /// The open ones, and those closed of late.
     pub pulls: Vec<PullFacts>,
@@ -206,7 +206,7 @@ pub struct Listing {
 
 /// What was said under a pull request, as far as it concerns merge-train.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conversation {
+pub struct ConversationFacts {
     pub pr: PrNumber,
     /// Who merged it; none where nobody did, or where that cannot be told.
     pub merged_by: Option<UserId>,
@@ -268,12 +268,12 @@ pub struct Delivery {
     pub repo: Option<RepoId>,
     /// As the payload has it.
     pub default_branch: Option<BranchName>,
-    pub happening: Happening,
+    pub happening: WebhookEvent,
 }
 
 /// What happened, as far as merge-train cares.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happening {
+pub enum WebhookEvent {
     /// `opened`, `closed`, `synchronize`, …: the action is the delivery's.
     Pull(PullFacts),
     /// A comment on a pull request was created, edited or deleted.
@@ -357,18 +357,18 @@ impl Delivery {
     /// The pull request it is about, where it names exactly one.
     pub fn pr(&self) -> Option<PrNumber> {
         match &self.happening {
-            Happening::Pull(pull) => Some(pull.number),
-            Happening::Comment(_, comment) => Some(comment.pr),
-            Happening::Review { pull, .. } => Some(pull.number),
-            Happening::ReviewTalk { pr } => Some(*pr),
-            Happening::CheckSuite(CheckSuiteFacts { pulls, .. }) | Happening::CheckRun { pulls, .. } => {
+            WebhookEvent::Pull(pull) => Some(pull.number),
+            WebhookEvent::Comment(_, comment) => Some(comment.pr),
+            WebhookEvent::Review { pull, .. } => Some(pull.number),
+            WebhookEvent::ReviewTalk { pr } => Some(*pr),
+            WebhookEvent::CheckSuite(CheckSuiteFacts { pulls, .. }) | WebhookEvent::CheckRun { pulls, .. } => {
                 if let [only] = pulls.as_slice() { Some(*only) } else { None }
             }
-            Happening::Status { .. }
-            | Happening::Push { .. }
-            | Happening::Installation
-            | Happening::Ping
-            | Happening::Other => None,
+            WebhookEvent::Status { .. }
+            | WebhookEvent::Push { .. }
+            | WebhookEvent::Installation
+            | WebhookEvent::Ping
+            | WebhookEvent::Other => None,
         }
     }
 }

@@ -14,12 +14,12 @@ pub use stream::StreamId;
 /// Why a text is not the name it was taken for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {what}")]
-pub struct Invalid {
+pub struct InvalidName {
     what: &'static str,
     text: String,
 }
 
-impl Invalid {
+impl InvalidName {
     fn new(what: &'static str, text: &str) -> Self {
         // An error travels into logs and answers: it must not carry a megabyte of somebody's input.
         Self { what, text: text.chars().take(80).collect() }
@@ -118,10 +118,10 @@ macro_rules! text {
         pub struct $name(String);
 
         impl $name {
-            pub fn parse(text: impl Into<String>) -> Result<Self, Invalid> {
+            pub fn parse(text: impl Into<String>) -> Result<Self, InvalidName> {
                 let text = text.into();
                 let valid: fn(&str) -> bool = $valid;
-                if valid(&text) { Ok(Self(text)) } else { Err(Invalid::new($what, &text)) }
+                if valid(&text) { Ok(Self(text)) } else { Err(InvalidName::new($what, &text)) }
             }
 
             pub fn as_str(&self) -> &str {
@@ -130,15 +130,15 @@ macro_rules! text {
         }
 
         impl TryFrom<String> for $name {
-            type Error = Invalid;
-            fn try_from(text: String) -> Result<Self, Invalid> {
+            type Error = InvalidName;
+            fn try_from(text: String) -> Result<Self, InvalidName> {
                 Self::parse(text)
             }
         }
 
         impl FromStr for $name {
-            type Err = Invalid;
-            fn from_str(text: &str) -> Result<Self, Invalid> {
+            type Err = InvalidName;
+            fn from_str(text: &str) -> Result<Self, InvalidName> {
                 Self::parse(text)
             }
         }
@@ -230,11 +230,11 @@ pub struct RepoId {
 }
 
 impl RepoId {
-    pub fn new(owner: &str, name: &str) -> Result<Self, Invalid> {
+    pub fn new(owner: &str, name: &str) -> Result<Self, InvalidName> {
         if is_owner(owner) && is_repo_name(name) {
             Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
         } else {
-            Err(Invalid::new("a repository: OWNER/NAME", &format!("{owner}/{name}")))
+            Err(InvalidName::new("a repository: OWNER/NAME", &format!("{owner}/{name}")))
         }
     }
 
@@ -300,18 +300,18 @@ impl Ord for RepoId {
 }
 
 impl FromStr for RepoId {
-    type Err = Invalid;
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    type Err = InvalidName;
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
         match text.split_once('/') {
             Some((owner, name)) => Self::new(owner, name),
-            None => Err(Invalid::new("a repository: OWNER/NAME", text)),
+            None => Err(InvalidName::new("a repository: OWNER/NAME", text)),
         }
     }
 }
 
 impl TryFrom<String> for RepoId {
-    type Error = Invalid;
-    fn try_from(text: String) -> Result<Self, Invalid> {
+    type Error = InvalidName;
+    fn try_from(text: String) -> Result<Self, InvalidName> {
         text.parse()
     }
 }

@@ -6,7 +6,7 @@ mod key;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-pub use dedupe::{DedupeKey, Window};
+pub use dedupe::{DedupeKey, DedupeWindow};
 pub use key::{Key, RequestHash, Source, slot};
 
 use crate::ids::{RunId, TenantId};
@@ -14,14 +14,14 @@ use crate::ids::{RunId, TenantId};
 /// How far a request has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum RequestStatus {
     /// Taken in; perhaps somebody is at work on it.
     Processing,
     Completed,
     Failed,
 }
 
-impl Status {
+impl RequestStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Processing => "processing",
@@ -34,13 +34,13 @@ impl Status {
 /// What is remembered of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub struct RequestRecord {
     pub key: Key,
     pub source: Source,
     pub tenant_id: TenantId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    pub status: Status,
+    pub status: RequestStatus,
     pub request_hash: RequestHash,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<serde_json::Value>,
@@ -57,7 +57,7 @@ pub struct Record {
 
 /// How long things are remembered, and how often they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct InboxPolicy {
     /// Long enough for retries to get the cached response.
     pub completed_ttl: SignedDuration,
     /// Short enough to try again after a passing trouble.
@@ -67,7 +67,7 @@ pub struct Policy {
     pub max_attempts: u32,
 }
 
-impl Default for Policy {
+impl Default for InboxPolicy {
     fn default() -> Self {
         Self {
             completed_ttl: SignedDuration::from_hours(24),
@@ -80,7 +80,7 @@ impl Default for Policy {
 
 /// What an arrival gets.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum ArrivalDecision {
     /// Never seen, or forgotten: a record is made and the work begins.
     New,
     /// Done before: the cached response, marked as replayed.
@@ -96,28 +96,35 @@ pub enum Verdict {
 }
 
 /// Decides what an arrival gets, given what is remembered under its tenant and key.
-pub fn judge(remembered: Option<&Record>, hash: &RequestHash, now: Timestamp, policy: &Policy) -> Verdict {
-    let Some(record) = remembered else { return Verdict::New };
+pub fn judge(
+    remembered: Option<&RequestRecord>,
+    hash: &RequestHash,
+    now: Timestamp,
+    policy: &InboxPolicy,
+) -> ArrivalDecision {
+    let Some(record) = remembered else { return ArrivalDecision::New };
     // What is unfinished is never forgotten: it was acknowledged.
-    if record.status != Status::Processing && record.expires_at <= now {
-        return Verdict::New;
+    if record.status != RequestStatus::Processing && record.expires_at <= now {
+        return ArrivalDecision::New;
     }
     if record.request_hash != *hash {
-        return Verdict::Conflict;
+        return ArrivalDecision::Conflict;
     }
     let again = || {
         if record.attempts < policy.max_attempts {
-            Verdict::Retry
+            ArrivalDecision::Retry
         } else {
             let error = record.error.clone();
-            Verdict::Exhausted { error: error.unwrap_or_else(|| "its worker died at every attempt".to_owned()) }
+            ArrivalDecision::Exhausted { error: error.unwrap_or_else(|| "its worker died at every attempt".to_owned()) }
         }
     };
     match (record.status, record.lock_expires_at) {
-        (Status::Completed, _) => Verdict::Replay { response: record.response.clone(), run_id: record.run_id.clone() },
-        (Status::Failed, _) => again(),
-        (Status::Processing, Some(lock)) if lock <= now => again(),
-        (Status::Processing, _) => Verdict::InFlight { run_id: record.run_id.clone() },
+        (RequestStatus::Completed, _) => {
+            ArrivalDecision::Replay { response: record.response.clone(), run_id: record.run_id.clone() }
+        }
+        (RequestStatus::Failed, _) => again(),
+        (RequestStatus::Processing, Some(lock)) if lock <= now => again(),
+        (RequestStatus::Processing, _) => ArrivalDecision::InFlight { run_id: record.run_id.clone() },
     }
 }
 

@@ -19,7 +19,9 @@ use git::repository::{Extent, Repository, Settings, Wanted};
 use git::stack::{Claim, Pull, Stack};
 use git::{Committer, Git, Objects, Oid, Remote, Signing, TokenSource};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
-use merge_train_core::repo::trains::work::{self, Expected, Landed, OwnChange, Proof, Push, PushKind};
+use merge_train_core::repo::trains::work::{
+    self, BranchPush, ExpectedTree, LandedSquash, LandedTreeProof, OwnChange, PushKind,
+};
 use merge_train_core::secret::Secret;
 use test_support::git_server::{Server, TOKEN};
 use test_support::programs;
@@ -265,11 +267,14 @@ impl World {
         self.begin();
         let main = branch("main");
         let (before, mut clock) = (self.repository.processes(), Clock::default());
-        let prepare =
-            work::Step::Prepare { predecessor: PrNumber::new(1), prepared_with: Vec::new(), former_heads: Vec::new() };
+        let prepare = work::MergeStep::Prepare {
+            predecessor: PrNumber::new(1),
+            prepared_with: Vec::new(),
+            former_heads: Vec::new(),
+        };
         self.merge_and_push(&mut clock, &prepare, PushKind::Prep).await;
         self.set(&[("heads/main", &self.heads.after)]);
-        let landed = Landed {
+        let landed = LandedSquash {
             pull: PrNumber::new(1),
             commit: Sha::from(&self.heads.squash),
             head: Some(Sha::from(&self.heads.first)),
@@ -277,25 +282,25 @@ impl World {
             former_heads: Vec::new(),
         };
         let proof = clock.time(self.stack.prove_for_train(&landed, &[], &main)).await.expect("looked");
-        assert_eq!(proof, Proof::Proven);
+        assert_eq!(proof, LandedTreeProof::Proven);
         let people_head = Some(Sha::from(&self.heads.second));
         let change = OwnChange { pull: PrNumber::new(2), people_head, below: vec![landed.clone()] };
-        self.merge_and_push(&mut clock, &work::Step::Reconcile { landed }, PushKind::Reconcile).await;
-        let catch_up = work::Step::CatchUp { change: change.clone() };
+        self.merge_and_push(&mut clock, &work::MergeStep::Reconcile { landed }, PushKind::Reconcile).await;
+        let catch_up = work::MergeStep::CatchUp { change: change.clone() };
         let head = self.merge_and_push(&mut clock, &catch_up, PushKind::Catchup).await;
         self.set(&[("pull/2/head", &oid(head.as_str()))]);
         let expected = clock.time(self.stack.expect_for_train(&change, &head, &main)).await.expect("computed");
-        assert!(matches!(expected, Expected::Tree { .. }), "{expected:?}");
+        assert!(matches!(expected, ExpectedTree::Tree { .. }), "{expected:?}");
         (self.repository.processes() - before, clock.0)
     }
 
-    async fn merge_and_push(&self, clock: &mut Clock, step: &work::Step, kind: PushKind) -> Sha {
+    async fn merge_and_push(&self, clock: &mut Clock, step: &work::MergeStep, kind: PushKind) -> Sha {
         let merged = clock.time(self.stack.merge_for_train(&pull(), step, &branch("main"))).await.expect("merged");
-        let work::Merged::Advance { from, to, tree, contains } = merged else { panic!("{merged:?}") };
+        let work::BranchMergeOutcome::Advance { from, to, tree, contains } = merged else { panic!("{merged:?}") };
         let (pull, branch) = (PrNumber::new(2), branch("second"));
-        let push = Push { kind, pull, branch, from, to: to.clone(), tree, contains };
+        let push = BranchPush { kind, pull, branch, from, to: to.clone(), tree, contains };
         let pushed = clock.time(self.stack.push_for_train(&push)).await.expect("pushed");
-        assert_eq!(pushed, work::Pushed::Landed);
+        assert_eq!(pushed, work::PushOutcome::Landed);
         to
     }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::repo::trains::plan as core_plan;
 use merge_train_core::repo::trains::plan::{
-    ConflictsWith, Member, Plan, PlannedStep, PredictedConflict, PredictedDifference, PushReason,
+    ConflictsWith, LandingPlan, PlannedStep, PredictedConflict, PredictedDifference, PushReason, StackMember,
 };
-use merge_train_core::repo::trains::work::{OwnChange, Standing};
+use merge_train_core::repo::trains::work::{AuthoredHead, OwnChange};
 
 use crate::cascade::{Branch, Clash, Merging, Predecessor, Step};
 use crate::merge::Head;
@@ -18,7 +18,7 @@ use crate::{Error, Objects, Oid};
 
 impl Stack {
     /// What landing the stack that `members` form would do. The root is the one without a predecessor among them.
-    pub async fn plan(&self, members: &[Member], default: &BranchName) -> Result<Plan, Error> {
+    pub async fn plan(&self, members: &[StackMember], default: &BranchName) -> Result<LandingPlan, Error> {
         let all: Vec<Wanted> = members.iter().map(wanted).collect();
         let root = root_of(members)?;
         let change = OwnChange { pull: root.pull, people_head: None, below: root.landed_below.clone() };
@@ -41,16 +41,16 @@ impl Stack {
 
     async fn plan_from(
         &self,
-        members: &[Member],
+        members: &[StackMember],
         default: &BranchName,
         heads: &BTreeMap<PrNumber, Oid>,
         main: &Oid,
         below: &[Below],
-    ) -> Result<Plan, Error> {
+    ) -> Result<LandingPlan, Error> {
         let aside = self.repository().aside()?;
         let objects = self.objects().unsigned().writing_into(aside.path());
         let root = root_of(members)?;
-        let plan = Plan {
+        let plan = LandingPlan {
             root: root.pull,
             default_branch: default.clone(),
             steps: Vec::new(),
@@ -72,11 +72,11 @@ impl Repository {
     }
 }
 
-fn wanted(member: &Member) -> Wanted {
+fn wanted(member: &StackMember) -> Wanted {
     Wanted::Branch(member.pull, member.branch.clone())
 }
 
-fn root_of(members: &[Member]) -> Result<&Member, Error> {
+fn root_of(members: &[StackMember]) -> Result<&StackMember, Error> {
     let known = |number: PrNumber| members.iter().any(|member| member.pull == number);
     let mut roots = members.iter().filter(|member| !member.predecessor.is_some_and(known));
     match (roots.next(), roots.next()) {
@@ -90,20 +90,20 @@ fn root_of(members: &[Member]) -> Result<&Member, Error> {
 
 struct Planner<'a> {
     objects: Objects,
-    members: &'a [Member],
+    members: &'a [StackMember],
     heads: &'a BTreeMap<PrNumber, Oid>,
     /// The default branch, as it would be by now.
     main: Oid,
     /// What it would have got, in order.
     landed: Vec<(Oid, PrNumber)>,
     /// Those whose predecessor was rewritten since they were written on it: by hand they are moved, and not merged.
-    rewritten: BTreeMap<PrNumber, Standing>,
-    plan: Plan,
+    rewritten: BTreeMap<PrNumber, AuthoredHead>,
+    plan: LandingPlan,
 }
 
 /// A pull request that is the root of what is left of its stack.
 struct Ready<'a> {
-    member: &'a Member,
+    member: &'a StackMember,
     head: Oid,
     /// The default branch as it last saw it.
     saw: Oid,
@@ -112,7 +112,7 @@ struct Ready<'a> {
 }
 
 impl<'a> Planner<'a> {
-    async fn run(mut self, root: &'a Member, below: &[Below]) -> Result<Plan, Error> {
+    async fn run(mut self, root: &'a StackMember, below: &[Below]) -> Result<LandingPlan, Error> {
         let head = self.head_of(root)?;
         let mut ready = vec![Ready { member: root, head, saw: self.main.clone(), below: below.to_vec() }];
         while let Some(next) = ready.pop() {
@@ -174,7 +174,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Squashes as GitHub would, if that lands nothing but the pull request's own change.
-    async fn squash(&mut self, member: &Member, head: &Oid, below: &[Below]) -> Result<Option<Squash>, Error> {
+    async fn squash(&mut self, member: &StackMember, head: &Oid, below: &[Below]) -> Result<Option<Squash>, Error> {
         let pull = member.pull;
         let first = self.head_of(member)?;
         let remembered = member.people_head.as_ref().and_then(|sha| Oid::try_from(sha).ok());
@@ -205,7 +205,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Notes what a step would do; where the branch is then, if the step can be done.
-    fn record(&mut self, member: &Member, step: Step, why: PushReason) -> Option<Head> {
+    fn record(&mut self, member: &StackMember, step: Step, why: PushReason) -> Option<Head> {
         let head = step.head();
         match step {
             Step::Unchanged(_) => {}
@@ -219,7 +219,7 @@ impl<'a> Planner<'a> {
         head
     }
 
-    fn conflict(&mut self, member: &Member, clash: Clash, standing: Option<Standing>) {
+    fn conflict(&mut self, member: &StackMember, clash: Clash, standing: Option<AuthoredHead>) {
         let with = match clash.merging {
             Merging::Predecessor(number) => ConflictsWith::Predecessor(number),
             Merging::BeforeSquash | Merging::Default => ConflictsWith::DefaultBranch,
@@ -237,7 +237,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What a pull request stands on by hand, if it, or anything below it in the plan, is to be moved and not merged.
-    async fn standing_above(&self, member: &Member, head: &Oid) -> Result<Option<Standing>, Error> {
+    async fn standing_above(&self, member: &StackMember, head: &Oid) -> Result<Option<AuthoredHead>, Error> {
         if let Some(standing) = self.rewritten.get(&member.pull) {
             return Ok(Some(standing.clone()));
         }
@@ -250,7 +250,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What the plan itself merged into the branches below, and nobody has done yet: the conflict shows only after it.
-    fn prepared_below(&self, member: &Member) -> Vec<core_plan::Merging> {
+    fn prepared_below(&self, member: &StackMember) -> Vec<core_plan::PredictedMerge> {
         let of = |number: PrNumber| self.members.iter().find(|member| member.pull == number);
         let is_prepared = |number: PrNumber| {
             self.plan.steps.iter().any(
@@ -263,7 +263,11 @@ impl<'a> Planner<'a> {
             next = below.predecessor.and_then(of);
             if let Some(from) = next.filter(|_| is_prepared(below.pull)) {
                 let standing = self.rewritten.get(&below.pull).cloned();
-                first.push(core_plan::Merging { branch: below.branch.clone(), from: from.branch.clone(), standing });
+                first.push(core_plan::PredictedMerge {
+                    branch: below.branch.clone(),
+                    from: from.branch.clone(),
+                    standing,
+                });
             }
         }
         first.reverse();
@@ -274,7 +278,7 @@ impl<'a> Planner<'a> {
     /// be stacked on that one.
     async fn conflicts_with_sibling(
         &mut self,
-        member: &Member,
+        member: &StackMember,
         head: &Oid,
         saw: &Oid,
         below: &[Below],
@@ -302,7 +306,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Neither `member` nor what stands on it would land.
-    fn give_up(&mut self, member: &Member) {
+    fn give_up(&mut self, member: &StackMember) {
         let mut left = vec![member.pull];
         while let Some(number) = left.pop() {
             if !self.plan.unreached.contains(&number) {
@@ -314,16 +318,16 @@ impl<'a> Planner<'a> {
         self.plan.unreached.sort();
     }
 
-    fn descendants(&self, member: &Member) -> Vec<&'a Member> {
+    fn descendants(&self, member: &StackMember) -> Vec<&'a StackMember> {
         self.members.iter().filter(|other| other.predecessor == Some(member.pull)).collect()
     }
 
-    fn head_of(&self, member: &Member) -> Result<Oid, Error> {
+    fn head_of(&self, member: &StackMember) -> Result<Oid, Error> {
         let head = self.heads.get(&member.pull);
         head.cloned().ok_or_else(|| Error::BranchGone(member.branch.clone()))
     }
 
-    fn branch<'b>(&'b self, member: &'b Member, head: &'b Oid) -> Branch<'b> {
+    fn branch<'b>(&'b self, member: &'b StackMember, head: &'b Oid) -> Branch<'b> {
         Branch { name: &member.branch, head, default: &self.plan.default_branch }
     }
 }

@@ -2,7 +2,8 @@
 
 use merge_train_core::ids::{BranchName, Sha};
 use merge_train_core::repo::trains::work::{
-    Expected, Landed, Merged, MergedWith, OwnChange, Probed, Proof, Push, Pushed, Standing, Step as Asked, Withdrawn,
+    AuthoredHead, BranchMergeOutcome, BranchPush, ExpectedTree, LandedSquash, LandedTreeProof, MergeStep, MergedWith,
+    OwnChange, PushOutcome, PushProbeResult, WithdrawnCommits,
 };
 
 use crate::cascade::{Advance, Branch, CatchUp, Clash, Merging, Predecessor, Step};
@@ -19,7 +20,12 @@ impl Stack {
     /// Computes a merge into the branch of a pull request. Nothing is pushed.
     ///
     /// **Invariant:** nothing is computed that would be pushed to the default branch: only squashes get there.
-    pub async fn merge_for_train(&self, pull: &Pull, step: &Asked, default: &BranchName) -> Result<Merged, Error> {
+    pub async fn merge_for_train(
+        &self,
+        pull: &Pull,
+        step: &MergeStep,
+        default: &BranchName,
+    ) -> Result<BranchMergeOutcome, Error> {
         if pull.branch == *default {
             let number = pull.number;
             return Err(Error::Refused(format!(
@@ -35,21 +41,26 @@ impl Stack {
             merged => merged,
         };
         match merged {
-            Err(Error::BranchGone(gone)) if gone == pull.branch => Ok(Merged::BranchGone),
-            Err(Error::PullRefGone(pull)) => Ok(Merged::PullRefGone { pull }),
+            Err(Error::BranchGone(gone)) if gone == pull.branch => Ok(BranchMergeOutcome::BranchGone),
+            Err(Error::PullRefGone(pull)) => Ok(BranchMergeOutcome::PullRefGone { pull }),
             merged => merged,
         }
     }
 
-    async fn try_merge(&self, pull: &Pull, step: &Asked, default: &BranchName) -> Result<Merged, Error> {
+    async fn try_merge(
+        &self,
+        pull: &Pull,
+        step: &MergeStep,
+        default: &BranchName,
+    ) -> Result<BranchMergeOutcome, Error> {
         match step {
-            Asked::Prepare { predecessor, prepared_with, former_heads } => {
+            MergeStep::Prepare { predecessor, prepared_with, former_heads } => {
                 let former_heads = former_heads.iter().map(oid).collect::<Result<Vec<_>, _>>()?;
                 let step = self.prepare_on(pull, *predecessor, &former_heads, default).await?;
                 let heads = self.heads().await?;
                 let (head, below) = (heads.of(&pull.wanted())?, heads.of(&Wanted::Pull(*predecessor))?);
                 if let Some(withdrawn) = self.withdrawn(head, below, prepared_with).await? {
-                    return Ok(Merged::Withdrawn(withdrawn));
+                    return Ok(BranchMergeOutcome::Withdrawn(withdrawn));
                 }
                 let standing = match &step {
                     Step::Conflict(_) => {
@@ -62,19 +73,19 @@ impl Stack {
                 };
                 Ok(merged(step, vec![Sha::from(below)], standing))
             }
-            Asked::UpdateRoot => {
+            MergeStep::UpdateRoot => {
                 let step = self.update_root(pull, default).await?;
                 let heads = self.heads().await?;
                 Ok(merged(step, vec![Sha::from(heads.of(&Wanted::Default(default.clone()))?)], None))
             }
-            Asked::Reconcile { landed } => self.reconcile_for_train(pull, landed, default).await,
-            Asked::CatchUp { change } => self.relate(pull, change, default, CatchUp::Always).await,
-            Asked::AddLate { change } => self.relate(pull, change, default, CatchUp::IfRelatedAnew).await,
+            MergeStep::Reconcile { landed } => self.reconcile_for_train(pull, landed, default).await,
+            MergeStep::CatchUp { change } => self.relate(pull, change, default, CatchUp::Always).await,
+            MergeStep::AddLate { change } => self.relate(pull, change, default, CatchUp::IfRelatedAnew).await,
         }
     }
 
     /// Moves a branch as it was intended, or says what was in the way.
-    pub async fn push_for_train(&self, push: &Push) -> Result<Pushed, Error> {
+    pub async fn push_for_train(&self, push: &BranchPush) -> Result<PushOutcome, Error> {
         let advance = Advance { from: oid(&push.from)?, to: oid(&push.to)?, tree: oid(&push.tree)? };
         if !self.objects().contains(&advance.to, &advance.to).await? {
             let (to, pull) = (&push.to, push.pull);
@@ -82,13 +93,13 @@ impl Stack {
             return Err(self.unreachable(&message));
         }
         Ok(match self.push(&push.branch, &advance).await? {
-            push::Pushed::Landed => Pushed::Landed,
+            push::Pushed::Landed => PushOutcome::Landed,
             push::Pushed::ForeignAdvance { head } => {
                 let tree = self.tree_on_remote(push, &head).await;
-                Pushed::Foreign { head: Sha::from(&head), tree }
+                PushOutcome::Foreign { head: Sha::from(&head), tree }
             }
-            push::Pushed::BranchGone => Pushed::BranchGone,
-            push::Pushed::Rejected { reason } => Pushed::Rejected { reason },
+            push::Pushed::BranchGone => PushOutcome::BranchGone,
+            push::Pushed::Rejected { reason } => PushOutcome::Rejected { reason },
             push::Pushed::Transient { reason } => {
                 return Err(self.unreachable(&format!("the push to {} did not get through: {reason}", push.branch)));
             }
@@ -96,19 +107,19 @@ impl Stack {
     }
 
     /// Finds out what became of a push that was intended.
-    pub async fn probe_for_train(&self, push: &Push) -> Result<Probed, Error> {
+    pub async fn probe_for_train(&self, push: &BranchPush) -> Result<PushProbeResult, Error> {
         let contains = push.contains.iter().map(oid).collect::<Result<_, _>>()?;
         let expected = push::Expected { from: oid(&push.from)?, tree: oid(&push.tree)?, contains };
         let branch = Wanted::Branch(push.pull, push.branch.clone());
         Ok(match self.probe_push(&branch, &expected).await? {
-            PushProbe::Landed { head } => Probed::Landed { head: Sha::from(&head) },
-            PushProbe::NotYet => Probed::NotYet,
+            PushProbe::Landed { head } => PushProbeResult::Landed { head: Sha::from(&head) },
+            PushProbe::NotYet => PushProbeResult::NotYet,
             PushProbe::Foreign { head } => {
                 let tree = self.objects().commit(&head).await.ok().map(|commit| Sha::from(&commit.tree));
-                Probed::Foreign { head: Sha::from(&head), tree }
+                PushProbeResult::Foreign { head: Sha::from(&head), tree }
             }
-            PushProbe::Rewound { .. } => Probed::Rewound,
-            PushProbe::BranchGone => Probed::BranchGone,
+            PushProbe::Rewound { .. } => PushProbeResult::Rewound,
+            PushProbe::BranchGone => PushProbeResult::BranchGone,
         })
     }
 
@@ -120,63 +131,63 @@ impl Stack {
         change: &OwnChange,
         head: &Sha,
         default: &BranchName,
-    ) -> Result<Expected, Error> {
+    ) -> Result<ExpectedTree, Error> {
         let own = Wanted::Pull(change.pull);
         let (heads, below) = match self.fetch_with_below(std::slice::from_ref(&own), change, default).await {
-            Err(Error::PullRefGone(gone)) if gone == change.pull => return Ok(Expected::PullRefGone),
+            Err(Error::PullRefGone(gone)) if gone == change.pull => return Ok(ExpectedTree::PullRefGone),
             fetched => fetched?,
         };
         let default_head = heads.of(&Wanted::Default(default.clone()))?;
         let found = heads.of(&own)?;
         if *found != oid(head)? {
-            return Ok(Expected::HeadChanged { head: Sha::from(found) });
+            return Ok(ExpectedTree::HeadChanged { head: Sha::from(found) });
         }
         let objects = self.objects();
         let below = match objects.still_landed(below, found, default_head).await? {
             Ok(below) => below,
-            Err(gone) => return Ok(Expected::Rewound { pull: gone.pull, commit: Sha::from(&gone.squash) }),
+            Err(gone) => return Ok(ExpectedTree::Rewound { pull: gone.pull, commit: Sha::from(&gone.squash) }),
         };
         if let Some(missing) = objects.lacking(found, &below).await? {
-            return Ok(Expected::NotRelated { pull: missing.pull });
+            return Ok(ExpectedTree::NotRelated { pull: missing.pull });
         }
         let people_head = change.people_head.as_ref().map(oid).transpose()?;
         let candidate = Candidate { head: found, people_head: people_head.as_ref(), below: &below, default_head };
         Ok(match objects.two_ways(candidate).await? {
             TwoWays::Same { tree, standing } => {
-                Expected::Tree { default_head: Sha::from(default_head), tree: Sha::from(&tree), standing }
+                ExpectedTree::Tree { default_head: Sha::from(default_head), tree: Sha::from(&tree), standing }
             }
-            TwoWays::Differ(difference) => Expected::Differs(difference),
-            TwoWays::Conflict(conflict) => Expected::Conflict(conflict),
+            TwoWays::Differ(difference) => ExpectedTree::Differs(difference),
+            TwoWays::Conflict(conflict) => ExpectedTree::Conflict(conflict),
         })
     }
 
     /// Whether what landed is the squash of what was to land, and what landed before is still there.
     pub async fn prove_for_train(
         &self,
-        landed: &Landed,
-        earlier: &[Landed],
+        landed: &LandedSquash,
+        earlier: &[LandedSquash],
         default: &BranchName,
-    ) -> Result<Proof, Error> {
+    ) -> Result<LandedTreeProof, Error> {
         let squash = match self.validated(landed, default).await? {
             Ok(squash) => squash,
             Err(NotSquash::CommitElsewhere { commit, pull }) => {
-                return Ok(Proof::Missing { pull, commit: Sha::from(&commit) });
+                return Ok(LandedTreeProof::Missing { pull, commit: Sha::from(&commit) });
             }
-            Err(refusal) => return Ok(Proof::NotASquash { reason: refusal.how() }),
+            Err(refusal) => return Ok(LandedTreeProof::NotASquash { reason: refusal.how() }),
         };
         let heads = self.heads().await?;
         let objects = self.objects();
         let default_head = heads.of(&Wanted::Default(default.clone()))?;
         let earlier = earlier.iter().map(|landed| below(landed, None)).collect::<Result<Vec<_>, _>>()?;
         if let Some(missing) = objects.lacking(default_head, &earlier).await? {
-            return Ok(Proof::Missing { pull: missing.pull, commit: Sha::from(&missing.squash) });
+            return Ok(LandedTreeProof::Missing { pull: missing.pull, commit: Sha::from(&missing.squash) });
         }
         let on_github = heads.of(&Wanted::Pull(landed.pull))?.clone();
         let head = landed.head.as_ref().map_or_else(|| Ok(on_github.clone()), oid)?;
         if !objects.contains(&head, &head).await? {
             let pull = landed.pull;
             let reason = format!("{head}, the head of #{pull} that was squashed, can no longer be fetched");
-            return Ok(Proof::CannotTell { reason });
+            return Ok(LandedTreeProof::CannotTell { reason });
         }
         let proof = objects.prove_landed(&squash, &head).await?;
         if proof != LandedProof::Proven
@@ -184,22 +195,27 @@ impl Stack {
             && objects.prove_landed(&squash, &on_github).await? == LandedProof::Proven
         {
             // Somebody merged what was pushed after the last look. GitHub did nothing wrong.
-            return Ok(Proof::OtherHead { head: Sha::from(&on_github) });
+            return Ok(LandedTreeProof::OtherHead { head: Sha::from(&on_github) });
         }
         Ok(match proof {
-            LandedProof::Proven => Proof::Proven,
+            LandedProof::Proven => LandedTreeProof::Proven,
             LandedProof::WrongTree { expected, found, files, .. } => {
-                Proof::WrongTree { expected: Sha::from(&expected), found: Sha::from(&found), files }
+                LandedTreeProof::WrongTree { expected: Sha::from(&expected), found: Sha::from(&found), files }
             }
             LandedProof::CannotTell(conflict) => {
                 let reason = format!("merging it here conflicts, although GitHub merged it: {conflict}");
-                Proof::CannotTell { reason }
+                LandedTreeProof::CannotTell { reason }
             }
         })
     }
 
     /// **Invariant:** only what was prepared is related to the squash; anything else would lose what it lacks.
-    async fn reconcile_for_train(&self, pull: &Pull, landed: &Landed, default: &BranchName) -> Result<Merged, Error> {
+    async fn reconcile_for_train(
+        &self,
+        pull: &Pull,
+        landed: &LandedSquash,
+        default: &BranchName,
+    ) -> Result<BranchMergeOutcome, Error> {
         let squash = match self.validated(landed, default).await? {
             Ok(squash) => squash,
             Err(refusal) => {
@@ -213,7 +229,7 @@ impl Stack {
         };
         let step = self.reconcile(pull, &squash, default).await?;
         if let Step::Unchanged(head) = &step {
-            return Ok(Merged::Unchanged { head: Sha::from(&head.commit) });
+            return Ok(BranchMergeOutcome::Unchanged { head: Sha::from(&head.commit) });
         }
         // Of the very head that the step was computed from: nothing is fetched in between.
         let heads = self.heads().await?;
@@ -228,7 +244,7 @@ impl Stack {
         let standing = objects.standing(Candidate { head, people_head: None, below: &below, default_head }).await?;
         match is_prepared {
             true => Ok(merged(step, Vec::new(), Some(standing))),
-            false => Ok(Merged::NotPrepared(standing)),
+            false => Ok(BranchMergeOutcome::NotPrepared(standing)),
         }
     }
 
@@ -240,19 +256,19 @@ impl Stack {
         change: &OwnChange,
         default: &BranchName,
         catch_up: CatchUp,
-    ) -> Result<Merged, Error> {
+    ) -> Result<BranchMergeOutcome, Error> {
         let (heads, below) = self.fetch_with_below(&[pull.wanted()], change, default).await?;
         let (head, default_head) = (heads.of(&pull.wanted())?, heads.of(&Wanted::Default(default.clone()))?);
         let objects = self.objects();
         // To merge a default branch that was rewound would bring back what this branch deleted of what is gone from it.
         let below = match objects.still_landed(below, head, default_head).await? {
             Ok(below) => below,
-            Err(gone) => return Ok(Merged::Missing { pull: gone.pull, commit: Sha::from(&gone.squash) }),
+            Err(gone) => return Ok(BranchMergeOutcome::Missing { pull: gone.pull, commit: Sha::from(&gone.squash) }),
         };
         let lacked = objects.lacked(head, &below).await?;
         let is_related = lacked.is_empty();
         if is_related && catch_up == CatchUp::IfRelatedAnew {
-            return Ok(Merged::Unchanged { head: Sha::from(head) });
+            return Ok(BranchMergeOutcome::Unchanged { head: Sha::from(head) });
         }
         let people_head = change.people_head.as_ref().map(oid).transpose()?;
         let candidate = Candidate { head, people_head: people_head.as_ref(), below: &below, default_head };
@@ -292,7 +308,7 @@ impl Stack {
                     // What was computed is in no branch.
                     difference.standing.head = Some(Sha::from(head));
                     difference.commits = objects.own_commits(head, default_head).await?;
-                    return Ok(Merged::Differs(difference));
+                    return Ok(BranchMergeOutcome::Differs(difference));
                 }
                 Ok(merged(step, brought_in, None))
             }
@@ -315,7 +331,7 @@ impl Stack {
         loop {
             let mut all = wanted.to_vec();
             all.push(Wanted::Default(default.clone()));
-            let there = |landed: &&Landed| !gone.contains(&landed.pull);
+            let there = |landed: &&LandedSquash| !gone.contains(&landed.pull);
             all.extend(change.below.iter().filter(there).map(|landed| Wanted::Pull(landed.pull)));
             let heads = match self.fetch(&all).await {
                 Err(Error::PullRefGone(pull))
@@ -327,7 +343,7 @@ impl Stack {
                 }
                 heads => heads?,
             };
-            let head = |landed: &Landed| {
+            let head = |landed: &LandedSquash| {
                 let wanted = Wanted::Pull(landed.pull);
                 below(landed, heads.of(&wanted).ok().filter(|_| all.contains(&wanted)))
             };
@@ -342,7 +358,7 @@ impl Stack {
         descendant: &Oid,
         predecessor: &Oid,
         prepared_with: &[Sha],
-    ) -> Result<Option<Withdrawn>, Error> {
+    ) -> Result<Option<WithdrawnCommits>, Error> {
         let objects = self.objects();
         for former in prepared_with.iter().rev() {
             let head = oid(former)?;
@@ -354,20 +370,20 @@ impl Stack {
             }
             let walk = [WITHDRAWN_NAMED, "--topo-order", head.as_str(), &format!("^{predecessor}")];
             let commits = objects.named_commits(&walk).await?;
-            return Ok(Some(Withdrawn { head: former.clone(), commits }));
+            return Ok(Some(WithdrawnCommits { head: former.clone(), commits }));
         }
         Ok(None)
     }
 
     /// Whether what landed is a squash; if not, why.
-    async fn validated(&self, landed: &Landed, default: &BranchName) -> Result<Result<Squash, NotSquash>, Error> {
+    async fn validated(&self, landed: &LandedSquash, default: &BranchName) -> Result<Result<Squash, NotSquash>, Error> {
         let known_before = landed.known_before.as_ref().map(oid).transpose()?;
         let claim = Claim { pull: landed.pull, merge_commit: oid(&landed.commit)?, commits: None, known_before };
         self.validate(&claim, default).await
     }
 
     /// The tree of what somebody else pushed; none if it cannot be fetched, or is not there any more.
-    async fn tree_on_remote(&self, push: &Push, head: &Oid) -> Option<Sha> {
+    async fn tree_on_remote(&self, push: &BranchPush, head: &Oid) -> Option<Sha> {
         self.fetch(&[Wanted::Branch(push.pull, push.branch.clone())]).await.ok()?;
         Some(Sha::from(&self.objects().commit(head).await.ok()?.tree))
     }
@@ -378,7 +394,7 @@ impl Stack {
 }
 
 /// By the head that GitHub has, else by the one that is remembered.
-fn below(landed: &Landed, on_github: Option<&Oid>) -> Result<Below, Error> {
+fn below(landed: &LandedSquash, on_github: Option<&Oid>) -> Result<Below, Error> {
     let remembered = landed.head.as_ref().map(oid).transpose()?;
     let head = on_github.cloned().or_else(|| remembered.clone());
     let Some(head) = head else { return Err(Error::PullRefGone(landed.pull)) };
@@ -387,18 +403,23 @@ fn below(landed: &Landed, on_github: Option<&Oid>) -> Result<Below, Error> {
     Ok(Below { pull: landed.pull, squash: oid(&landed.commit)?, head, former_heads })
 }
 
-fn not_a_squash(refusal: &NotSquash, standing: Standing) -> Merged {
+fn not_a_squash(refusal: &NotSquash, standing: AuthoredHead) -> BranchMergeOutcome {
     if let NotSquash::CommitElsewhere { pull, commit } = refusal {
-        return Merged::Missing { pull: *pull, commit: Sha::from(commit) };
+        return BranchMergeOutcome::Missing { pull: *pull, commit: Sha::from(commit) };
     }
-    Merged::NotASquash { pull: refusal.pull(), reason: refusal.how(), advice: refusal.to_string(), standing }
+    BranchMergeOutcome::NotASquash {
+        pull: refusal.pull(),
+        reason: refusal.how(),
+        advice: refusal.to_string(),
+        standing,
+    }
 }
 
-fn merged(step: Step, contains: Vec<Sha>, standing: Option<Standing>) -> Merged {
+fn merged(step: Step, contains: Vec<Sha>, standing: Option<AuthoredHead>) -> BranchMergeOutcome {
     match step {
-        Step::Unchanged(head) => Merged::Unchanged { head: Sha::from(&head.commit) },
+        Step::Unchanged(head) => BranchMergeOutcome::Unchanged { head: Sha::from(&head.commit) },
         Step::Advance(Advance { from, to, tree }) => {
-            Merged::Advance { from: Sha::from(&from), to: Sha::from(&to), tree: Sha::from(&tree), contains }
+            BranchMergeOutcome::Advance { from: Sha::from(&from), to: Sha::from(&to), tree: Sha::from(&tree), contains }
         }
         Step::Conflict(Clash { merging, conflict }) => {
             let with = match merging {
@@ -406,7 +427,7 @@ fn merged(step: Step, contains: Vec<Sha>, standing: Option<Standing>) -> Merged 
                 Merging::BeforeSquash => MergedWith::BeforeSquash,
                 Merging::Default => MergedWith::Default,
             };
-            Merged::Conflict { with, conflict, standing }
+            BranchMergeOutcome::Conflict { with, conflict, standing }
         }
     }
 }

@@ -4,9 +4,10 @@ mod fixer;
 mod train;
 
 use jiff::Timestamp;
-use merge_train_core::repo::{self, FIXER, Recorded, TRAIN, trains};
+use merge_train_core::repo::{self, FIXER, RecordedEvent, TRAIN, trains};
 use merge_train_core::workflow::{
-    Created, Decision, Event, Gate, Initiator, Kind, Need, Run, RunState, RunStatus, Signal, Trigger, TriggerSource,
+    ApprovalNeed, Decision, Event, Gate, Initiator, Run, RunCreation, RunState, RunStatus, Signal, StepKind, Trigger,
+    TriggerSource,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -53,7 +54,7 @@ impl RunNarrator {
     }
 
     fn of_train(&mut self, event: &Value) -> Option<Narration> {
-        let Recorded { ts, event, .. } = Recorded::deserialize(event).ok()?;
+        let RecordedEvent { ts, event, .. } = RecordedEvent::deserialize(event).ok()?;
         let mut told = train::words(&event);
         if matches!(event, repo::Event::Trains(trains::Event::PhaseTransition { .. })) && told.is_some() {
             // Of a phase once, however often its progress is recorded.
@@ -82,7 +83,7 @@ impl RunNarrator {
 }
 
 fn of_fixer(event: &Value) -> Option<Narration> {
-    let Recorded { ts, event, .. } = Recorded::deserialize(event).ok()?;
+    let RecordedEvent { ts, event, .. } = RecordedEvent::deserialize(event).ok()?;
     Some((Some(ts), fixer::words(&event)))
 }
 
@@ -124,7 +125,7 @@ fn words(event: &Event, run_state: Option<&RunState>) -> Option<String> {
         Event::RunResumed { from } => format!("resumed after a restart, from step {}", line(from)),
         Event::ApprovalRequested { step, expires_at } => {
             let who = match kind(*step) {
-                Some(Kind::Approval(gate)) => entitled(gate),
+                Some(StepKind::Approval(gate)) => entitled(gate),
                 _ => "somebody".to_owned(),
             };
             format!("{} waits for {who} to approve{}", named(*step), until(*expires_at))
@@ -138,7 +139,7 @@ fn words(event: &Event, run_state: Option<&RunState>) -> Option<String> {
         }
         Event::WaitBegan { step, correlation, expires_at } => {
             let event = match kind(*step) {
-                Some(Kind::Wait(wait)) => format!("the event {}", line(&wait.event)),
+                Some(StepKind::Wait(wait)) => format!("the event {}", line(&wait.event)),
                 _ => "an event".to_owned(),
             };
             let which = correlation.as_deref().map(|which| format!(" of {}", line(which))).unwrap_or_default();
@@ -159,7 +160,7 @@ fn words(event: &Event, run_state: Option<&RunState>) -> Option<String> {
     })
 }
 
-fn begun(created: &Created) -> String {
+fn begun(created: &RunCreation) -> String {
     let subject = match (&created.repo, created.pr) {
         (Some(repo), Some(pr)) => format!("{repo}#{pr}"),
         (Some(repo), None) => repo.to_string(),
@@ -189,8 +190,8 @@ pub fn entitled(gate: &Gate) -> String {
     match (gate.by.as_slice(), gate.need) {
         ([], _) => "anyone who may operate runs".to_owned(),
         ([one], _) => line(one),
-        (_, Need::Any) => format!("one of {}", names()),
-        (_, Need::All) => format!("all of {}", names()),
+        (_, ApprovalNeed::Any) => format!("one of {}", names()),
+        (_, ApprovalNeed::All) => format!("all of {}", names()),
     }
 }
 

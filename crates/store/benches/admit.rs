@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use merge_train_core::ids::{DeliveryId, RepoId, StreamId};
-use merge_train_core::inbox::{Key, Policy, RequestHash, Source};
+use merge_train_core::inbox::{InboxPolicy, Key, RequestHash, Source};
 use store::{Admission, Arrival, Owner, Priority, Route, Sqlite, Store, sqlite};
 
 const CALLERS: u64 = 512;
@@ -49,8 +49,13 @@ fn report(what: &str, measured: &Measured) {
 async fn measure(group: usize, pace: Pace) -> Measured {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the build directory can be written to");
     let owner = Owner("bench".to_owned());
-    let options =
-        sqlite::Options { dir: dir.path().join("state"), group, policy: Policy::default(), max_bytes: None, owner };
+    let options = sqlite::Options {
+        dir: dir.path().join("state"),
+        group,
+        policy: InboxPolicy::default(),
+        max_bytes: None,
+        owner,
+    };
     let store = Arc::new(Sqlite::open(options).await.expect("a fresh directory can be opened"));
     let next = Arc::new(AtomicU64::new(0));
     let begun = Instant::now();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use merge_train_core::ids::StreamId;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use sqlx::{Postgres, Sqlite, Transaction};
 use tokio::sync::broadcast;
 
@@ -20,7 +20,7 @@ pub trait Backend: Send + Sync + 'static {
     async fn write<W: Write>(&self, write: W) -> Result<W::Answer>;
     /// One view of the whole, however many statements are asked of it.
     async fn reader(&self) -> Result<Reader>;
-    fn policy(&self) -> &Policy;
+    fn policy(&self) -> &InboxPolicy;
     /// The file that is damaged if anything is, where it is one.
     fn file(&self) -> Option<PathBuf>;
     /// Refuses a database that is not in order as a whole, whatever its rows say.

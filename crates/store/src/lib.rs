@@ -26,13 +26,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, StreamId, TenantId};
-use merge_train_core::inbox::{Key, Record};
+use merge_train_core::inbox::{Key, RequestRecord};
 use tokio::sync::broadcast;
 
 pub use error::{Error, Result};
 pub use inbox::{Admission, Arrival, Claim, Entry, EntryId, Outcome, Priority, Route, Settlement, TakeLimit};
 pub use postgres::Postgres;
-use rows::{Checkpoint, Endings, Run, Session, Step, Transition, Workspace};
+use rows::{Checkpoint, Endings, Run, RunStep, Session, Transition, Workspace};
 pub use rows::{Row, RunCursor, RunQuery, RunStatus};
 pub use sqlite::Sqlite;
 pub use stream::{
@@ -62,7 +62,7 @@ pub trait Store: Send + Sync + 'static {
     async fn finish(&self, claim: &Claim, outcome: Outcome, now: Timestamp) -> Result<()>;
 
     /// What is remembered of a request.
-    async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<Record>>;
+    async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<RequestRecord>>;
 
     /// What is not settled of a stream, in order of arrival, after the given entry; nothing is taken by it.
     async fn unsettled(&self, stream: &StreamId, after: Option<EntryId>, limit: TakeLimit) -> Result<Vec<Entry>>;
@@ -131,7 +131,7 @@ pub trait Store: Send + Sync + 'static {
     async fn landed(&self, tenant: Option<&TenantId>, since: Timestamp) -> Result<BTreeMap<i64, u64>>;
 
     /// By position.
-    async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>>;
+    async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<RunStep>>;
 
     /// Oldest first.
     async fn checkpoints(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Checkpoint>>;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use merge_train_core::ids::StreamId;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -44,7 +44,7 @@ const WAKES: usize = 1024;
 pub struct Options {
     /// `postgres://user:password@host/database`
     pub url: String,
-    pub policy: Policy,
+    pub policy: InboxPolicy,
     /// By which this instance knows its own arrivals from those of others.
     pub owner: Owner,
     /// Connections at most, besides one that listens.
@@ -53,7 +53,7 @@ pub struct Options {
 
 /// A store in a database that several instances share.
 pub struct Postgres {
-    policy: Policy,
+    policy: InboxPolicy,
     pool: PgPool,
     admits: Writer,
     wakes: broadcast::Sender<StreamId>,
@@ -120,7 +120,7 @@ impl Backend for Postgres {
         Ok(Reader::Postgres(transaction))
     }
 
-    fn policy(&self) -> &Policy {
+    fn policy(&self) -> &InboxPolicy {
         &self.policy
     }
 

@@ -11,7 +11,7 @@ use merge_train_core::ids::{RepoId, RunId, TenantId};
 
 pub use endings::{Endings, Lead};
 pub use merge_train_core::workflow::{
-    Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStatus, Step,
+    Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStatus, RunStep,
     StepStatus, TokensUsed, TransitionContext, Trigger, TriggerSource,
 };
 pub use workspace::{Session, SessionKind, SessionStatus, Transition, TransitionAction, Workspace};
@@ -20,7 +20,7 @@ pub use workspace::{Session, SessionKind, SessionStatus, Transition, TransitionA
 #[derive(Debug, Clone, PartialEq)]
 pub enum Row {
     Run(Box<Run>),
-    Step(Box<Step>),
+    Step(Box<RunStep>),
     Checkpoint(Box<Checkpoint>),
     Workspace(Box<Workspace>),
     Session(Box<Session>),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use merge_train_core::ids::StreamId;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::broadcast;
@@ -39,7 +39,7 @@ pub struct Options {
     pub dir: PathBuf,
     /// The most writes in one commit; with 1, each pays for its own flush of the disk.
     pub group: usize,
-    pub policy: Policy,
+    pub policy: InboxPolicy,
     /// The most that the database may grow to.
     pub max_bytes: Option<u64>,
     /// Written into the lock file, for whoever finds the directory in use.
@@ -49,7 +49,7 @@ pub struct Options {
 /// A store in a directory.
 pub struct Sqlite {
     dir: PathBuf,
-    policy: Policy,
+    policy: InboxPolicy,
     /// None where it was opened for reading only.
     writer: Option<(Writer, Checkpoints)>,
     readers: SqlitePool,
@@ -84,7 +84,7 @@ impl Sqlite {
         let store = Self {
             writer: None,
             readers: readers(&file),
-            policy: Policy::default(),
+            policy: InboxPolicy::default(),
             dir: dir.to_owned(),
             wakes: broadcast::channel(1).0,
         };
@@ -140,7 +140,7 @@ impl Backend for Sqlite {
         Ok(Reader::Sqlite(begun.map_err(|error| Error::from(error).in_file(self.file().as_deref()))?))
     }
 
-    fn policy(&self) -> &Policy {
+    fn policy(&self) -> &InboxPolicy {
         &self.policy
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, StreamId, TenantId};
-use merge_train_core::inbox::{Key, Record};
+use merge_train_core::inbox::{Key, RequestRecord};
 use tokio::sync::broadcast;
 
 use crate::Store;
@@ -13,7 +13,7 @@ use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::inbox::finish::Finish;
 use crate::inbox::{self, Admission, Arrival, Claim, Entry, EntryId, Outcome, TakeLimit};
-use crate::rows::{self, Checkpoint, Endings, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
+use crate::rows::{self, Checkpoint, Endings, Run, RunQuery, RunStatus, RunStep, Session, Transition, Workspace};
 use crate::schedule;
 use crate::stream::append::Append;
 use crate::stream::compact::Compact;
@@ -45,7 +45,7 @@ impl<B: Backend> Store for B {
         self.write(Finish { claim: claim.clone(), outcome, policy: *self.policy(), now }).await
     }
 
-    async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<Record>> {
+    async fn record(&self, tenant: &TenantId, key: &Key) -> Result<Option<RequestRecord>> {
         inbox::record::find(&mut self.reader().await?.conn(), tenant, key)
             .await
             .map_err(|error| error.in_file(self.file().as_deref()))
@@ -153,7 +153,7 @@ impl<B: Backend> Store for B {
             .map_err(|error| error.in_file(self.file().as_deref()))
     }
 
-    async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
+    async fn steps(&self, tenant: &TenantId, run: &RunId) -> Result<Vec<RunStep>> {
         rows::query::steps(&mut self.reader().await?.conn(), tenant, run)
             .await
             .map_err(|error| error.in_file(self.file().as_deref()))

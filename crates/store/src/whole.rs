@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::ids::{StreamId, TenantId};
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 
 use crate::checksum;
 use crate::db::{Conn, Script, int, micros, sql};
@@ -57,7 +57,7 @@ pub struct ImportedStream {
 
 pub struct Import {
     pub streams: Vec<ImportedStream>,
-    pub policy: Policy,
+    pub policy: InboxPolicy,
 }
 
 #[async_trait]
@@ -88,7 +88,7 @@ impl ImportedStream {
         if there { Err(Error::Exists { stream: self.stream.clone() }) } else { Ok(()) }
     }
 
-    async fn write(&self, conn: &mut Conn<'_>, policy: &Policy) -> Result<()> {
+    async fn write(&self, conn: &mut Conn<'_>, policy: &InboxPolicy) -> Result<()> {
         let name = self.stream.to_string();
         let first = self.snapshot.as_ref().map_or(1, |snapshot| snapshot.next_seq);
         let next_seq = first + self.events.len() as u64;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Invalid, RepoId, RunId};
+use super::{InvalidName, RepoId, RunId};
 
 /// A stream of numbered events, with one owner at a time: `repo:{owner}/{name}` or `run:{id}`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -25,19 +25,19 @@ impl fmt::Display for StreamId {
 }
 
 impl FromStr for StreamId {
-    type Err = Invalid;
-    fn from_str(text: &str) -> Result<Self, Invalid> {
+    type Err = InvalidName;
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
         match text.split_once(':') {
             Some(("repo", repo)) => Ok(Self::Repo(repo.parse()?)),
             Some(("run", run)) => Ok(Self::Run(run.parse()?)),
-            _ => Err(Invalid::new("a stream: repo:OWNER/NAME or run:ID", text)),
+            _ => Err(InvalidName::new("a stream: repo:OWNER/NAME or run:ID", text)),
         }
     }
 }
 
 impl TryFrom<String> for StreamId {
-    type Error = Invalid;
-    fn try_from(text: String) -> Result<Self, Invalid> {
+    type Error = InvalidName;
+    fn try_from(text: String) -> Result<Self, InvalidName> {
         text.parse()
     }
 }

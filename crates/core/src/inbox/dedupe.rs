@@ -5,25 +5,25 @@ use std::fmt::Write;
 use jiff::SignedDuration;
 
 use super::RequestHash;
-use crate::facts::{CommentChange, Delivery, Happening};
+use crate::facts::{CommentChange, Delivery, WebhookEvent};
 
 /// What two deliveries of one event have in common, and for how long that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DedupeKey {
     pub text: String,
-    pub window: Window,
+    pub window: DedupeWindow,
 }
 
 /// For how long a second delivery with the same key is taken for a repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Window {
+pub enum DedupeWindow {
     /// The key names the event itself: as long as keys are kept.
     Kept,
     /// The key is that of an equal payload, which later could be news again.
     Brief,
 }
 
-impl Window {
+impl DedupeWindow {
     /// Same pull request, same event, same content: GitHub's own repetition, if it comes this soon.
     pub const BRIEF: SignedDuration = SignedDuration::from_secs(5);
 
@@ -35,8 +35,8 @@ impl DedupeKey {
     /// Every delivery has one: a logical key where the event has an identity of its own, else that of its payload.
     pub fn of(delivery: &Delivery, payload: &RequestHash) -> Self {
         match logical(delivery, payload) {
-            Some(text) => Self { text, window: Window::Kept },
-            None => Self { text: brief(delivery, payload), window: Window::Brief },
+            Some(text) => Self { text, window: DedupeWindow::Kept },
+            None => Self { text: brief(delivery, payload), window: DedupeWindow::Brief },
         }
     }
 }
@@ -44,7 +44,7 @@ impl DedupeKey {
 fn logical(delivery: &Delivery, payload: &RequestHash) -> Option<String> {
     let action = delivery.action.as_deref().unwrap_or_default();
     match &delivery.happening {
-        Happening::Comment(change, comment) => {
+        WebhookEvent::Comment(change, comment) => {
             let (pr, id, at) = (comment.pr, comment.id, comment.updated_at);
             Some(match change {
                 CommentChange::Created => format!("issue_comment:{pr}:{id}"),
@@ -52,7 +52,7 @@ fn logical(delivery: &Delivery, payload: &RequestHash) -> Option<String> {
                 CommentChange::Deleted => format!("issue_comment:{pr}:{id}:deleted"),
             })
         }
-        Happening::Pull(pull) => Some(match action {
+        WebhookEvent::Pull(pull) => Some(match action {
             "opened" => format!("pull_request:{}:opened:{}", pull.number, pull.head_sha),
             // GitHub's time has whole seconds, and within one of them a base can be changed and changed back.
             "edited" => format!("pull_request:{}:edited:{}:{}", pull.number, pull.updated_at, short(payload)),
@@ -60,20 +60,20 @@ fn logical(delivery: &Delivery, payload: &RequestHash) -> Option<String> {
             // to where it was: without the time the second would be lost.
             _ => format!("pull_request:{}:{action}:{}:{}", pull.number, pull.head_sha, pull.updated_at),
         }),
-        Happening::CheckSuite(suite) => Some(format!("check_suite:{}:{action}:{}", suite.id, suite.updated_at)),
-        Happening::CheckRun { .. }
-        | Happening::Status { .. }
-        | Happening::Review { .. }
-        | Happening::ReviewTalk { .. }
-        | Happening::Push { .. }
-        | Happening::Installation
-        | Happening::Ping
-        | Happening::Other => None,
+        WebhookEvent::CheckSuite(suite) => Some(format!("check_suite:{}:{action}:{}", suite.id, suite.updated_at)),
+        WebhookEvent::CheckRun { .. }
+        | WebhookEvent::Status { .. }
+        | WebhookEvent::Review { .. }
+        | WebhookEvent::ReviewTalk { .. }
+        | WebhookEvent::Push { .. }
+        | WebhookEvent::Installation
+        | WebhookEvent::Ping
+        | WebhookEvent::Other => None,
     }
 }
 
 fn brief(delivery: &Delivery, payload: &RequestHash) -> String {
-    let mut text = format!("{}{}", Window::BRIEF_PREFIX, delivery.event);
+    let mut text = format!("{}{}", DedupeWindow::BRIEF_PREFIX, delivery.event);
     if let Some(pr) = delivery.pr() {
         let _ = write!(text, ":{pr}");
     }

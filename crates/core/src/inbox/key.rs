@@ -44,7 +44,7 @@ const LONGEST_PART: usize = 255;
 /// Why a request cannot have a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} must be 1 to {LONGEST_PART} printable characters without spaces or colons, and is {found:?}")]
-pub struct BadPart {
+pub struct InvalidKeyPart {
     what: &'static str,
     found: String,
 }
@@ -56,17 +56,17 @@ impl Key {
     }
 
     /// `api:{client_id}:{request_id}`
-    pub fn api(client: &str, request: &str) -> Result<Self, BadPart> {
+    pub fn api(client: &str, request: &str) -> Result<Self, InvalidKeyPart> {
         Ok(Self(format!("api:{}:{}", part("the client", client)?, part("the request id", request)?)))
     }
 
     /// `slack:{team_id}:{trigger_id}`
-    pub fn slack(team: &str, trigger: &str) -> Result<Self, BadPart> {
+    pub fn slack(team: &str, trigger: &str) -> Result<Self, InvalidKeyPart> {
         Ok(Self(format!("slack:{}:{}", part("the team", team)?, part("the trigger", trigger)?)))
     }
 
     /// `scheduler:{schedule_id}:{execution_time}`, with the time cut to the schedule's slots.
-    pub fn scheduler(schedule: &str, at: Timestamp, granularity: SignedDuration) -> Result<Self, BadPart> {
+    pub fn scheduler(schedule: &str, at: Timestamp, granularity: SignedDuration) -> Result<Self, InvalidKeyPart> {
         Ok(Self(format!("scheduler:{}:{}", part("the schedule", schedule)?, slot(at, granularity))))
     }
 
@@ -81,10 +81,10 @@ impl Key {
 }
 
 // A colon in one part could make it read as two, and so one caller's key as another's.
-fn part<'a>(what: &'static str, text: &'a str) -> Result<&'a str, BadPart> {
+fn part<'a>(what: &'static str, text: &'a str) -> Result<&'a str, InvalidKeyPart> {
     let fits =
         (1..=LONGEST_PART).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
-    if fits { Ok(text) } else { Err(BadPart { what, found: text.chars().take(80).collect() }) }
+    if fits { Ok(text) } else { Err(InvalidKeyPart { what, found: text.chars().take(80).collect() }) }
 }
 
 impl fmt::Display for Key {

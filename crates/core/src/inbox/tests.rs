@@ -6,8 +6,8 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn record(status: Status) -> Record {
-    Record {
+fn record(status: RequestStatus) -> RequestRecord {
+    RequestRecord {
         key: Key::api("cli", "req-1").unwrap(),
         source: Source::Api,
         tenant_id: TenantId::parse("acme").unwrap(),
@@ -15,7 +15,7 @@ fn record(status: Status) -> Record {
         status,
         request_hash: RequestHash::of(b"a"),
         response: Some(serde_json::json!({"run": 1})),
-        error: (status == Status::Failed).then(|| "no disk".to_owned()),
+        error: (status == RequestStatus::Failed).then(|| "no disk".to_owned()),
         created_at: at("2026-01-01T00:00:00Z"),
         updated_at: at("2026-01-01T00:00:00Z"),
         expires_at: at("2026-01-02T00:00:00Z"),
@@ -59,39 +59,43 @@ fn section_3_2_no_caller_can_write_anothers_key() {
 #[test]
 fn section_4_1_every_row_of_the_check_and_set_table() {
     let now = at("2026-01-01T01:00:00Z");
-    let policy = Policy::default();
+    let policy = InboxPolicy::default();
     let same = RequestHash::of(b"a");
-    let judge = |record: &Record, hash: &RequestHash| judge(Some(record), hash, now, &policy);
+    let judge = |record: &RequestRecord, hash: &RequestHash| judge(Some(record), hash, now, &policy);
 
-    assert_eq!(super::judge(None, &same, now, &policy), Verdict::New);
+    assert_eq!(super::judge(None, &same, now, &policy), ArrivalDecision::New);
 
-    let completed = record(Status::Completed);
-    let replay = Verdict::Replay { response: completed.response.clone(), run_id: None };
+    let completed = record(RequestStatus::Completed);
+    let replay = ArrivalDecision::Replay { response: completed.response.clone(), run_id: None };
     assert_eq!(judge(&completed, &same), replay);
 
-    let waiting = record(Status::Processing);
-    assert_eq!(judge(&waiting, &same), Verdict::InFlight { run_id: None });
-    let locked = Record { lock_expires_at: Some(at("2026-01-01T01:00:01Z")), ..waiting.clone() };
-    assert_eq!(judge(&locked, &same), Verdict::InFlight { run_id: None });
-    let abandoned = Record { lock_expires_at: Some(now), ..waiting.clone() };
-    assert_eq!(judge(&abandoned, &same), Verdict::Retry);
-    let hopeless = Record { attempts: 3, ..abandoned };
-    assert!(matches!(judge(&hopeless, &same), Verdict::Exhausted { .. }));
+    let waiting = record(RequestStatus::Processing);
+    assert_eq!(judge(&waiting, &same), ArrivalDecision::InFlight { run_id: None });
+    let locked = RequestRecord { lock_expires_at: Some(at("2026-01-01T01:00:01Z")), ..waiting.clone() };
+    assert_eq!(judge(&locked, &same), ArrivalDecision::InFlight { run_id: None });
+    let abandoned = RequestRecord { lock_expires_at: Some(now), ..waiting.clone() };
+    assert_eq!(judge(&abandoned, &same), ArrivalDecision::Retry);
+    let hopeless = RequestRecord { attempts: 3, ..abandoned };
+    assert!(matches!(judge(&hopeless, &same), ArrivalDecision::Exhausted { .. }));
 
-    let failed = record(Status::Failed);
-    assert_eq!(judge(&failed, &same), Verdict::Retry);
-    let exhausted = Record { attempts: 3, ..failed.clone() };
-    assert_eq!(judge(&exhausted, &same), Verdict::Exhausted { error: "no disk".to_owned() });
+    let failed = record(RequestStatus::Failed);
+    assert_eq!(judge(&failed, &same), ArrivalDecision::Retry);
+    let exhausted = RequestRecord { attempts: 3, ..failed.clone() };
+    assert_eq!(judge(&exhausted, &same), ArrivalDecision::Exhausted { error: "no disk".to_owned() });
 
     let other = RequestHash::of(b"b");
-    for status in [Status::Processing, Status::Completed, Status::Failed] {
-        assert_eq!(judge(&record(status), &other), Verdict::Conflict, "{status:?}");
+    for status in [RequestStatus::Processing, RequestStatus::Completed, RequestStatus::Failed] {
+        assert_eq!(judge(&record(status), &other), ArrivalDecision::Conflict, "{status:?}");
     }
 
-    for status in [Status::Completed, Status::Failed] {
-        let expired = Record { expires_at: now, ..record(status) };
-        assert_eq!(judge(&expired, &other), Verdict::New, "{status:?}: forgotten");
+    for status in [RequestStatus::Completed, RequestStatus::Failed] {
+        let expired = RequestRecord { expires_at: now, ..record(status) };
+        assert_eq!(judge(&expired, &other), ArrivalDecision::New, "{status:?}: forgotten");
     }
-    let acknowledged = Record { expires_at: now, ..waiting };
-    assert_eq!(judge(&acknowledged, &same), Verdict::InFlight { run_id: None }, "what is unfinished is not forgotten");
+    let acknowledged = RequestRecord { expires_at: now, ..waiting };
+    assert_eq!(
+        judge(&acknowledged, &same),
+        ArrivalDecision::InFlight { run_id: None },
+        "what is unfinished is not forgotten"
+    );
 }

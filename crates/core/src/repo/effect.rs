@@ -11,11 +11,11 @@ use std::cell::OnceCell;
 use jiff::Timestamp;
 
 use super::state::RepoState;
-use super::trains::Policy;
-use super::trains::work::Outcome;
-use super::{Diagnosis, Forwarded, Input, Served};
+use super::trains::MergePolicy;
+use super::trains::work::TrainTaskOutcome;
+use super::{CiDiagnosis, EffectOwner, ForwardedPush, Input};
 use super::{commands, mirror, outbox, ratchet, settings, trains};
-use crate::facts::{CommentFacts, Conversation, Listing, MergeFacts, Permission, PullFacts, Talk};
+use crate::facts::{CommentFacts, ConversationFacts, MergeFacts, Permission, PullFacts, RepoListing, ReviewActivity};
 use crate::ids::{CommentId, PrNumber};
 use ratchet::FixEnd;
 
@@ -67,7 +67,7 @@ impl Effect {
     }
 
     /// What it is done for, whose end ends it.
-    pub fn served(&self, state: &RepoState) -> Option<Served> {
+    pub fn served(&self, state: &RepoState) -> Option<EffectOwner> {
         match self {
             Self::Mirror(effect) => effect.served(state),
             Self::Trains(effect) => effect.served(),
@@ -98,15 +98,15 @@ effects_of_features! {
 
 /// Why an effect did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct EffectFailure {
     pub reason: String,
-    pub kind: FailureKind,
+    pub kind: EffectFailureKind,
     /// Not before this, if GitHub said so.
     pub retry_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
+pub enum EffectFailureKind {
     /// May go away by itself.
     Transient,
     /// Will not go away before somebody changes something on GitHub.
@@ -144,39 +144,39 @@ macro_rules! answers {
 answers! {
     /// It is done, and there is nothing more to say.
     Done(()),
-    Listing(Listing),
-    Conversations(Vec<Conversation>),
+    Listing(RepoListing),
+    Conversations(Vec<ConversationFacts>),
     /// None where GitHub has no such pull request.
     Pull(Option<PullFacts>),
     MergeStates(Vec<MergeFacts>),
-    Outcome(Outcome),
+    Outcome(TrainTaskOutcome),
     StatusWritten(CommentId),
     /// None where the comment is gone.
     StatusRead(Option<CommentFacts>),
-    Policy(Policy),
+    Policy(MergePolicy),
     Permission(Permission),
-    Talk(Vec<(PrNumber, Talk)>),
-    Diagnosis(Diagnosis),
+    ReviewActivity(Vec<(PrNumber, ReviewActivity)>),
+    Diagnosis(CiDiagnosis),
     FixEnd(FixEnd),
-    Forwarded(Forwarded),
-    SettingsFile(settings::File),
-    Proposal(settings::Proposal),
-    Showing(settings::Showing),
+    Forwarded(ForwardedPush),
+    SettingsFile(settings::SettingsFile),
+    Proposal(settings::SettingsProposal),
+    Showing(settings::CheckPublication),
 }
 
 /// What came of an effect, for the feature that wanted it.
 pub(in crate::repo) struct EffectOutcome<'a> {
     pub requested_at: Timestamp,
     effect: &'a Effect,
-    result: &'a Result<Answer, Failure>,
+    result: &'a Result<Answer, EffectFailure>,
     /// Where the answer is not one to the effect.
-    mismatch: OnceCell<Failure>,
+    mismatch: OnceCell<EffectFailure>,
 }
 
 impl EffectOutcome<'_> {
     /// The answer, which must be of the type that belongs to the effect. Another one, which only a mistake in the driver can
     /// cause, is a failure like any that does not go away by itself.
-    pub fn answer<T: AnswerType>(&self) -> Result<&T, &Failure> {
+    pub fn answer<T: AnswerType>(&self) -> Result<&T, &EffectFailure> {
         match self.result {
             Ok(answer) => T::within(answer).ok_or_else(|| self.mismatch.get_or_init(|| mismatch(self.effect))),
             Err(failure) => Err(failure),
@@ -184,9 +184,9 @@ impl EffectOutcome<'_> {
     }
 }
 
-fn mismatch(effect: &Effect) -> Failure {
+fn mismatch(effect: &Effect) -> EffectFailure {
     let reason = format!("the answer to {} is none to it; this is a bug", effect.name());
-    Failure { reason, kind: FailureKind::Permanent, retry_at: None }
+    EffectFailure { reason, kind: EffectFailureKind::Permanent, retry_at: None }
 }
 
 impl Input {

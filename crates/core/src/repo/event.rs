@@ -19,13 +19,13 @@ use super::{commands, mirror, outbox, ratchet, settings, trains};
 
 pub(in crate::repo) use parts::is_default;
 pub use parts::{
-    Behest, CiWord, CommandOutcome, CommentRef, DeliveryOutcome, PrStateName, PushDetail, ReadKind, RequestOutcome,
-    Shown, SyncReason, Trace, WantReason,
+    Attribution, CiReport, CommandOutcome, CommentRef, DeliveryOutcome, FetchReason, PrStateName, PushDetail, ReadKind,
+    RequestOutcome, StatusCommentPart, SyncReason, TrainTraces,
 };
 
 /// An event with its place in the stream: a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordedEvent {
     pub seq: u64,
     pub ts: Timestamp,
     #[serde(flatten)]

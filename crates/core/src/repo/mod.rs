@@ -25,24 +25,24 @@ use serde::{Deserialize, Serialize};
 use crate::facts::Delivery;
 use crate::ids::{DeliveryId, PrNumber};
 use crate::inbox::{Key, RequestHash};
-use crate::repo::trains::message::Wording;
-use crate::repo::trains::work::{Probed, Pushed};
+use crate::repo::trains::message::SquashMessageTemplates;
+use crate::repo::trains::work::{PushOutcome, PushProbeResult};
 use ratchet::SessionId;
 
 pub use apply::apply;
 pub use decide::decide;
-pub use effect::{Answer, Effect, EffectKey, Failure, FailureKind};
+pub use effect::{Answer, Effect, EffectFailure, EffectFailureKind, EffectKey};
 pub use event::{
-    Behest, CiWord, CommandOutcome, CommentRef, DeliveryOutcome, Event, PushDetail, ReadKind, Recorded, RequestOutcome,
-    Shown, SyncReason, Trace, WantReason,
+    Attribution, CiReport, CommandOutcome, CommentRef, DeliveryOutcome, Event, FetchReason, PushDetail, ReadKind,
+    RecordedEvent, RequestOutcome, StatusCommentPart, SyncReason, TrainTraces,
 };
 pub use mirror::reads::{attention, next_wake};
-pub use outbox::{NoteId, Say, Tried, mark};
+pub use outbox::{NoteContent, NoteId, PostAttempt, mark};
 pub use ratchet::{LABEL_OFF, LABEL_ON, candidate};
-pub use run_view::{FIXER, RunMove, TRAIN, WaitingFor, current_pull, landing, moves_runs, run_differs, runs_moved};
-pub use settings::{Reading, Showing, Standing};
+pub use run_view::{FIXER, RunChange, TRAIN, WaitingFor, current_pull, landing, moves_runs, run_differs, runs_moved};
+pub use settings::{CheckPublication, SettingsFileChange, SettingsFileReading};
 pub use snapshot::{Position, Snapshot};
-pub use state::{CachedPr, Lifecycle, PrState, Progress, RepoState};
+pub use state::{CachedPr, Lifecycle, PrState, RepoState, SyncProgress};
 
 /// Something that the repository's worker has to think about.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ pub enum Input {
     /// Somebody asked for something through the API.
     Asked { key: Key, request: Request },
     /// An effect has ended.
-    Completed { effect: Effect, requested_at: Timestamp, result: Result<Answer, Failure> },
+    Completed { effect: Effect, requested_at: Timestamp, result: Result<Answer, EffectFailure> },
     /// The process of a fixer begins; its end is still to come.
     FixStarted { pr: PrNumber, at: Timestamp },
     /// The time that `next_wake` asked for has come.
@@ -75,19 +75,19 @@ pub enum Request {
     StartTrain {
         pr: PrNumber,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// To stop the train that has this pull request on board.
     StopTrain {
         pr: PrNumber,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// To have the train that has this pull request on board look again at once, as `@merge-train retry` does.
     RetryTrain {
         pr: PrNumber,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// To turn the ratchet on or off: for a pull request, or for all without a setting of their own.
     Ratchet {
@@ -95,7 +95,7 @@ pub enum Request {
         pr: Option<PrNumber>,
         on: bool,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// To have a closer look at these: a heartbeat saw something new.
     LookAt { prs: Vec<PrNumber> },
@@ -104,14 +104,14 @@ pub enum Request {
         pr: PrNumber,
         at: Timestamp,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// To end a fixer.
     StopFix {
         pr: PrNumber,
         at: Timestamp,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// Somebody is at work in a workspace, or gives a sign of life.
     Session {
@@ -136,26 +136,26 @@ pub enum Request {
 
 /// What is wrong with a pull request, as far as it tells one failure from another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Diagnosis {
+pub struct CiDiagnosis {
     pub signature: Option<String>,
 }
 
 /// What became of a fixer's push on its way to GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Forwarded {
-    Pushed(Pushed),
+pub enum ForwardedPush {
+    Pushed(PushOutcome),
     /// It was only looked for.
-    Probed(Probed),
+    Probed(PushProbeResult),
 }
 
 /// What an effect is done for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Served {
+pub enum EffectOwner {
     Train(PrNumber),
     Fixer(PrNumber),
 }
 
-impl Served {
+impl EffectOwner {
     /// The key of the effect that does its work.
     pub fn work(self) -> EffectKey {
         match self {
@@ -171,7 +171,7 @@ pub struct Plan {
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
     /// Whose effects under way are to end at once.
-    pub cancels: Vec<Served>,
+    pub cancels: Vec<EffectOwner>,
 }
 
 /// What the operator wants.
@@ -200,7 +200,7 @@ pub struct Settings {
     /// Whether everything is merged in the background, and not only what GitHub demands it for.
     pub merge_in_background: bool,
     /// How squashes are worded.
-    pub wording: Wording,
+    pub wording: SquashMessageTemplates,
     pub ratchet: ratchet::Settings,
 }
 
@@ -220,7 +220,7 @@ impl Default for Settings {
             auto_start: false,
             delete_branches: false,
             merge_in_background: false,
-            wording: Wording::default(),
+            wording: SquashMessageTemplates::default(),
             ratchet: ratchet::Settings::default(),
         }
     }

@@ -15,11 +15,11 @@ use super::effect::EffectOutcome;
 use super::event::PrStateName;
 use super::state::{Backoff, RepoState};
 use super::transaction::Transaction;
-use super::{Event as RepoEvent, Failure, FailureKind};
+use super::{EffectFailure, EffectFailureKind, Event as RepoEvent};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber};
 use crate::repo::commands::StoredCommand;
 use crate::repo::mirror::{self, reads};
-use crate::repo::trains::plan::Member;
+use crate::repo::trains::plan::StackMember;
 
 pub use effect::{Effect, EffectKey};
 pub use event::Event;
@@ -32,7 +32,7 @@ pub struct NoteId(pub u64);
 /// What is to be said.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
-pub enum Say {
+pub enum NoteContent {
     /// 👍 under a comment: it was understood and done. GitHub keeps one of each person's, however often it is given.
     Acknowledge { comment: CommentId },
     /// A comment in the conversation, Markdown.
@@ -40,7 +40,7 @@ pub enum Say {
     /// Not said but done: the pull request is closed, by a forced stop.
     Close {},
     /// A comment with what landing the stack would do, computed when it is said.
-    Plan { members: Vec<Member>, default: BranchName },
+    Plan { members: Vec<StackMember>, default: BranchName },
     /// A comment with what came of a command about runs, which is given when it is said.
     Order {
         comment: CommentId,
@@ -53,7 +53,7 @@ pub enum Say {
 
 /// Whether a note can have been said already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Tried {
+pub enum PostAttempt {
     Never,
     /// Perhaps it was said: look first.
     Perhaps,
@@ -64,14 +64,14 @@ pub(super) struct Outbox {
     /// The number of the last note.
     pub last: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub owed: BTreeMap<NoteId, Owed>,
+    pub owed: BTreeMap<NoteId, PendingNote>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Owed {
+pub(super) struct PendingNote {
     pub pr: PrNumber,
     #[serde(flatten)]
-    pub say: Say,
+    pub say: NoteContent,
     pub since: Timestamp,
     #[serde(default)]
     pub backoff: Backoff,
@@ -89,18 +89,18 @@ pub(super) fn is_marked(body: &str) -> bool {
 
 /// Whether the bot is about to close a pull request.
 pub(super) fn is_closing(state: &RepoState, pr: PrNumber) -> bool {
-    state.outbox.owed.values().any(|owed| owed.pr == pr && owed.say == (Say::Close {}))
+    state.outbox.owed.values().any(|owed| owed.pr == pr && owed.say == (NoteContent::Close {}))
 }
 
 /// Records that something is to be said, and says it if nothing else is to be said there first.
-pub(super) fn owe(transaction: &mut Transaction<'_>, pr: PrNumber, say: Say) {
+pub(super) fn owe(transaction: &mut Transaction<'_>, pr: PrNumber, say: NoteContent) {
     let (note, since) = (transaction.next_note(), transaction.now);
     let mut recorded = transaction.plan.events.iter();
     let is_first = !transaction.state.outbox.owed.values().any(|owed| owed.pr == pr)
         && !recorded.any(|event| matches!(event, RepoEvent::Outbox(Event::NoteOwed { pr: other, .. }) if *other == pr));
     transaction.record(Event::NoteOwed { note, pr, say: say.clone() });
     if is_first {
-        transaction.effect(Effect::Say { note, pr, say, since, tried: Tried::Never });
+        transaction.effect(Effect::Say { note, pr, say, since, tried: PostAttempt::Never });
     }
 }
 
@@ -108,7 +108,10 @@ pub(super) fn owe(transaction: &mut Transaction<'_>, pr: PrNumber, say: Say) {
 pub(super) fn due(state: &RepoState, now: Timestamp) -> Vec<super::Effect> {
     let mut met = BTreeSet::new();
     let first = state.outbox.owed.iter().filter(|(_, owed)| met.insert(owed.pr));
-    first.filter(|(_, owed)| owed.backoff.is_due(now)).map(|(note, owed)| effect(*note, owed, Tried::Perhaps)).collect()
+    first
+        .filter(|(_, owed)| owed.backoff.is_due(now))
+        .map(|(note, owed)| effect(*note, owed, PostAttempt::Perhaps))
+        .collect()
 }
 
 /// When something is to be said again.
@@ -123,17 +126,17 @@ pub(super) fn completed(transaction: &mut Transaction<'_>, effect: &Effect, outc
     }
 }
 
-fn said(transaction: &mut Transaction<'_>, note: NoteId, result: Result<&(), &Failure>) {
+fn said(transaction: &mut Transaction<'_>, note: NoteId, result: Result<&(), &EffectFailure>) {
     let notes = &transaction.before.outbox.owed;
     let Some(owed) = notes.get(&note) else { return };
     match result {
         Ok(()) => {
             transaction.record(Event::NoteSaid { note });
-            if owed.say == (Say::Close {}) {
+            if owed.say == (NoteContent::Close {}) {
                 transaction.record(mirror::Event::PrStateChanged { pr: owed.pr, state: PrStateName::Closed, at: None });
             }
         }
-        Err(failure) if failure.kind == FailureKind::Permanent => {
+        Err(failure) if failure.kind == EffectFailureKind::Permanent => {
             transaction.record(Event::NoteDropped { note, reason: failure.reason.clone() });
         }
         Err(failure) => {
@@ -143,10 +146,10 @@ fn said(transaction: &mut Transaction<'_>, note: NoteId, result: Result<&(), &Fa
         }
     }
     let next = notes.iter().find(|(other, waiting)| **other > note && waiting.pr == owed.pr);
-    transaction.effects(next.map(|(next, waiting)| effect(*next, waiting, Tried::Never)));
+    transaction.effects(next.map(|(next, waiting)| effect(*next, waiting, PostAttempt::Never)));
 }
 
-fn effect(note: NoteId, owed: &Owed, tried: Tried) -> super::Effect {
+fn effect(note: NoteId, owed: &PendingNote, tried: PostAttempt) -> super::Effect {
     Effect::Say { note, pr: owed.pr, say: owed.say.clone(), since: owed.since, tried }.into()
 }
 
@@ -155,7 +158,9 @@ pub(super) fn apply(outbox: &mut Outbox, event: &Event, ts: Timestamp) {
     match event {
         Event::NoteOwed { note, pr, say } => {
             outbox.last = outbox.last.max(note.0);
-            outbox.owed.insert(*note, Owed { pr: *pr, say: say.clone(), since: ts, backoff: Backoff::default() });
+            outbox
+                .owed
+                .insert(*note, PendingNote { pr: *pr, say: say.clone(), since: ts, backoff: Backoff::default() });
         }
         Event::NoteSaid { note } | Event::NoteDropped { note, .. } => {
             outbox.owed.remove(note);

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::state::RepoState;
 use crate::backoff::ExponentialBackoff;
 use crate::ids::{PrNumber, Sha};
-use crate::repo::trains::detail::Intended;
+use crate::repo::trains::detail::IntendedAction;
 
 /// What is done to a pull request on GitHub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Act {
+pub(super) enum PacedAction {
     Push,
     Squash,
     Retarget,
@@ -29,12 +29,12 @@ pub(super) enum Act {
 
 /// How often in a row, and until when not again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Pace {
+pub(super) struct RepetitionPace {
     pub times: u32,
     pub until: Timestamp,
 }
 
-pub(super) type Paces = BTreeMap<PrNumber, BTreeMap<Act, Pace>>;
+pub(super) type Paces = BTreeMap<PrNumber, BTreeMap<PacedAction, RepetitionPace>>;
 
 /// What could have been done for this long, and was not, is done for the first time again.
 const IN_A_ROW: SignedDuration = SignedDuration::from_mins(5);
@@ -43,7 +43,7 @@ const MOST_TIMES: u32 = 12;
 /// A wait that is longer than this is worth a word.
 const WORTH_TELLING: Duration = Duration::from_secs(8);
 
-impl Act {
+impl PacedAction {
     /// How long it must not be done after it was done so often in a row. With these, none is done more than five times within
     /// a minute; a descendant is prepared, reconciled and caught up without a pause.
     fn wait(self, times: u32) -> Duration {
@@ -57,9 +57,9 @@ impl Act {
     }
 }
 
-impl Pace {
+impl RepetitionPace {
     /// Whether people should know that it does not go on.
-    pub fn is_worth_telling(&self, act: Act) -> bool {
+    pub fn is_worth_telling(&self, act: PacedAction) -> bool {
         act.wait(self.times) >= WORTH_TELLING
     }
 }
@@ -70,14 +70,14 @@ pub(super) fn readable<'a>(
     prs: impl IntoIterator<Item = &'a PrNumber> + 'a,
     now: Timestamp,
 ) -> impl Iterator<Item = PrNumber> + 'a {
-    prs.into_iter().copied().filter(move |pr| may(state, Act::ReadMergeState, *pr, now))
+    prs.into_iter().copied().filter(move |pr| may(state, PacedAction::ReadMergeState, *pr, now))
 }
 
-pub(super) fn may(state: &RepoState, act: Act, pr: PrNumber, now: Timestamp) -> bool {
+pub(super) fn may(state: &RepoState, act: PacedAction, pr: PrNumber, now: Timestamp) -> bool {
     of(state, act, pr).is_none_or(|pace| pace.until <= now)
 }
 
-pub(super) fn of(state: &RepoState, act: Act, pr: PrNumber) -> Option<&Pace> {
+pub(super) fn of(state: &RepoState, act: PacedAction, pr: PrNumber) -> Option<&RepetitionPace> {
     state.paces.get(&pr).and_then(|paces| paces.get(&act))
 }
 
@@ -91,14 +91,14 @@ pub(super) fn squash_refused(state: &mut RepoState, root: PrNumber, ts: Timestam
     let is_intended = state.details.get(&root).is_some_and(|detail| detail.intent.is_some());
     let current = state.active_trains.get(&root).map(|train| train.current_pr);
     if let (Some(pr), false) = (current, is_intended) {
-        count(state, pr, Act::Squash, ts);
+        count(state, pr, PacedAction::Squash, ts);
     }
 }
 
 /// Counts what is about to be done. Comes before all else that an event changes.
-pub(super) fn count(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
+pub(super) fn count(state: &mut RepoState, pr: PrNumber, act: PacedAction, ts: Timestamp) {
     forget_old(&mut state.paces, ts);
-    let pace = state.paces.entry(pr).or_default().entry(act).or_insert(Pace { times: 0, until: ts });
+    let pace = state.paces.entry(pr).or_default().entry(act).or_insert(RepetitionPace { times: 0, until: ts });
     pace.times = (pace.times + 1).min(MOST_TIMES);
     pace.until = ts.checked_add(act.wait(pace.times)).unwrap_or(Timestamp::MAX);
 }
@@ -111,13 +111,13 @@ fn forget_old(paces: &mut Paces, now: Timestamp) {
 }
 
 /// Only where trains are: who reads again and again does so for them.
-pub(super) fn count_reading(state: &mut RepoState, pr: PrNumber, act: Act, ts: Timestamp) {
+pub(super) fn count_reading(state: &mut RepoState, pr: PrNumber, act: PacedAction, ts: Timestamp) {
     if !state.active_trains.is_empty() || !state.starts.is_empty() || !state.details.is_empty() {
         count(state, pr, act, ts);
     }
 }
 
-pub(super) fn forget(state: &mut RepoState, pr: PrNumber, act: Act) {
+pub(super) fn forget(state: &mut RepoState, pr: PrNumber, act: PacedAction) {
     if let Some(paces) = state.paces.get_mut(&pr) {
         paces.remove(&act);
     }
@@ -135,7 +135,8 @@ pub(super) fn forget_above(state: &mut RepoState, pr: PrNumber) {
 /// tell of both late.
 pub(super) fn is_new_head(state: &RepoState, number: PrNumber, head: &Sha) -> bool {
     let Some(known) = state.prs.get(&number) else { return true };
-    let is_own = |what: &Intended| matches!(what, Intended::Push(push) if push.pull == number && push.to == *head);
+    let is_own =
+        |what: &IntendedAction| matches!(what, IntendedAction::Push(push) if push.pull == number && push.to == *head);
     let is_intended = state.details.values().filter_map(|detail| detail.intent.as_ref()).any(|it| is_own(&it.what));
     known.head_sha != *head && !known.former_heads.contains(head) && !is_intended
 }
@@ -146,7 +147,13 @@ mod tests {
 
     #[test]
     fn whatever_is_done_as_soon_as_it_may_be_is_done_five_times_a_minute_at_most() {
-        for act in [Act::Push, Act::Squash, Act::Retarget, Act::ReadMergeState, Act::ReadPull] {
+        for act in [
+            PacedAction::Push,
+            PacedAction::Squash,
+            PacedAction::Retarget,
+            PacedAction::ReadMergeState,
+            PacedAction::ReadPull,
+        ] {
             let mut done = vec![0];
             for times in 1..40 {
                 done.push(done[done.len() - 1] + act.wait(times).as_secs());
@@ -161,6 +168,6 @@ mod tests {
 
     #[test]
     fn a_descendant_is_prepared_reconciled_and_caught_up_without_a_pause() {
-        assert_eq!(Act::Push.wait(2), Duration::ZERO);
+        assert_eq!(PacedAction::Push.wait(2), Duration::ZERO);
     }
 }

@@ -5,16 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::event::{PrStateName, SyncReason, Trace};
+use super::event::{PrStateName, SyncReason, TrainTraces};
 use super::outbox::Outbox;
 use super::pace::Paces;
 use super::settings::Own;
-use super::state::{Asked, Backoff, CachedPr, Given, Outlived, PrState, RepoState, Rules, Sync, Wanted};
+use super::state::{
+    Backoff, CachedPr, FullSync, KnownPolicy, LandedBranch, PendingCommand, PendingFetch, PrState, RepoState,
+    RequestedTrain,
+};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
 use crate::repo::ratchet::Workspaces;
-use crate::repo::trains::detail::Details;
-use crate::repo::trains::{Ended, Trains};
+use crate::repo::trains::detail::TrainDetails;
+use crate::repo::trains::{ActiveTrains, EndedTrains};
 
 /// The version of the schema.
 const VERSION: u32 = 1;
@@ -41,21 +44,21 @@ pub struct Snapshot {
     /// Missing until GitHub was asked.
     pub default_branch: Option<BranchName>,
     pub prs: BTreeMap<PrNumber, PersistedPr>,
-    pub active_trains: Trains,
+    pub active_trains: ActiveTrains,
     #[serde(default, skip_serializing_if = "is_default")]
-    ended_trains: Ended,
+    ended_trains: EndedTrains,
     #[serde(default, skip_serializing_if = "is_default")]
-    train_details: Details,
+    train_details: TrainDetails,
     #[serde(default, skip_serializing_if = "is_default")]
-    starts: BTreeMap<PrNumber, Asked>,
+    starts: BTreeMap<PrNumber, RequestedTrain>,
     #[serde(default, skip_serializing_if = "is_default")]
-    rules: Rules,
+    rules: KnownPolicy,
     #[serde(default, skip_serializing_if = "is_default")]
-    commands: Vec<Given>,
+    commands: Vec<PendingCommand>,
     #[serde(default, skip_serializing_if = "is_default")]
     dismissals: BTreeMap<PrNumber, PrNumber>,
     #[serde(default, skip_serializing_if = "is_default")]
-    outlived_branches: BTreeMap<PrNumber, Outlived>,
+    outlived_branches: BTreeMap<PrNumber, LandedBranch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bot: Option<UserId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,19 +185,19 @@ pub struct PersistedSync {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    traces: Vec<Trace>,
+    traces: Vec<TrainTraces>,
 }
 
 impl PersistedSync {
-    fn of(sync: &Sync) -> Self {
+    fn of(sync: &FullSync) -> Self {
         let (wanted, backoff) = sync.wanted.map_or((None, Backoff::default()), |(why, how)| (Some(why), how));
         let (unread, error) = (sync.unread.clone(), sync.error.clone());
         let traces = sync.traces.values().cloned().collect();
         Self { last: sync.last, missed_at: sync.missed_at, wanted, backoff, unread, error, traces }
     }
 
-    fn restore(self) -> Sync {
-        Sync {
+    fn restore(self) -> FullSync {
+        FullSync {
             last: self.last,
             missed_at: self.missed_at,
             wanted: self.wanted.map(|reason| (reason, self.backoff)),
@@ -219,7 +222,7 @@ struct PersistedWant {
 impl Snapshot {
     /// The state at the beginning of a generation.
     pub fn of(state: &RepoState, at: Position) -> Self {
-        let want = |wanted: &Wanted| PersistedWant {
+        let want = |wanted: &PendingFetch| PersistedWant {
             since: wanted.since,
             comments: wanted.comments.clone(),
             backoff: wanted.backoff,
@@ -261,7 +264,7 @@ impl Snapshot {
 
     /// The state as it was.
     pub fn restore(self) -> RepoState {
-        let want = |want: PersistedWant| Wanted {
+        let want = |want: PersistedWant| PendingFetch {
             since: want.since,
             comments: want.comments,
             backoff: want.backoff,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::event::{Behest, CommentRef, SyncReason, Trace};
+use super::event::{Attribution, CommentRef, SyncReason, TrainTraces};
 use super::outbox::Outbox;
 use super::pace::Paces;
 use super::settings::Own;
@@ -12,33 +12,33 @@ use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::repo::commands::StoredCommand;
 use crate::repo::ratchet::Workspaces;
-use crate::repo::trains::detail::{Details, is_live};
-use crate::repo::trains::{Ended, Policy, TrainRecord, Trains};
+use crate::repo::trains::detail::{TrainDetails, is_live};
+use crate::repo::trains::{ActiveTrains, EndedTrains, MergePolicy, TrainRecord};
 
 /// The pull-request cache and the trains of one repository. Changed by `apply` alone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RepoState {
     pub(super) default_branch: Option<BranchName>,
     pub(super) prs: BTreeMap<PrNumber, CachedPr>,
-    pub(super) active_trains: Trains,
+    pub(super) active_trains: ActiveTrains,
     /// Trains that are over, and how far each had come: of those nothing older is believed.
-    pub(super) ended: Ended,
-    pub(super) details: Details,
+    pub(super) ended: EndedTrains,
+    pub(super) details: TrainDetails,
     /// Trains that are to start once the rules are known and a plan is computed.
-    pub(super) starts: BTreeMap<PrNumber, Asked>,
-    pub(super) rules: Rules,
+    pub(super) starts: BTreeMap<PrNumber, RequestedTrain>,
+    pub(super) rules: KnownPolicy,
     /// Commands of which it is not known yet whether their givers may give them.
-    pub(super) commands: Vec<Given>,
+    pub(super) commands: Vec<PendingCommand>,
     /// Those whose approval was taken away, and the train that ended by it.
     pub(super) dismissals: BTreeMap<PrNumber, PrNumber>,
     /// Branches that are to be deleted.
-    pub(super) outlived: BTreeMap<PrNumber, Outlived>,
+    pub(super) outlived: BTreeMap<PrNumber, LandedBranch>,
     pub(super) bot: Option<UserId>,
     /// When the trains were last looked after although nothing came in.
     pub(super) polled_at: Option<Timestamp>,
     pub(super) seen_dedupe_keys: BTreeMap<String, Timestamp>,
-    pub(super) sync: Sync,
-    pub(super) wanted: BTreeMap<PrNumber, Wanted>,
+    pub(super) sync: FullSync,
+    pub(super) wanted: BTreeMap<PrNumber, PendingFetch>,
     pub(super) merge_reads: Backoff,
     /// How often what cannot be undone was done to each pull request of late.
     pub(super) paces: Paces,
@@ -162,18 +162,18 @@ impl CachedPr {
 
 /// A train that is to start.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Asked {
+pub(super) struct RequestedTrain {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentRef>,
     #[serde(flatten)]
-    pub behest: Behest,
+    pub behest: Attribution,
     #[serde(default)]
     pub backoff: Backoff,
 }
 
 /// A command, and who gave it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Given {
+pub(super) struct PendingCommand {
     pub comment: CommentRef,
     pub user: UserId,
     pub login: String,
@@ -184,24 +184,28 @@ pub(super) struct Given {
     pub backoff: Backoff,
 }
 
-impl Given {
-    pub fn behest(&self) -> Behest {
-        Behest { by: Some(format!("github:{}", self.login)), delivery: self.delivery.clone(), ..Behest::default() }
+impl PendingCommand {
+    pub fn behest(&self) -> Attribution {
+        Attribution {
+            by: Some(format!("github:{}", self.login)),
+            delivery: self.delivery.clone(),
+            ..Attribution::default()
+        }
     }
 }
 
 /// The rules of the repository, as far as they were read.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
-pub(super) struct Rules {
-    pub known: Option<(Policy, Timestamp)>,
+pub(super) struct KnownPolicy {
+    pub known: Option<(MergePolicy, Timestamp)>,
     /// They are to be read.
     pub wanted: Option<Backoff>,
 }
 
 /// A branch whose pull request has landed.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Outlived {
+pub(super) struct LandedBranch {
     pub branch: BranchName,
     pub head: Sha,
     #[serde(default)]
@@ -210,7 +214,7 @@ pub(super) struct Outlived {
 
 /// The full look at the repository.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Sync {
+pub(super) struct FullSync {
     pub last: Option<Timestamp>,
     /// When everything was last looked at because something had been missed.
     pub missed_at: Option<Timestamp>,
@@ -220,12 +224,12 @@ pub(super) struct Sync {
     /// Why the last reading did not succeed.
     pub error: Option<String>,
     /// What was found of trains, until all is read.
-    pub traces: BTreeMap<PrNumber, Trace>,
+    pub traces: BTreeMap<PrNumber, TrainTraces>,
 }
 
 /// A pull request that is to be fetched.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Wanted {
+pub(super) struct PendingFetch {
     pub since: Timestamp,
     pub comments: Vec<CommentFacts>,
     pub backoff: Backoff,
@@ -264,7 +268,8 @@ pub enum Lifecycle {
 
 /// The progress of a repository's full sync.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
-pub struct Progress {
+#[schema(as = Progress)]
+pub struct SyncProgress {
     pub lifecycle: Lifecycle,
     /// Why it is synced.
     pub reason: Option<SyncReason>,
@@ -300,7 +305,7 @@ impl RepoState {
         &self.workspaces
     }
 
-    pub fn active_trains(&self) -> &Trains {
+    pub fn active_trains(&self) -> &ActiveTrains {
         &self.active_trains
     }
 
@@ -352,9 +357,9 @@ impl RepoState {
         }
     }
 
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> SyncProgress {
         let (reason, backoff) = self.sync.wanted.map_or((None, Backoff::default()), |(why, how)| (Some(why), how));
-        Progress {
+        SyncProgress {
             lifecycle: self.lifecycle(),
             reason,
             synced_at: self.sync.last,

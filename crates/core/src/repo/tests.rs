@@ -32,8 +32,8 @@ use super::settings::{Effect as SettingsEffect, EffectKey as SettingsKey, Event 
 use super::trains::{Effect as TrainsEffect, EffectKey as TrainsKey, Event as TrainsEvent};
 use super::*;
 use crate::facts::{
-    CiFacts, CommentChange, CommentFacts, Conversation, Happening, HeadRepo, Listing, MergeFacts, MergeState, OwnFile,
-    PullFacts, PullState,
+    CiFacts, CommentChange, CommentFacts, ConversationFacts, HeadRepo, MergeFacts, MergeState, PullFacts, PullState,
+    RepoListing, SettingsFileContent, WebhookEvent,
 };
 use crate::ids::{BranchName, CommentId, RepoId, Sha, UserId};
 use inputs::*;
@@ -94,14 +94,20 @@ pub(super) fn comment(on: u64, id: u64, body: &str) -> CommentFacts {
     }
 }
 
-pub(super) fn listing(pulls: &[PullFacts]) -> Listing {
-    Listing { default_branch: branch("main"), pulls: pulls.to_vec(), bot: UserId::new(900) }
+pub(super) fn listing(pulls: &[PullFacts]) -> RepoListing {
+    RepoListing { default_branch: branch("main"), pulls: pulls.to_vec(), bot: UserId::new(900) }
 }
 
 /// What of these was said under one pull request.
-pub(super) fn conversation(number: u64, comments: &[CommentFacts]) -> Conversation {
+pub(super) fn conversation(number: u64, comments: &[CommentFacts]) -> ConversationFacts {
     let comments = comments.iter().filter(|comment| comment.pr == pr(number)).cloned().collect();
-    Conversation { pr: pr(number), merged_by: None, comments, acknowledged: BTreeSet::new(), former_heads: Vec::new() }
+    ConversationFacts {
+        pr: pr(number),
+        merged_by: None,
+        comments,
+        acknowledged: BTreeSet::new(),
+        former_heads: Vec::new(),
+    }
 }
 
 pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
@@ -114,21 +120,21 @@ pub(super) fn merge_facts(number: u64, state: MergeState) -> MergeFacts {
         draft: false,
         review: None,
         ci: CiFacts::default(),
-        own_file: OwnFile::default(),
+        own_file: SettingsFileContent::default(),
     }
 }
 
 /// That a repository says nothing about itself.
-pub(super) fn no_settings() -> crate::repo::settings::File {
-    let said = Ok(crate::repo::settings::OwnSettings::default());
-    crate::repo::settings::File { at: sha(9_999), blob: None, said }
+pub(super) fn no_settings() -> crate::repo::settings::SettingsFile {
+    let said = Ok(crate::repo::settings::RepositorySettings::default());
+    crate::repo::settings::SettingsFile { at: sha(9_999), blob: None, said }
 }
 
 /// A worker without a disk: decides, applies, and keeps the log.
 #[derive(Clone, Default)]
 pub(super) struct Worker {
     pub state: RepoState,
-    pub log: Vec<Recorded>,
+    pub log: Vec<RecordedEvent>,
     pub settings: Settings,
     pub clock: i64,
     deliveries: u64,
@@ -138,7 +144,7 @@ impl Worker {
     /// Knows the repository, and that it has these pull requests.
     pub fn ready(pulls: &[PullFacts]) -> Self {
         let mut worker = Self::default();
-        worker.heard("ping", None, Happening::Other);
+        worker.heard("ping", None, WebhookEvent::Other);
         worker.surveyed(at(0), pulls, &[]);
         worker
     }
@@ -169,12 +175,12 @@ impl Worker {
         let plan = decide(&self.state, input, &self.settings, now);
         for event in &plan.events {
             apply(&mut self.state, event, now);
-            self.log.push(Recorded { seq: self.log.len() as u64 + 1, ts: now, event: event.clone() });
+            self.log.push(RecordedEvent { seq: self.log.len() as u64 + 1, ts: now, event: event.clone() });
         }
         plan
     }
 
-    pub fn heard(&mut self, event: &str, action: Option<&str>, happening: Happening) -> Plan {
+    pub fn heard(&mut self, event: &str, action: Option<&str>, happening: WebhookEvent) -> Plan {
         self.deliveries += 1;
         let id = format!("delivery-{}", self.deliveries);
         let hash = RequestHash::of(format!("{event} {action:?} {happening:?}").as_bytes());
@@ -193,7 +199,7 @@ impl Worker {
     }
 
     pub fn pull_event(&mut self, action: &str, pull: PullFacts) -> Plan {
-        self.heard("pull_request", Some(action), Happening::Pull(pull))
+        self.heard("pull_request", Some(action), WebhookEvent::Pull(pull))
     }
 
     pub fn comment_event(&mut self, change: CommentChange, comment: CommentFacts) -> Plan {
@@ -202,7 +208,7 @@ impl Worker {
             CommentChange::Edited => "edited",
             CommentChange::Deleted => "deleted",
         };
-        self.heard("issue_comment", Some(action), Happening::Comment(change, comment))
+        self.heard("issue_comment", Some(action), WebhookEvent::Comment(change, comment))
     }
 
     /// The outcome of the last delivery.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::event::Event;
-use super::outbox::{self, NoteId, Say};
+use super::outbox::{self, NoteContent, NoteId};
 use super::state::RepoState;
 use super::{Effect, Plan, Settings, apply};
 use crate::ids::PrNumber;
@@ -29,7 +29,7 @@ pub(super) struct Transaction<'a> {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Change {
     pub events: Vec<Event>,
-    pub notes: Vec<(PrNumber, Say)>,
+    pub notes: Vec<(PrNumber, NoteContent)>,
 }
 
 impl Change {
@@ -42,7 +42,7 @@ impl Change {
     }
 
     pub fn saying(mut self, pr: PrNumber, body: String) -> Self {
-        self.notes.push((pr, Say::Comment { body }));
+        self.notes.push((pr, NoteContent::Comment { body }));
         self
     }
 
@@ -107,12 +107,12 @@ impl<'a> Transaction<'a> {
         NoteId(self.last_note.0 + 1)
     }
 
-    pub fn say(&mut self, pr: PrNumber, say: Say) {
+    pub fn say(&mut self, pr: PrNumber, say: NoteContent) {
         outbox::owe(self, pr, say);
     }
 
     pub fn comment(&mut self, pr: PrNumber, body: String) {
-        self.say(pr, Say::Comment { body });
+        self.say(pr, NoteContent::Comment { body });
     }
 
     pub fn make(&mut self, change: Change) {

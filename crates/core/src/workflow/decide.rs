@@ -4,11 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::definition::{Gate, Kind, Need, OnExpiry, Program, fill};
+use super::definition::{ApprovalNeed, Gate, OnExpiry, Program, StepKind, fill};
 use super::document::{Decision, Initiator, StepStatus, TokensUsed, TransitionContext};
 use super::event::{Event, RunError, Signal};
 use super::state::{RunState, StepState};
-use super::status::{Code, Illegal, RunStatus};
+use super::status::{IllegalTransition, RunErrorCode, RunStatus};
 
 /// Why a command ended of which nothing more was heard.
 const PROCESS_ENDED: &str = "the process that ran it stopped";
@@ -25,7 +25,7 @@ pub enum Input {
     StepEnded {
         step: usize,
         attempt: u32,
-        result: Result<Output, String>,
+        result: Result<CommandOutput, String>,
     },
     CompensationEnded {
         step: usize,
@@ -63,7 +63,7 @@ pub enum Request {
 
 /// What a command left.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Output {
+pub struct CommandOutput {
     pub value: Value,
     pub tokens_used: Option<TokensUsed>,
 }
@@ -86,9 +86,9 @@ pub struct Plan {
 
 /// Why something is not done that somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum RunRequestRefusal {
     #[error(transparent)]
-    Illegal(#[from] Illegal),
+    Illegal(#[from] IllegalTransition),
     #[error("{by} may not decide this; these may: {}", named(.entitled))]
     NotEntitled { by: String, entitled: Vec<String> },
     #[error("{by} has already decided")]
@@ -99,9 +99,9 @@ pub enum Refusal {
     AnotherGate { meant: String, stands_at: String },
 }
 
-impl Refusal {
+impl RunRequestRefusal {
     /// Where the specification has a code for it.
-    pub fn code(&self) -> Option<Code> {
+    pub fn code(&self) -> Option<RunErrorCode> {
         match self {
             Self::Illegal(illegal) => Some(illegal.code()),
             Self::NotEntitled { .. }
@@ -117,8 +117,8 @@ fn named(people: &[String]) -> String {
 }
 
 /// Decides what to record and what to do.
-pub fn decide(state: &RunState, input: &Input, now: Timestamp) -> Result<Plan, Refusal> {
-    let mut draft = Draft { state: state.clone(), plan: Plan::default(), now };
+pub fn decide(state: &RunState, input: &Input, now: Timestamp) -> Result<Plan, RunRequestRefusal> {
+    let mut draft = RunTransaction { state: state.clone(), plan: Plan::default(), now };
     // What is over is over before anybody says anything else.
     draft.expire();
     match input {
@@ -134,7 +134,7 @@ pub fn decide(state: &RunState, input: &Input, now: Timestamp) -> Result<Plan, R
 
 /// What a run that was just created does at once.
 pub fn begin(state: &RunState, now: Timestamp) -> Plan {
-    let mut draft = Draft { state: state.clone(), plan: Plan::default(), now };
+    let mut draft = RunTransaction { state: state.clone(), plan: Plan::default(), now };
     draft.advance();
     draft.plan
 }
@@ -152,13 +152,13 @@ pub fn needs_a_worker(state: &RunState) -> bool {
     !state.status.is_terminal() && !is_waiting
 }
 
-struct Draft {
+struct RunTransaction {
     state: RunState,
     plan: Plan,
     now: Timestamp,
 }
 
-impl Draft {
+impl RunTransaction {
     fn record(&mut self, event: Event) {
         self.state.apply(&event, self.now);
         self.plan.events.push(event);
@@ -195,7 +195,7 @@ impl Draft {
         }
     }
 
-    fn fail(&mut self, initiator: Initiator, code: Option<Code>, message: String) {
+    fn fail(&mut self, initiator: Initiator, code: Option<RunErrorCode>, message: String) {
         self.transition(RunStatus::Failed, initiator, None, Some(RunError { code, message }));
     }
 
@@ -243,19 +243,19 @@ impl Draft {
         }
         let attempt = step.attempts + 1;
         match plan.kind {
-            Kind::Agent(program) => {
+            StepKind::Agent(program) => {
                 let input = self.input(&plan.id, attempt);
                 self.record(Event::StepStarted { step: position, attempt, input: input.clone() });
                 self.effect(Effect::Agent { step: position, attempt, program, input });
                 false
             }
-            Kind::Approval(gate) => {
+            StepKind::Approval(gate) => {
                 let expires_at = gate.timeout_ms.map(|timeout| later(self.now, timeout));
                 self.record(Event::ApprovalRequested { step: position, expires_at });
                 self.transition(RunStatus::AwaitingApproval, Initiator::Policy, None, None);
                 true
             }
-            Kind::Wait(wait) => {
+            StepKind::Wait(wait) => {
                 let correlation = wait.correlation.as_deref().map(|template| fill(template, &self.state.known()));
                 match correlation.transpose() {
                     Ok(correlation) => {
@@ -298,8 +298,8 @@ impl Draft {
         }
         let has_said_yes = |name: &String| said.iter().any(|said| is_named(name, &said.by));
         let is_enough = match gate.need {
-            Need::Any => !said.is_empty(),
-            Need::All => gate.by.iter().all(has_said_yes),
+            ApprovalNeed::Any => !said.is_empty(),
+            ApprovalNeed::All => gate.by.iter().all(has_said_yes),
         };
         if is_enough {
             let by = said.last().map(|said| said.by.clone());
@@ -327,8 +327,8 @@ impl Draft {
 
     fn gate(&self) -> Option<Gate> {
         match &self.state.plan(self.state.position)?.kind {
-            Kind::Approval(gate) => Some(gate.clone()),
-            Kind::Agent(_) | Kind::Wait(_) => None,
+            StepKind::Approval(gate) => Some(gate.clone()),
+            StepKind::Agent(_) | StepKind::Wait(_) => None,
         }
     }
 
@@ -364,14 +364,14 @@ impl Draft {
         }
     }
 
-    fn step_ended(&mut self, step: usize, attempt: u32, result: &Result<Output, String>) {
+    fn step_ended(&mut self, step: usize, attempt: u32, result: &Result<CommandOutput, String>) {
         let is_it = |state: &&StepState| state.status == StepStatus::Running && state.attempts == attempt;
         if self.state.position != step || self.state.steps.get(step).filter(is_it).is_none() {
             return;
         }
         let is_cancelled = self.state.cancellation.is_some();
         match result {
-            Ok(Output { value, tokens_used }) => {
+            Ok(CommandOutput { value, tokens_used }) => {
                 self.record(Event::StepCompleted { step, output: value.clone(), tokens_used: *tokens_used });
             }
             Err(error) => {
@@ -388,7 +388,7 @@ impl Draft {
         }
     }
 
-    fn asked(&mut self, request: &Request) -> Result<(), Refusal> {
+    fn asked(&mut self, request: &Request) -> Result<(), RunRequestRefusal> {
         let status = self.state.status;
         match request {
             Request::Decide { by, decision, reason, step } => {
@@ -396,25 +396,25 @@ impl Draft {
                     // What an approval makes of a run follows from nowhere else.
                     let to = if *decision == Decision::Approved { RunStatus::Running } else { RunStatus::Failed };
                     status.check(to)?;
-                    return Err(Illegal::InvalidTransition { from: status, to }.into());
+                    return Err(IllegalTransition::InvalidTransition { from: status, to }.into());
                 }
                 let stands_at = self.state.plan(self.state.position).map(|plan| plan.id.clone()).unwrap_or_default();
                 if let Some(meant) = step.clone().filter(|meant| *meant != stands_at) {
-                    return Err(Refusal::AnotherGate { meant, stands_at });
+                    return Err(RunRequestRefusal::AnotherGate { meant, stands_at });
                 }
                 let entitled = self.gate().map(|gate| gate.by).unwrap_or_default();
                 if !entitled.is_empty() && !entitled.iter().any(|name| is_named(name, by)) {
-                    return Err(Refusal::NotEntitled { by: by.clone(), entitled });
+                    return Err(RunRequestRefusal::NotEntitled { by: by.clone(), entitled });
                 }
                 if self.state.decisions.iter().any(|said| said.by == *by) {
-                    return Err(Refusal::DecidedAlready { by: by.clone() });
+                    return Err(RunRequestRefusal::DecidedAlready { by: by.clone() });
                 }
                 let (by, reason) = (by.clone(), reason.clone());
                 self.record(Event::ApprovalDecided { step: self.state.position, by, decision: *decision, reason });
             }
             Request::Signal(signal) => {
                 if status.is_terminal() {
-                    return Err(Illegal::TerminalState { status }.into());
+                    return Err(IllegalTransition::TerminalState { status }.into());
                 }
                 self.record(Event::SignalReceived { signal: signal.clone() });
             }
@@ -422,7 +422,7 @@ impl Draft {
             Request::Cancel { initiator, by, reason } => {
                 status.check(RunStatus::Cancelled)?;
                 if self.state.cancellation.is_some() {
-                    return Err(Refusal::CancelledAlready);
+                    return Err(RunRequestRefusal::CancelledAlready);
                 }
                 let (by, reason) = (by.clone(), reason.clone());
                 self.record(Event::CancelRequested { initiator: *initiator, by, reason });
@@ -434,14 +434,14 @@ impl Draft {
         Ok(())
     }
 
-    fn go_on_at_once(&mut self, by: &str, reason: Option<&String>) -> Result<(), Refusal> {
+    fn go_on_at_once(&mut self, by: &str, reason: Option<&String>) -> Result<(), RunRequestRefusal> {
         let status = self.state.status;
         match status {
             RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => {
-                Err(Illegal::TerminalState { status }.into())
+                Err(IllegalTransition::TerminalState { status }.into())
             }
             _ if self.state.cancellation.is_some() => {
-                Err(Illegal::InvalidTransition { from: status, to: RunStatus::Running }.into())
+                Err(IllegalTransition::InvalidTransition { from: status, to: RunStatus::Running }.into())
             }
             RunStatus::AwaitingApproval => {
                 let (by, reason) = (by.to_owned(), reason.cloned());
@@ -457,7 +457,7 @@ impl Draft {
                 let step = self.state.position;
                 let pauses = |step: &StepState| step.status == StepStatus::Failed && step.retry_at.is_some();
                 if !self.state.steps.get(step).is_some_and(pauses) {
-                    return Err(Illegal::InvalidTransition { from: status, to: RunStatus::Running }.into());
+                    return Err(IllegalTransition::InvalidTransition { from: status, to: RunStatus::Running }.into());
                 }
                 self.record(Event::StepReplayed { step });
                 Ok(())
@@ -468,7 +468,7 @@ impl Draft {
     /// Whether a command runs, or ran when the process ended.
     fn is_under_way(&self) -> bool {
         let position = self.state.position;
-        let is_agent = self.state.plan(position).is_some_and(|plan| matches!(plan.kind, Kind::Agent(_)));
+        let is_agent = self.state.plan(position).is_some_and(|plan| matches!(plan.kind, StepKind::Agent(_)));
         is_agent && self.state.steps.get(position).is_some_and(|step| step.status == StepStatus::Running)
     }
 
@@ -533,7 +533,7 @@ impl Draft {
     fn take_up(&mut self, index: usize, how: &str, is_orphan: bool) {
         let Some(plan) = self.state.plan(index).cloned() else { return };
         let is_done = self.state.steps[index].status == StepStatus::Completed;
-        let can_skip = is_done && (plan.resumable || !matches!(plan.kind, Kind::Agent(_)));
+        let can_skip = is_done && (plan.resumable || !matches!(plan.kind, StepKind::Agent(_)));
         if can_skip {
             self.record(Event::RunResumed { from: plan.id });
         } else if plan.idempotent {
@@ -546,7 +546,7 @@ impl Draft {
                 plan.id,
                 if is_done { "" } else { " (it has left no output)" },
             );
-            let code = if is_orphan { Code::Orphaned } else { Code::ResumeFailed };
+            let code = if is_orphan { RunErrorCode::Orphaned } else { RunErrorCode::ResumeFailed };
             self.cut_off(PROCESS_ENDED.to_owned());
             self.fail(Initiator::System, Some(code), message);
         }

@@ -26,13 +26,13 @@ pub struct Workflow {
 pub struct StepPlan {
     pub id: String,
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: StepKind,
     /// Once it is done it is not done again: a run that is taken up goes on with its output.
     pub resumable: bool,
     /// It can be done again without harm.
     pub idempotent: bool,
-    #[serde(default, skip_serializing_if = "Retry::is_none")]
-    pub retry: Retry,
+    #[serde(default, skip_serializing_if = "RetryPolicy::is_none")]
+    pub retry: RetryPolicy,
     /// What undoes it when the run is cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensate: Option<Program>,
@@ -40,10 +40,10 @@ pub struct StepPlan {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum StepKind {
     Agent(Program),
     Approval(Gate),
-    Wait(Wait),
+    Wait(SignalWait),
 }
 
 /// A command that reads JSON and writes JSON.
@@ -61,7 +61,7 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<String>,
     #[serde(default)]
-    pub need: Need,
+    pub need: ApprovalNeed,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct Gate {
 /// How many of those who may decide must say yes. One who says no is enough for a no.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Need {
+pub enum ApprovalNeed {
     #[default]
     Any,
     All,
@@ -89,7 +89,7 @@ pub enum OnExpiry {
 
 /// Something that has to happen outside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wait {
+pub struct SignalWait {
     /// The type of the event.
     pub event: String,
     /// Which of them: `{inputs.NAME}` and `{steps.ID.FIELD}` stand for what the run knows. None: any.
@@ -100,12 +100,12 @@ pub struct Wait {
 
 /// How often a step that fails is tried again, and after which first wait; it doubles with each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retry {
+pub struct RetryPolicy {
     pub times: u32,
     pub backoff_ms: u64,
 }
 
-impl Retry {
+impl RetryPolicy {
     /// The longest wait between two attempts.
     const LONGEST: Duration = Duration::from_hours(1);
 
@@ -125,9 +125,11 @@ impl StepPlan {
     /// Who does it, for lists.
     pub fn agent(&self) -> &str {
         match &self.kind {
-            Kind::Agent(program) => program.command.first().map_or("", |path| path.rsplit('/').next().unwrap_or(path)),
-            Kind::Approval(_) => "approval",
-            Kind::Wait(_) => "external",
+            StepKind::Agent(program) => {
+                program.command.first().map_or("", |path| path.rsplit('/').next().unwrap_or(path))
+            }
+            StepKind::Approval(_) => "approval",
+            StepKind::Wait(_) => "external",
         }
     }
 }
@@ -172,19 +174,19 @@ impl StepPlan {
             program.command.first().is_some_and(|path| path.contains('/') && !path.starts_with('/'))
         };
         match &self.kind {
-            Kind::Agent(program) if is_empty(program) => problems.push("its command is empty"),
-            Kind::Agent(program) if is_lost(program) => {
+            StepKind::Agent(program) if is_empty(program) => problems.push("its command is empty"),
+            StepKind::Agent(program) if is_lost(program) => {
                 problems.push("its command is a relative path; write the full path");
             }
-            Kind::Agent(program) if program.timeout_ms == 0 => problems.push("its timeout is too short"),
-            Kind::Approval(Gate { by, need: Need::All, .. }) if by.is_empty() => {
+            StepKind::Agent(program) if program.timeout_ms == 0 => problems.push("its timeout is too short"),
+            StepKind::Approval(Gate { by, need: ApprovalNeed::All, .. }) if by.is_empty() => {
                 problems.push("everyone has to approve, but `by` names nobody");
             }
-            Kind::Wait(wait) if wait.event.is_empty() => problems.push("it waits for an event without a type"),
-            Kind::Wait(wait) if wait.timeout_ms == 0 => problems.push("it waits for no time at all"),
-            Kind::Agent(_) | Kind::Approval(_) | Kind::Wait(_) => {}
+            StepKind::Wait(wait) if wait.event.is_empty() => problems.push("it waits for an event without a type"),
+            StepKind::Wait(wait) if wait.timeout_ms == 0 => problems.push("it waits for no time at all"),
+            StepKind::Agent(_) | StepKind::Approval(_) | StepKind::Wait(_) => {}
         }
-        if !matches!(self.kind, Kind::Agent(_)) && (self.retry.times > 0 || self.compensate.is_some()) {
+        if !matches!(self.kind, StepKind::Agent(_)) && (self.retry.times > 0 || self.compensate.is_some()) {
             problems.push("only a command can be retried or undone");
         }
         if self.compensate.as_ref().is_some_and(is_empty) {

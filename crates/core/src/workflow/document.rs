@@ -181,7 +181,8 @@ pub enum StepStatus {
 /// A step of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+#[schema(as = Step)]
+pub struct RunStep {
     pub tenant_id: TenantId,
     pub run_id: RunId,
     pub step_id: String,
@@ -205,7 +206,7 @@ pub struct Step {
     pub duration_ms: Option<u64>,
 }
 
-impl Step {
+impl RunStep {
     /// With how long it took. GitHub's clock, which may have said when it ended, is another: nothing ends before it begins.
     pub(crate) fn timed(mut self) -> Self {
         if let (Some(begun), Some(ended)) = (self.started_at, &mut self.completed_at) {

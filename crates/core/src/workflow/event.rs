@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::definition::Workflow;
 use super::document::{Decision, Initiator, TokensUsed, TransitionContext, Trigger};
-use super::status::{Code, RunStatus};
+use super::status::{RunErrorCode, RunStatus};
 use crate::ids::{PrNumber, RepoId, RunId, TenantId};
 use crate::inbox::Key;
 
 /// How a run began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Created {
+pub struct RunCreation {
     pub run: RunId,
     pub tenant: TenantId,
     pub workflow: Workflow,
@@ -32,7 +32,7 @@ pub struct Created {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    RunCreated(Box<Created>),
+    RunCreated(Box<RunCreation>),
     RunTransition {
         from: RunStatus,
         to: RunStatus,
@@ -114,7 +114,7 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Code>,
+    pub code: Option<RunErrorCode>,
     pub message: String,
 }
 

@@ -10,13 +10,17 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Effect, Input, Output, Plan, Refusal, Request, begin, decide, is_named, needs_a_worker, next_wake};
-pub use definition::{Gate, Kind, Need, OnExpiry, Program, Retry, StepPlan, Wait, Workflow, fill};
+pub use decide::{
+    CommandOutput, Effect, Input, Plan, Request, RunRequestRefusal, begin, decide, is_named, needs_a_worker, next_wake,
+};
+pub use definition::{
+    ApprovalNeed, Gate, OnExpiry, Program, RetryPolicy, SignalWait, StepKind, StepPlan, Workflow, fill,
+};
 pub use document::{
-    Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, Step, StepStatus,
+    Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Initiator, Run, RunStep, StepStatus,
     TokensUsed, TransitionContext, Trigger, TriggerSource,
 };
-pub use event::{Created, Event, RunError, Signal};
+pub use event::{Event, RunCreation, RunError, Signal};
 pub use nesting::{DEEPEST, is_too_deep};
-pub use state::{MOST_SIGNALS, RunState, SCHEMA_VERSION, Said, StepState};
-pub use status::{Code, Illegal, RunStatus};
+pub use state::{MOST_SIGNALS, RecordedDecision, RunState, SCHEMA_VERSION, StepState};
+pub use status::{IllegalTransition, RunErrorCode, RunStatus};

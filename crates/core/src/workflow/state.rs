@@ -3,12 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::definition::{Kind, StepPlan};
+use super::definition::{StepKind, StepPlan};
 use super::document::{
-    Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Run, Step, StepStatus, TokensUsed,
+    Approval, Cancellation, Checkpoint, Compensation, Decision, ExternalEvent, Run, RunStep, StepStatus, TokensUsed,
     TransitionContext,
 };
-use super::event::{Created, Event, RunError, Signal};
+use super::event::{Event, RunCreation, RunError, Signal};
 use super::status::RunStatus;
 
 /// The form of the documents.
@@ -18,7 +18,7 @@ pub const MOST_SIGNALS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunState {
-    pub created: Box<Created>,
+    pub created: Box<RunCreation>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub status: RunStatus,
@@ -26,7 +26,7 @@ pub struct RunState {
     pub position: usize,
     pub steps: Vec<StepState>,
     /// What people said at the gate that the run stands at.
-    pub decisions: Vec<Said>,
+    pub decisions: Vec<RecordedDecision>,
     /// When the gate closes, or the wait ends.
     pub expires_at: Option<Timestamp>,
     /// Which event the run waits for.
@@ -46,7 +46,7 @@ pub struct RunState {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct RecordedDecision {
     pub by: String,
     pub decision: Decision,
     pub reason: Option<String>,
@@ -94,7 +94,7 @@ fn millis(duration: SignedDuration) -> u64 {
 }
 
 impl RunState {
-    pub fn new(created: Box<Created>, at: Timestamp) -> Self {
+    pub fn new(created: Box<RunCreation>, at: Timestamp) -> Self {
         Self {
             steps: vec![StepState::NEW; created.workflow.steps.len()],
             created,
@@ -177,7 +177,7 @@ impl RunState {
             }
             Event::ApprovalDecided { by, decision, reason, .. } => {
                 let (by, reason) = (by.clone(), reason.clone());
-                self.decisions.push(Said { by, decision: *decision, reason, at });
+                self.decisions.push(RecordedDecision { by, decision: *decision, reason, at });
             }
             Event::WaitBegan { step, correlation, expires_at } => {
                 self.begin(*step, at);
@@ -246,7 +246,7 @@ impl RunState {
 
     /// The run as it is stored and shown.
     pub fn document(&self) -> Run {
-        let Created { run, tenant, workflow, repo, pr, pr_url, trigger, idempotency_key, .. } = &*self.created;
+        let RunCreation { run, tenant, workflow, repo, pr, pr_url, trigger, idempotency_key, .. } = &*self.created;
         let current = self.plan(self.position).filter(|_| !self.status.is_terminal());
         let is_over = |at: Timestamp| millis(at.duration_since(self.created_at));
         Run {
@@ -287,9 +287,9 @@ impl RunState {
     }
 
     /// A step as it is stored and shown.
-    pub fn step_document(&self, index: usize) -> Option<Step> {
+    pub fn step_document(&self, index: usize) -> Option<RunStep> {
         let (plan, step) = (self.plan(index)?, self.steps.get(index)?);
-        Some(Step {
+        Some(RunStep {
             tenant_id: self.created.tenant.clone(),
             run_id: self.created.run.clone(),
             step_id: plan.id.clone(),
@@ -345,7 +345,7 @@ impl RunState {
 
     /// What is asked of people, and what they said, for the context of a transition.
     pub fn approval(&self) -> Option<Approval> {
-        let plan = self.plan(self.position).filter(|plan| matches!(plan.kind, Kind::Approval(_)))?;
+        let plan = self.plan(self.position).filter(|plan| matches!(plan.kind, StepKind::Approval(_)))?;
         let last = self.decisions.last();
         Some(Approval {
             action: plan.id.clone(),
@@ -360,7 +360,7 @@ impl RunState {
     /// What is waited for, for the context of a transition.
     pub fn external_event(&self) -> Option<ExternalEvent> {
         let plan = self.plan(self.position)?;
-        let Kind::Wait(wait) = &plan.kind else { return None };
+        let StepKind::Wait(wait) = &plan.kind else { return None };
         let came = self.matching();
         Some(ExternalEvent {
             event_type: wait.event.clone(),
@@ -373,14 +373,14 @@ impl RunState {
 
     /// Which of the events that a run waits for is meant.
     pub fn awaited(&self) -> Option<Map<String, Value>> {
-        self.plan(self.position).filter(|plan| matches!(plan.kind, Kind::Wait(_)))?;
+        self.plan(self.position).filter(|plan| matches!(plan.kind, StepKind::Wait(_)))?;
         let correlation = self.correlation.clone()?;
         Some(Map::from_iter([("correlation".to_owned(), Value::String(correlation))]))
     }
 
     /// What came of that which the run waits for.
     pub fn matching(&self) -> Option<&Signal> {
-        let Kind::Wait(wait) = &self.plan(self.position)?.kind else { return None };
+        let StepKind::Wait(wait) = &self.plan(self.position)?.kind else { return None };
         let is_it = |signal: &&Signal| {
             signal.event == wait.event && (self.correlation.is_none() || signal.correlation == self.correlation)
         };

@@ -66,11 +66,11 @@ impl RunStatus {
     }
 
     /// Refuses what may not follow.
-    pub fn check(self, to: Self) -> Result<(), Illegal> {
+    pub fn check(self, to: Self) -> Result<(), IllegalTransition> {
         match self.next() {
-            [] => Err(Illegal::TerminalState { status: self }),
+            [] => Err(IllegalTransition::TerminalState { status: self }),
             next if next.contains(&to) => Ok(()),
-            _ => Err(Illegal::InvalidTransition { from: self, to }),
+            _ => Err(IllegalTransition::InvalidTransition { from: self, to }),
         }
     }
 }
@@ -83,25 +83,26 @@ impl fmt::Display for RunStatus {
 
 /// Why a run does not change its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Illegal {
+pub enum IllegalTransition {
     #[error("a run that is {from} cannot become {to}")]
     InvalidTransition { from: RunStatus, to: RunStatus },
     #[error("the run is already {status}")]
     TerminalState { status: RunStatus },
 }
 
-impl Illegal {
-    pub fn code(self) -> Code {
+impl IllegalTransition {
+    pub fn code(self) -> RunErrorCode {
         match self {
-            Self::InvalidTransition { .. } => Code::InvalidTransition,
-            Self::TerminalState { .. } => Code::TerminalState,
+            Self::InvalidTransition { .. } => RunErrorCode::InvalidTransition,
+            Self::TerminalState { .. } => RunErrorCode::TerminalState,
         }
     }
 }
 
 /// What programs read to know what went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum Code {
+#[schema(as = Code)]
+pub enum RunErrorCode {
     #[serde(rename = "RUN_INVALID_TRANSITION")]
     InvalidTransition,
     #[serde(rename = "RUN_TERMINAL_STATE")]
@@ -116,7 +117,7 @@ pub enum Code {
     IdempotencyExpired,
 }
 
-impl Code {
+impl RunErrorCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidTransition => "RUN_INVALID_TRANSITION",
@@ -129,7 +130,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for RunErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

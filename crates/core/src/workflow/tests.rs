@@ -21,23 +21,23 @@ fn agent(id: &str) -> StepPlan {
     let program = Program { command: vec![format!("/opt/agents/{id}")], timeout_ms: 60_000 };
     StepPlan {
         id: id.to_owned(),
-        kind: Kind::Agent(program),
+        kind: StepKind::Agent(program),
         resumable: true,
         idempotent: false,
-        retry: Retry::default(),
+        retry: RetryPolicy::default(),
         compensate: None,
     }
 }
 
 fn gate(id: &str, by: &[&str]) -> StepPlan {
     let by = by.iter().map(|name| (*name).to_owned()).collect();
-    let gate = Gate { by, need: Need::Any, timeout_ms: Some(600_000), on_expiry: OnExpiry::Fail };
-    StepPlan { kind: Kind::Approval(gate), ..agent(id) }
+    let gate = Gate { by, need: ApprovalNeed::Any, timeout_ms: Some(600_000), on_expiry: OnExpiry::Fail };
+    StepPlan { kind: StepKind::Approval(gate), ..agent(id) }
 }
 
 fn wait(id: &str, event: &str, correlation: Option<&str>) -> StepPlan {
-    let wait = Wait { event: event.to_owned(), correlation: correlation.map(str::to_owned), timeout_ms: 600_000 };
-    StepPlan { kind: Kind::Wait(wait), ..agent(id) }
+    let wait = SignalWait { event: event.to_owned(), correlation: correlation.map(str::to_owned), timeout_ms: 600_000 };
+    StepPlan { kind: StepKind::Wait(wait), ..agent(id) }
 }
 
 fn undone_by(command: &str, step: StepPlan) -> StepPlan {
@@ -62,7 +62,7 @@ impl Trial {
             steps,
         };
         assert_eq!(workflow.problems(), [] as [String; 0]);
-        let created = Created {
+        let created = RunCreation {
             run: RunId::parse("run-1").unwrap(),
             tenant: TenantId::parse("acme").unwrap(),
             workflow,
@@ -101,25 +101,25 @@ impl Trial {
         assert_eq!(replayed.as_ref(), Some(&self.state), "the log tells all");
     }
 
-    fn feed(&mut self, input: &Input) -> Result<(), Refusal> {
+    fn feed(&mut self, input: &Input) -> Result<(), RunRequestRefusal> {
         let plan = decide(&self.state, input, at(self.clock))?;
         self.take(plan);
         Ok(())
     }
 
-    fn ask(&mut self, request: Request) -> Result<(), Refusal> {
+    fn ask(&mut self, request: Request) -> Result<(), RunRequestRefusal> {
         self.feed(&Input::Asked(request))
     }
 
-    fn approve(&mut self, by: &str) -> Result<(), Refusal> {
+    fn approve(&mut self, by: &str) -> Result<(), RunRequestRefusal> {
         self.ask(Request::Decide { by: by.to_owned(), decision: Decision::Approved, reason: None, step: None })
     }
 
-    fn cancel(&mut self) -> Result<(), Refusal> {
+    fn cancel(&mut self) -> Result<(), RunRequestRefusal> {
         self.ask(Request::Cancel { initiator: Initiator::User, by: Some("api:ops".to_owned()), reason: None })
     }
 
-    fn signal(&mut self, event: &str, correlation: Option<&str>) -> Result<(), Refusal> {
+    fn signal(&mut self, event: &str, correlation: Option<&str>) -> Result<(), RunRequestRefusal> {
         self.ask(Request::Signal(Signal {
             event: event.to_owned(),
             correlation: correlation.map(str::to_owned),
@@ -133,7 +133,7 @@ impl Trial {
     fn ends(&mut self, result: Result<Value, &str>) {
         let input = match self.under_way.remove(0) {
             Effect::Agent { step, attempt, .. } => {
-                let result = result.map(|value| Output { value, tokens_used: None }).map_err(str::to_owned);
+                let result = result.map(|value| CommandOutput { value, tokens_used: None }).map_err(str::to_owned);
                 Input::StepEnded { step, attempt, result }
             }
             Effect::Compensate { step, .. } => {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use merge_train_core::ids::{PrNumber, Sha};
 use merge_train_core::repo::trains::conflict::Conflict;
 use merge_train_core::repo::trains::difference::{Difference, NamedCommit};
-use merge_train_core::repo::trains::work::Standing;
+use merge_train_core::repo::trains::work::AuthoredHead;
 
 use super::landed::FILES_NAMED;
 use crate::cascade::{Predecessor, is_of_a_cascade};
@@ -52,8 +52,8 @@ pub struct Candidate<'a> {
     pub default_head: &'a Oid,
 }
 
-fn standing(people_head: &Oid, stands_on: &Oid) -> Standing {
-    Standing::new(Sha::from(people_head), Sha::from(stands_on))
+fn standing(people_head: &Oid, stands_on: &Oid) -> AuthoredHead {
+    AuthoredHead::new(Sha::from(people_head), Sha::from(stands_on))
 }
 
 /// What the two ways give.
@@ -61,7 +61,7 @@ fn standing(people_head: &Oid, stands_on: &Oid) -> Standing {
 pub enum TwoWays {
     Same {
         tree: Oid,
-        standing: Standing,
+        standing: AuthoredHead,
     },
     Differ(Difference),
     /// The branch itself conflicts with the default branch.
@@ -123,7 +123,7 @@ impl Objects {
         let files = files.into_iter().take(FILES_NAMED).collect();
         let commits = self.own_commits(head, default_head).await?;
         let standing = self.standing_to_move(head, &people_head, &stands_on).await?;
-        let standing = Standing { by_driver, ..standing };
+        let standing = AuthoredHead { by_driver, ..standing };
         Ok(TwoWays::Differ(Difference { conflict, files, unnamed, lines, commits, standing }))
     }
 
@@ -140,7 +140,7 @@ impl Objects {
     }
 
     /// What people last pushed to a branch, and what that was written on.
-    pub async fn standing(&self, candidate: Candidate<'_>) -> Result<Standing, Error> {
+    pub async fn standing(&self, candidate: Candidate<'_>) -> Result<AuthoredHead, Error> {
         let people_head = self.people_head(candidate.head, candidate.people_head).await?;
         let landed = self.landed_heads(candidate.below, &people_head).await?;
         let stands_on = self.stands_on(&people_head, candidate.default_head, &landed).await?;
@@ -152,7 +152,7 @@ impl Objects {
         &self,
         head: &Oid,
         predecessor: Predecessor<'_>,
-    ) -> Result<Option<Standing>, Error> {
+    ) -> Result<Option<AuthoredHead>, Error> {
         let written_on: Vec<Oid> = self.rewritten_heads(head, predecessor).await?.into_iter().cloned().collect();
         if written_on.is_empty() {
             return Ok(None);
@@ -163,17 +163,17 @@ impl Objects {
     }
 
     /// What a branch stands on that is stacked on a head which its predecessor still has.
-    pub async fn standing_upon(&self, head: &Oid, predecessor: &Oid) -> Result<Standing, Error> {
+    pub async fn standing_upon(&self, head: &Oid, predecessor: &Oid) -> Result<AuthoredHead, Error> {
         let people_head = self.people_head(head, None).await?;
         let stands_on = self.stands_on(&people_head, predecessor, &[]).await?;
         self.standing_to_move(head, &people_head, &stands_on).await
     }
 
     /// With all that somebody needs to know who moves the branch.
-    async fn standing_to_move(&self, head: &Oid, people_head: &Oid, stands_on: &Oid) -> Result<Standing, Error> {
+    async fn standing_to_move(&self, head: &Oid, people_head: &Oid, stands_on: &Oid) -> Result<AuthoredHead, Error> {
         let args = ["rev-list", "--merges", "--max-count=1", people_head.as_str(), &format!("^{stands_on}")];
         let has_merges = !self.command(args).await?.run().await?.text().trim().is_empty();
-        Ok(Standing { head: Some(Sha::from(head)), has_merges, ..standing(people_head, stands_on) })
+        Ok(AuthoredHead { head: Some(Sha::from(head)), has_merges, ..standing(people_head, stands_on) })
     }
 
     /// What a branch was written on: where it left the default branch, or what it is stacked on.

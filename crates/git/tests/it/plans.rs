@@ -8,15 +8,15 @@ use git::repository::Extent;
 use git::stack::{Claim, Stack};
 use git::{Error, Oid};
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::repo::trains::plan::{ConflictsWith, Member, Plan, PlannedStep, PushReason};
+use merge_train_core::repo::trains::plan::{ConflictsWith, LandingPlan, PlannedStep, PushReason, StackMember};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};
 use crate::support::{Change, World};
 
-fn member(number: u64, name: &str, on: Option<(u64, &str)>) -> Member {
+fn member(number: u64, name: &str, on: Option<(u64, &str)>) -> StackMember {
     let base = branch(on.map_or("main", |(_, base)| base));
-    Member::new(pr(number), branch(name), base, on.map(|(number, _)| pr(number)))
+    StackMember::new(pr(number), branch(name), base, on.map(|(number, _)| pr(number)))
 }
 
 fn open(world: &World, extent: Extent) -> Stack {
@@ -37,7 +37,7 @@ fn lines(number: u8) -> String {
 }
 
 /// Four pull requests: #1, #2 on it, #3 and #4 on #2. All change the same file, each elsewhere; `main` has moved.
-fn fan_out() -> (World, Vec<Member>) {
+fn fan_out() -> (World, Vec<StackMember>) {
     let world = World::with_base(&[Change::write("file", lines(0)), Change::write("other", "x\n")]);
     let base = world.base().clone();
     let one = put(&world, 1, "one", &base, &[Change::write("a1", "1\n"), Change::write("file", lines(1))]);
@@ -58,7 +58,7 @@ fn fan_out() -> (World, Vec<Member>) {
 }
 
 /// Does what the plan says, on the remote, with GitHub's squash; says which tree each push and squash gave.
-async fn carry_out(world: &World, stack: &Stack, plan: &Plan) -> Vec<Sha> {
+async fn carry_out(world: &World, stack: &Stack, plan: &LandingPlan) -> Vec<Sha> {
     let main = branch("main");
     let mut squashed: BTreeMap<PrNumber, Claim> = BTreeMap::new();
     let mut trees = Vec::new();
@@ -97,7 +97,7 @@ fn stack_commit(world: &World, commit: &Oid) -> Sha {
     Sha::from(&world.rev_parse(&format!("{commit}^{{tree}}")))
 }
 
-fn planned_trees(plan: &Plan) -> Vec<Sha> {
+fn planned_trees(plan: &LandingPlan) -> Vec<Sha> {
     let trees = plan.steps.iter().filter_map(|step| match step {
         PlannedStep::Push { tree, .. } | PlannedStep::Squash { tree, .. } => Some(tree.clone()),
         PlannedStep::Retarget { .. } => None,
@@ -190,7 +190,7 @@ fn a_root_that_conflicts_with_the_default_branch_stops_everything() {
 fn what_is_no_stack_is_refused() {
     let (world, members) = fan_out();
     let stack = open(&world, Extent::Full);
-    let plan = |members: &[Member], default: &BranchName| world.run(stack.plan(members, default));
+    let plan = |members: &[StackMember], default: &BranchName| world.run(stack.plan(members, default));
     let cycle = [member(1, "one", Some((2, "two"))), member(2, "two", Some((1, "one")))];
     assert!(plan(&cycle, &branch("main")).unwrap_err().to_string().contains("cycle"));
     let two_roots = [member(1, "one", None), member(2, "two", None)];

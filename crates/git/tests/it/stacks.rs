@@ -6,7 +6,7 @@ use git::repository::{Extent, Wanted};
 use git::stack::{Claim, Stack};
 use git::{Error, Oid};
 use merge_train_core::ids::Sha;
-use merge_train_core::repo::trains::work::{Landed, Merged, OwnChange, Step as Asked};
+use merge_train_core::repo::trains::work::{BranchMergeOutcome, LandedSquash, MergeStep, OwnChange};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::engine::{branch, pr, pull};
@@ -106,14 +106,19 @@ fn a_late_addition_ends_where_the_normal_way_would_have_ended() {
     let Story { world, first, .. } = story();
     let main = branch("main");
     let squash = world.squash(&first, "Squash of #1");
-    let landed =
-        Landed { pull: pr(1), commit: Sha::from(&squash), head: None, known_before: None, former_heads: Vec::new() };
+    let landed = LandedSquash {
+        pull: pr(1),
+        commit: Sha::from(&squash),
+        head: None,
+        known_before: None,
+        former_heads: Vec::new(),
+    };
     let change = OwnChange { pull: pr(2), people_head: None, below: vec![landed] };
     let stack = open(&world, Extent::Full);
     let late = world.run(async {
-        let step = Asked::AddLate { change };
+        let step = MergeStep::AddLate { change };
         let merged = stack.merge_for_train(&pull(2, "second"), &step, &main).await.expect("added");
-        let Merged::Advance { from, to, tree, .. } = merged else { panic!("nothing to push: {merged:?}") };
+        let BranchMergeOutcome::Advance { from, to, tree, .. } = merged else { panic!("nothing to push: {merged:?}") };
         let oid = |sha: &Sha| Oid::try_from(sha).expect("a name");
         land(&stack, "second", Step::Advance(Advance { from: oid(&from), to: oid(&to), tree: oid(&tree) })).await
     });

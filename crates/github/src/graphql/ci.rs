@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use jiff::Timestamp;
-use merge_train_core::facts::{Check, CiFacts, OwnFile, Progress, Verdict};
+use merge_train_core::facts::{Check, CheckConclusion, CheckProgress, CiFacts, SettingsFileContent};
 use merge_train_core::ids::{CheckSuiteId, Sha};
 use serde::{Deserialize, Deserializer};
 
@@ -59,11 +59,11 @@ impl Rollup {
         self.contexts.page_info.has_next_page || self.contexts.nodes.iter().any(is_hidden)
     }
 
-    fn verdict(&self) -> Option<Verdict> {
+    fn verdict(&self) -> Option<CheckConclusion> {
         match self.state.as_str() {
-            "SUCCESS" => Some(Verdict::Passed),
-            "PENDING" | "EXPECTED" => Some(Verdict::Pending),
-            "FAILURE" | "ERROR" => Some(Verdict::Failed),
+            "SUCCESS" => Some(CheckConclusion::Passed),
+            "PENDING" | "EXPECTED" => Some(CheckConclusion::Pending),
+            "FAILURE" | "ERROR" => Some(CheckConclusion::Failed),
             _ => None,
         }
     }
@@ -121,12 +121,12 @@ impl Suite {
 }
 
 impl Commits {
-    pub(super) fn own_file_of(&self, head: &Sha) -> OwnFile {
+    pub(super) fn own_file_of(&self, head: &Sha) -> SettingsFileContent {
         let newest = self.nodes.iter().flatten().map(|node| &node.commit).find(|commit| commit.oid == *head);
         match newest.and_then(|commit| commit.file.as_ref()) {
-            None => OwnFile::Unseen,
-            Some(None) => OwnFile::Absent,
-            Some(Some(entry)) => OwnFile::Blob(entry.oid.clone()),
+            None => SettingsFileContent::Unseen,
+            Some(None) => SettingsFileContent::Absent,
+            Some(Some(entry)) => SettingsFileContent::Blob(entry.oid.clone()),
         }
     }
 
@@ -160,21 +160,21 @@ impl Commits {
 enum Report {
     /// It counts as failed, unless another of its name took its place.
     Cancelled,
-    Told(Verdict),
+    Told(CheckConclusion),
 }
 
 #[derive(Default)]
 struct Reports {
-    suites: BTreeMap<CheckSuiteId, Progress>,
+    suites: BTreeMap<CheckSuiteId, CheckProgress>,
     checks: BTreeMap<String, (Report, bool)>,
-    overall: Option<Verdict>,
+    overall: Option<CheckConclusion>,
     began: Option<Timestamp>,
 }
 
 impl Reports {
     fn suite(&mut self, suite: Option<&Suite>) {
         let Some((suite, id)) = suite.and_then(|suite| Some((suite, suite.id()?))) else { return };
-        let progress = if suite.status == "COMPLETED" { Progress::Complete } else { Progress::UnderWay };
+        let progress = if suite.status == "COMPLETED" { CheckProgress::Complete } else { CheckProgress::UnderWay };
         self.suites.insert(id, progress);
     }
 
@@ -193,7 +193,7 @@ impl Reports {
     fn facts(self) -> CiFacts {
         let check = |(name, (report, required))| {
             let verdict = match report {
-                Report::Cancelled => Verdict::Failed,
+                Report::Cancelled => CheckConclusion::Failed,
                 Report::Told(verdict) => verdict,
             };
             (name, Check { verdict, required })
@@ -205,17 +205,17 @@ impl Reports {
 
 fn run(status: &str, conclusion: Option<&str>) -> Report {
     match (status, conclusion) {
-        ("COMPLETED", Some("SUCCESS" | "NEUTRAL" | "SKIPPED")) => Report::Told(Verdict::Passed),
+        ("COMPLETED", Some("SUCCESS" | "NEUTRAL" | "SKIPPED")) => Report::Told(CheckConclusion::Passed),
         ("COMPLETED", Some("CANCELLED")) => Report::Cancelled,
-        ("COMPLETED", _) => Report::Told(Verdict::Failed),
-        _ => Report::Told(Verdict::Pending),
+        ("COMPLETED", _) => Report::Told(CheckConclusion::Failed),
+        _ => Report::Told(CheckConclusion::Pending),
     }
 }
 
 fn status(state: &str) -> Report {
     Report::Told(match state {
-        "SUCCESS" => Verdict::Passed,
-        "PENDING" | "EXPECTED" => Verdict::Pending,
-        _ => Verdict::Failed,
+        "SUCCESS" => CheckConclusion::Passed,
+        "PENDING" | "EXPECTED" => CheckConclusion::Pending,
+        _ => CheckConclusion::Failed,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use merge_train_core::facts::{CommentFacts, Conversation};
+use merge_train_core::facts::{CommentFacts, ConversationFacts};
 use merge_train_core::ids::{CommentId, PrNumber, Sha, UserId};
 use merge_train_core::repo::trains::status;
 use serde::Deserialize;
@@ -119,7 +119,7 @@ struct Author {
 
 impl Repo {
     /// What was said to the bot, or by it about a train, under these pull requests. Those that are not there are left out.
-    pub async fn conversations(&self, numbers: &[PrNumber]) -> Result<Vec<Conversation>, Error> {
+    pub async fn conversations(&self, numbers: &[PrNumber]) -> Result<Vec<ConversationFacts>, Error> {
         let batches: Vec<Vec<PrNumber>> = numbers.chunks(PULLS_PER_CALL).map(<[PrNumber]>::to_vec).collect();
         let read: Vec<Vec<Begun>> = futures_util::stream::iter(batches)
             .map(|batch| async move { self.batch(&batch).await })
@@ -127,12 +127,12 @@ impl Repo {
             .try_collect()
             .await?;
         // The few with more than a hundred comments are read on.
-        let whole: Vec<Option<Conversation>> = futures_util::stream::iter(read.into_iter().flatten())
+        let whole: Vec<Option<ConversationFacts>> = futures_util::stream::iter(read.into_iter().flatten())
             .map(|begun| async move { self.whole(begun).await })
             .buffered(CALLS_AT_ONCE)
             .try_collect()
             .await?;
-        let mut conversations: Vec<Conversation> = whole.into_iter().flatten().collect();
+        let mut conversations: Vec<ConversationFacts> = whole.into_iter().flatten().collect();
         for conversation in &mut conversations {
             conversation.comments.retain(|comment| concerns_the_bot(&comment.body));
             conversation.comments.sort_by_key(|comment| (comment.created_at, comment.id));
@@ -164,7 +164,7 @@ impl Repo {
     }
 
     async fn plain_batch(&self, numbers: &[PrNumber]) -> Result<Vec<Begun>, Error> {
-        let read: Vec<Option<Conversation>> = futures_util::stream::iter(numbers.to_vec())
+        let read: Vec<Option<ConversationFacts>> = futures_util::stream::iter(numbers.to_vec())
             .map(|pr| async move { self.plain(pr).await })
             .buffered(CALLS_AT_ONCE)
             .try_collect()
@@ -173,7 +173,7 @@ impl Repo {
     }
 
     /// The same conversation with the comments that did not fit. None if there is no such pull request.
-    async fn whole(&self, begun: Begun) -> Result<Option<Conversation>, Error> {
+    async fn whole(&self, begun: Begun) -> Result<Option<ConversationFacts>, Error> {
         let Begun { mut conversation, mut after } = begun;
         while let Some(cursor) = after {
             let (query, mut variables) = about_pulls(&[conversation.pr], FURTHER);
@@ -188,9 +188,9 @@ impl Repo {
     }
 
     /// The same by REST, where nobody tells who edited or acknowledged what.
-    async fn plain(&self, pr: PrNumber) -> Result<Option<Conversation>, Error> {
+    async fn plain(&self, pr: PrNumber) -> Result<Option<ConversationFacts>, Error> {
         match self.comments(pr).await {
-            Ok(comments) => Ok(Some(Conversation { comments, ..empty(pr) })),
+            Ok(comments) => Ok(Some(ConversationFacts { comments, ..empty(pr) })),
             Err(Error::NotFound { .. } | Error::Gone { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -199,15 +199,21 @@ impl Repo {
 
 /// A conversation that goes on behind the cursor.
 struct Begun {
-    conversation: Conversation,
+    conversation: ConversationFacts,
     after: Option<String>,
 }
 
-fn empty(pr: PrNumber) -> Conversation {
-    Conversation { pr, merged_by: None, comments: Vec::new(), acknowledged: BTreeSet::new(), former_heads: Vec::new() }
+fn empty(pr: PrNumber) -> ConversationFacts {
+    ConversationFacts {
+        pr,
+        merged_by: None,
+        comments: Vec::new(),
+        acknowledged: BTreeSet::new(),
+        former_heads: Vec::new(),
+    }
 }
 
-fn hear(conversation: &mut Conversation, comments: Vec<Option<Comment>>) {
+fn hear(conversation: &mut ConversationFacts, comments: Vec<Option<Comment>>) {
     for comment in comments.into_iter().flatten() {
         let mut groups = comment.reaction_groups.iter().flatten();
         let is_acknowledged = groups.any(|group| group.content == "THUMBS_UP" && group.viewer_has_reacted);

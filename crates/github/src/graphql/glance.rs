@@ -3,7 +3,7 @@
 mod call;
 
 use futures_util::{StreamExt, TryStreamExt};
-use merge_train_core::facts::Glance;
+use merge_train_core::facts::HeartbeatFacts;
 use merge_train_core::ids::{PrNumber, RepoId};
 use serde::Deserialize;
 
@@ -33,7 +33,7 @@ struct Wanted {
 pub struct Glances {
     /// In the order they were asked for. What is not there, and what is in repositories that are gone or closed to us, is
     /// left out.
-    pub seen: Vec<Glance>,
+    pub seen: Vec<HeartbeatFacts>,
     /// Those of which this look says nothing at all: what GitHub told of them could not be read.
     pub unread: Vec<(RepoId, PrNumber)>,
 }
@@ -41,7 +41,7 @@ pub struct Glances {
 /// What came of one call.
 #[derive(Default)]
 struct Round {
-    seen: Vec<(usize, Glance)>,
+    seen: Vec<(usize, HeartbeatFacts)>,
     unread: Vec<(RepoId, PrNumber)>,
     /// To be asked about again, in another manner.
     refused: Vec<Wanted>,
@@ -124,12 +124,12 @@ impl Client {
         (repo, index): (usize, usize),
         wanted: &Wanted,
         depth: Depth,
-    ) -> Result<Option<Glance>, Error> {
+    ) -> Result<Option<HeartbeatFacts>, Error> {
         let Some(Seen { merge, talk }) = parts.take(&format!("r{repo}"), &format!("p{index}"))? else {
             return Ok(None);
         };
         let told = self.repo(&wanted.repo).with_priority(Priority::Poll).talk_of(wanted.pr, talk, depth).await?;
-        Ok(told.map(|talk| Glance { repo: wanted.repo.clone(), merge: merge_states::facts(merge), talk }))
+        Ok(told.map(|talk| HeartbeatFacts { repo: wanted.repo.clone(), merge: merge_states::facts(merge), talk }))
     }
 
     /// Asks in the name that may speak about these repositories, which are of one owner. None if all of them are gone.

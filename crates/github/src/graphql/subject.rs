@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::repo::trains::message::{Commit, Needs, Person, Subject};
+use merge_train_core::repo::trains::message::{CommitPerson, MessageCommit, SquashedPullRequest, TemplateNeeds};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -91,7 +91,7 @@ struct Landed {
 
 impl Repo {
     /// What is known of a pull request that is to be squashed; commits and reviews only where they are needed.
-    pub async fn squash_subject(&self, number: PrNumber, needs: Needs) -> Result<Subject, Error> {
+    pub async fn squash_subject(&self, number: PrNumber, needs: TemplateNeeds) -> Result<SquashedPullRequest, Error> {
         let mut fields = FIELDS.to_owned();
         for (needed, more) in [(needs.commits, COMMIT_FIELDS), (needs.reviews, REVIEW_FIELDS)] {
             if needed {
@@ -108,7 +108,7 @@ impl Repo {
         let predecessors = self.predecessors(number, &commits).await?;
         let reviews = pull.latest_opinionated_reviews.into_iter().flat_map(|all| all.nodes).flatten();
         let approved = reviews.filter(|review| review.state == "APPROVED").filter_map(|review| review.author);
-        Ok(Subject {
+        Ok(SquashedPullRequest {
             number: pull.number,
             title: pull.title,
             body: pull.body,
@@ -161,7 +161,7 @@ fn merged_from_elsewhere(commits: &[Raw]) -> BTreeSet<Sha> {
 }
 
 /// What is neither a merge nor in the history of a predecessor, in the order it was listed.
-fn own(commits: Vec<Raw>, predecessors: Vec<Sha>) -> Vec<Commit> {
+fn own(commits: Vec<Raw>, predecessors: Vec<Sha>) -> Vec<MessageCommit> {
     let parents: BTreeMap<&Sha, Vec<&Sha>> = commits
         .iter()
         .map(|commit| (&commit.oid, commit.parents.nodes.iter().flatten().map(|parent| &parent.oid).collect()))
@@ -177,11 +177,11 @@ fn own(commits: Vec<Raw>, predecessors: Vec<Sha>) -> Vec<Commit> {
     commits.into_iter().filter(is_own).map(facts).collect()
 }
 
-fn facts(raw: Raw) -> Commit {
-    let person = |author: Author| Person {
+fn facts(raw: Raw) -> MessageCommit {
+    let person = |author: Author| CommitPerson {
         name: author.name.unwrap_or_default(),
         email: author.email.unwrap_or_default(),
         login: author.user.map(|user| user.login),
     };
-    Commit { message: raw.message, authors: raw.authors.nodes.into_iter().flatten().map(person).collect() }
+    MessageCommit { message: raw.message, authors: raw.authors.nodes.into_iter().flatten().map(person).collect() }
 }

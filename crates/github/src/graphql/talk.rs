@@ -6,7 +6,7 @@ mod review;
 use aws_lc_rs::digest::{SHA256, digest};
 use futures_util::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use merge_train_core::facts::{Point, Talk, TalkDetail};
+use merge_train_core::facts::{ReviewActivity, ReviewThreadActivity, ReviewerRequest};
 use merge_train_core::ids::PrNumber;
 use serde::Deserialize;
 
@@ -31,7 +31,7 @@ const REMARK_FIELDS: &str = "id updatedAt lastEditedAt viewerDidAuthor";
 /// How closely is looked at what was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Not into the threads: [`Talk::detail`] is none.
+    /// Not into the threads: [`ReviewActivity::detail`] is none.
     Brief,
     Thorough,
 }
@@ -95,9 +95,9 @@ struct Thread {
 
 impl Repo {
     /// What was said about these pull requests, looked at closely. Those that are not there are left out.
-    pub async fn talk(&self, prs: &[PrNumber]) -> Result<Vec<(PrNumber, Talk)>, Error> {
+    pub async fn talk(&self, prs: &[PrNumber]) -> Result<Vec<(PrNumber, ReviewActivity)>, Error> {
         let batches: Vec<Vec<PrNumber>> = prs.chunks(PULLS_PER_CALL).map(<[PrNumber]>::to_vec).collect();
-        let read: Vec<Vec<(PrNumber, Talk)>> = futures_util::stream::iter(batches)
+        let read: Vec<Vec<(PrNumber, ReviewActivity)>> = futures_util::stream::iter(batches)
             .map(|batch| async move { self.batch_of_talk(&batch).await })
             .buffered(CALLS_AT_ONCE)
             .try_collect()
@@ -105,7 +105,7 @@ impl Repo {
         Ok(read.into_iter().flatten().collect())
     }
 
-    async fn batch_of_talk(&self, prs: &[PrNumber]) -> Result<Vec<(PrNumber, Talk)>, Error> {
+    async fn batch_of_talk(&self, prs: &[PrNumber]) -> Result<Vec<(PrNumber, ReviewActivity)>, Error> {
         let (query, variables) = about_pulls(prs, "...talk");
         let mut answer = self.query(&format!("{query} {}", Depth::Thorough.fragment()), variables).await?;
         let mut talks = Vec::new();
@@ -120,18 +120,19 @@ impl Repo {
 
     /// All of the talk that an answer begins with; the few that have more than a hundred threads or reviews are read on.
     /// None if the pull request is gone meanwhile.
-    pub(super) async fn talk_of(&self, pr: PrNumber, raw: Raw, depth: Depth) -> Result<Option<Talk>, Error> {
+    pub(super) async fn talk_of(&self, pr: PrNumber, raw: Raw, depth: Depth) -> Result<Option<ReviewActivity>, Error> {
         let overview = overview(&raw);
         if depth == Depth::Brief {
-            return Ok(Some(Talk { overview, detail: None }));
+            return Ok(Some(ReviewActivity { overview, detail: None }));
         }
         let Some(threads) = self.earlier(pr, "reviewThreads", &thread_fields(), raw.review_threads).await? else {
             return Ok(None);
         };
         let Some(reviews) = self.all_reviews(pr, raw.reviews.unwrap_or_default()).await? else { return Ok(None) };
         let author = raw.author.map(|author| author.login);
-        let detail = TalkDetail { mark: mark(&threads), points: points(&threads, &reviews, author.as_deref()) };
-        Ok(Some(Talk { overview, detail: Some(detail) }))
+        let detail =
+            ReviewThreadActivity { mark: mark(&threads), points: points(&threads, &reviews, author.as_deref()) };
+        Ok(Some(ReviewActivity { overview, detail: Some(detail) }))
     }
 
     /// All reviews, given the last of them; oldest first.
@@ -178,14 +179,14 @@ fn mark(threads: &[Thread]) -> String {
     short(&text)
 }
 
-fn points(threads: &[Thread], reviews: &[Review], author: Option<&str>) -> Vec<Point> {
+fn points(threads: &[Thread], reviews: &[Review], author: Option<&str>) -> Vec<ReviewerRequest> {
     let open = threads.iter().filter(|thread| !thread.is_resolved);
     let of_thread = |thread: &Thread| {
         let others = thread.comments.iter().filter(|said| !said.viewer_did_author);
-        others.map(|said| said.updated_at).max().map(|said_at| Point { id: thread.id.clone(), said_at })
+        others.map(|said| said.updated_at).max().map(|said_at| ReviewerRequest { id: thread.id.clone(), said_at })
     };
-    let of_review = |review: &Review| Point { id: review.said.id.clone(), said_at: review.said_at() };
-    let mut points: Vec<Point> = open.filter_map(of_thread).collect();
+    let of_review = |review: &Review| ReviewerRequest { id: review.said.id.clone(), said_at: review.said_at() };
+    let mut points: Vec<ReviewerRequest> = open.filter_map(of_thread).collect();
     points.extend(wanting(reviews, author).into_iter().map(of_review));
     points.sort();
     points

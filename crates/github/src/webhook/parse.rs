@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::facts::{
-    CheckSuiteFacts, CommentChange, Delivery, Happening, ReviewState, ReviewedPull, StatusState,
+    CheckSuiteFacts, CommentChange, Delivery, ReviewState, ReviewedPull, StatusState, WebhookEvent,
 };
 use merge_train_core::ids::{BranchName, CheckSuiteId, DeliveryId, PrNumber, RepoId, Sha};
 use merge_train_core::repo::settings::FILE;
@@ -14,7 +14,7 @@ use super::envelope::{Envelope, Repository};
 use super::error::read;
 use crate::wire::{Comment, Head, Pull};
 
-/// Reads a delivery. Events and actions that merge-train does not know are [`Happening::Other`], not errors.
+/// Reads a delivery. Events and actions that merge-train does not know are [`WebhookEvent::Other`], not errors.
 pub fn parse(event: &str, delivery: DeliveryId, body: &[u8]) -> Result<Delivery, ParseError> {
     // Serde would take a list for an object, field by field.
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
@@ -23,8 +23,8 @@ pub fn parse(event: &str, delivery: DeliveryId, body: &[u8]) -> Result<Delivery,
     let Envelope { action, repository } = read(event, body)?;
     let repo = repository.as_ref().map(|repository| repo_id(event, repository)).transpose()?;
     let happening = match event {
-        "ping" => Happening::Ping,
-        "installation" | "installation_repositories" | "installation_target" => Happening::Installation,
+        "ping" => WebhookEvent::Ping,
+        "installation" | "installation_repositories" | "installation_target" => WebhookEvent::Installation,
         _ => happening(event, action.as_deref(), repository.as_ref(), body)?,
     };
     let default_branch = repository.and_then(|repository| repository.default_branch);
@@ -32,8 +32,9 @@ pub fn parse(event: &str, delivery: DeliveryId, body: &[u8]) -> Result<Delivery,
 }
 
 fn repo_id(event: &str, repository: &Repository) -> Result<RepoId, ParseError> {
-    let invalid =
-        |invalid: merge_train_core::ids::Invalid| ParseError::new(event, "repository.full_name", &invalid.to_string());
+    let invalid = |invalid: merge_train_core::ids::InvalidName| {
+        ParseError::new(event, "repository.full_name", &invalid.to_string())
+    };
     repository.full_name.parse().map_err(invalid)
 }
 
@@ -42,8 +43,8 @@ fn happening(
     action: Option<&str>,
     repository: Option<&Repository>,
     body: &[u8],
-) -> Result<Happening, ParseError> {
-    let read_happening: fn(&Scene) -> Result<Happening, ParseError> = match event {
+) -> Result<WebhookEvent, ParseError> {
+    let read_happening: fn(&Scene) -> Result<WebhookEvent, ParseError> = match event {
         "pull_request" => pull_request,
         "issue_comment" => issue_comment,
         "check_suite" => check_suite,
@@ -52,7 +53,7 @@ fn happening(
         "pull_request_review" => review,
         "pull_request_review_comment" | "pull_request_review_thread" => review_talk,
         "push" => push,
-        _ => return Ok(Happening::Other),
+        _ => return Ok(WebhookEvent::Other),
     };
     let repository = repository.ok_or_else(|| ParseError::new(event, "repository", "it is missing"))?;
     read_happening(&Scene { event, action: action.unwrap_or_default(), repository, body })
@@ -72,16 +73,16 @@ impl Scene<'_> {
     }
 }
 
-fn pull_request(scene: &Scene) -> Result<Happening, ParseError> {
+fn pull_request(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         pull_request: Pull,
     }
     let payload: Payload = scene.read()?;
-    Ok(Happening::Pull(payload.pull_request.facts()))
+    Ok(WebhookEvent::Pull(payload.pull_request.facts()))
 }
 
-fn issue_comment(scene: &Scene) -> Result<Happening, ParseError> {
+fn issue_comment(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         issue: Issue,
@@ -96,16 +97,16 @@ fn issue_comment(scene: &Scene) -> Result<Happening, ParseError> {
         "created" => CommentChange::Created,
         "edited" => CommentChange::Edited,
         "deleted" => CommentChange::Deleted,
-        _ => return Ok(Happening::Other),
+        _ => return Ok(WebhookEvent::Other),
     };
     let Payload { issue, comment } = scene.read()?;
     Ok(match issue.pull_request {
-        Some(_) => Happening::Comment(change, comment.into_facts(issue.number)),
-        None => Happening::Other,
+        Some(_) => WebhookEvent::Comment(change, comment.into_facts(issue.number)),
+        None => WebhookEvent::Other,
     })
 }
 
-fn check_suite(scene: &Scene) -> Result<Happening, ParseError> {
+fn check_suite(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         check_suite: Suite,
@@ -120,7 +121,7 @@ fn check_suite(scene: &Scene) -> Result<Happening, ParseError> {
         pull_requests: Vec<Associated>,
     }
     let Payload { check_suite: suite } = scene.read()?;
-    Ok(Happening::CheckSuite(CheckSuiteFacts {
+    Ok(WebhookEvent::CheckSuite(CheckSuiteFacts {
         id: suite.id,
         head_sha: suite.head_sha,
         conclusion: suite.conclusion,
@@ -129,7 +130,7 @@ fn check_suite(scene: &Scene) -> Result<Happening, ParseError> {
     }))
 }
 
-fn check_run(scene: &Scene) -> Result<Happening, ParseError> {
+fn check_run(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         check_run: Run,
@@ -150,7 +151,7 @@ fn check_run(scene: &Scene) -> Result<Happening, ParseError> {
     let Payload { check_run: run } = scene.read()?;
     let suite = run.check_suite.unwrap_or(Suite { head_sha: None, pull_requests: Vec::new() });
     let associated = if run.pull_requests.is_empty() { suite.pull_requests } else { run.pull_requests };
-    Ok(Happening::CheckRun {
+    Ok(WebhookEvent::CheckRun {
         head_sha: suite.head_sha.unwrap_or(run.head_sha),
         pulls: of_repository(scene.repository, &associated),
     })
@@ -181,7 +182,7 @@ fn of_repository(repository: &Repository, associated: &[Associated]) -> Vec<PrNu
     associated.iter().filter(|pull| !elsewhere(pull)).map(|pull| pull.number).collect()
 }
 
-fn status(scene: &Scene) -> Result<Happening, ParseError> {
+fn status(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         sha: Sha,
@@ -194,12 +195,12 @@ fn status(scene: &Scene) -> Result<Happening, ParseError> {
         "success" => StatusState::Success,
         "failure" => StatusState::Failure,
         "error" => StatusState::Error,
-        _ => return Ok(Happening::Other),
+        _ => return Ok(WebhookEvent::Other),
     };
-    Ok(Happening::Status { sha, state, context })
+    Ok(WebhookEvent::Status { sha, state, context })
 }
 
-fn review(scene: &Scene) -> Result<Happening, ParseError> {
+fn review(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         review: Review,
@@ -222,13 +223,13 @@ fn review(scene: &Scene) -> Result<Happening, ParseError> {
         "commented" => ReviewState::Commented,
         "dismissed" => ReviewState::Dismissed,
         "pending" => ReviewState::Pending,
-        _ => return Ok(Happening::Other),
+        _ => return Ok(WebhookEvent::Other),
     };
     let pull = ReviewedPull { number: pull_request.number, head_sha: pull_request.head.sha };
-    Ok(Happening::Review { pull, state })
+    Ok(WebhookEvent::Review { pull, state })
 }
 
-fn review_talk(scene: &Scene) -> Result<Happening, ParseError> {
+fn review_talk(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         pull_request: Numbered,
@@ -238,10 +239,10 @@ fn review_talk(scene: &Scene) -> Result<Happening, ParseError> {
         number: PrNumber,
     }
     let payload: Payload = scene.read()?;
-    Ok(Happening::ReviewTalk { pr: payload.pull_request.number })
+    Ok(WebhookEvent::ReviewTalk { pr: payload.pull_request.number })
 }
 
-fn push(scene: &Scene) -> Result<Happening, ParseError> {
+fn push(scene: &Scene) -> Result<WebhookEvent, ParseError> {
     #[derive(Deserialize)]
     struct Payload {
         #[serde(rename = "ref")]
@@ -267,7 +268,7 @@ fn push(scene: &Scene) -> Result<Happening, ParseError> {
     const MOST_COMMITS: usize = 2048;
     let payload: Payload = scene.read()?;
     let Some(branch) = payload.reference.strip_prefix("refs/heads/").filter(|_| !payload.deleted) else {
-        return Ok(Happening::Other);
+        return Ok(WebhookEvent::Other);
     };
     let branch =
         BranchName::parse(branch).map_err(|invalid| ParseError::new(scene.event, "ref", &invalid.to_string()))?;
@@ -276,5 +277,5 @@ fn push(scene: &Scene) -> Result<Happening, ParseError> {
     };
     // What a forced push took away, or what was left off the list, may have been it.
     let touches_own_file = payload.forced || payload.commits.len() >= MOST_COMMITS || payload.commits.iter().any(names);
-    Ok(Happening::Push { branch, after: payload.after, touches_own_file })
+    Ok(WebhookEvent::Push { branch, after: payload.after, touches_own_file })
 }

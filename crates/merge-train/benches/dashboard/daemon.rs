@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use futures_util::StreamExt as _;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use reqwest::{StatusCode, header};
 use store::{Owner, Postgres, Sqlite, Store, postgres, sqlite};
 use test_support::postgres::fresh_database_on;
@@ -43,7 +43,7 @@ impl Place {
     }
 
     pub async fn open(&self) -> store::Result<Arc<dyn Store>> {
-        let (policy, owner) = (Policy::default(), Owner("population".to_owned()));
+        let (policy, owner) = (InboxPolicy::default(), Owner("population".to_owned()));
         Ok(match &self.database_url {
             Some(url) => {
                 let options = postgres::Options { url: url.clone(), policy, owner, connections: 16 };

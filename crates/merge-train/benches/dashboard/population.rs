@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId};
 use merge_train_core::repo::{self, Event, Position, RepoState, Settings, Snapshot};
 use merge_train_core::workflow::{
-    self, Decision, Gate, Initiator, Input, Kind, Need, OnExpiry, Output, Program, Request, Retry, RunState, RunStatus,
-    StepPlan, Trigger, TriggerSource, Wait, Workflow,
+    self, ApprovalNeed, CommandOutput, Decision, Gate, Initiator, Input, OnExpiry, Program, Request, RetryPolicy,
+    RunState, RunStatus, SignalWait, StepKind, StepPlan, Trigger, TriggerSource, Workflow,
 };
 use serde_json::{Map, json};
 use store::{Batch, Lease, LeaseRequest, NewEvent, Owner, Row, RunQuery, Store};
@@ -176,21 +176,21 @@ impl Latest {
 }
 
 fn workflow() -> Workflow {
-    let step = |id: &str, kind: Kind| StepPlan {
+    let step = |id: &str, kind: StepKind| StepPlan {
         id: id.to_owned(),
         kind,
         resumable: true,
         idempotent: true,
-        retry: Retry::default(),
+        retry: RetryPolicy::default(),
         compensate: None,
     };
-    let agent = || Kind::Agent(Program { command: vec!["nothing".to_owned()], timeout_ms: 60_000 });
-    let gate = Gate { by: Vec::new(), need: Need::Any, timeout_ms: None, on_expiry: OnExpiry::Fail };
-    let wait = Wait { event: "deployed".to_owned(), correlation: None, timeout_ms: 60 * 24 * 3_600_000 };
+    let agent = || StepKind::Agent(Program { command: vec!["nothing".to_owned()], timeout_ms: 60_000 });
+    let gate = Gate { by: Vec::new(), need: ApprovalNeed::Any, timeout_ms: None, on_expiry: OnExpiry::Fail };
+    let wait = SignalWait { event: "deployed".to_owned(), correlation: None, timeout_ms: 60 * 24 * 3_600_000 };
     let steps = vec![
         step("gather", agent()),
-        step("agree", Kind::Approval(gate)),
-        step("deploy", Kind::Wait(wait)),
+        step("agree", StepKind::Approval(gate)),
+        step("deploy", StepKind::Wait(wait)),
         step("tell", agent()),
     ];
     let description = "Gathers what landed, and tells of it once it is deployed.".to_owned();
@@ -204,7 +204,7 @@ async fn workflow_run(store: &dyn Store, number: usize, now: Timestamp) -> store
     let ago = if number % 20 < 2 { rng.i64(3600..86_400) } else { rng.i64(86_400..25 * 86_400) };
     let mut at = now - SignedDuration::from_secs(ago);
     let id = RunId::parse(format!("run-{:032x}", rng.u128(..))).expect("letters, digits and a dash");
-    let created = workflow::Created {
+    let created = workflow::RunCreation {
         run: id.clone(),
         tenant: repo.tenant(),
         workflow: workflow(),
@@ -218,7 +218,7 @@ async fn workflow_run(store: &dyn Store, number: usize, now: Timestamp) -> store
     let done = |step: usize| Input::StepEnded {
         step,
         attempt: 1,
-        result: Ok(Output { value: json!({ "found": (0..20).collect::<Vec<_>>() }), tokens_used: None }),
+        result: Ok(CommandOutput { value: json!({ "found": (0..20).collect::<Vec<_>>() }), tokens_used: None }),
     };
     let agreed = Request::Decide { by: "api:ops".to_owned(), decision: Decision::Approved, reason: None, step: None };
     let deployed = workflow::Signal {

@@ -2,11 +2,13 @@
 
 use fastrand::Rng;
 use jiff::{SignedDuration, Timestamp};
-use merge_train_core::facts::{Check, CiFacts, HeadRepo, MergeState, Progress, ReviewDecision, Verdict};
+use merge_train_core::facts::{Check, CheckConclusion, CheckProgress, CiFacts, HeadRepo, MergeState, ReviewDecision};
 use merge_train_core::ids::{BranchName, CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha, UserId};
-use merge_train_core::repo::ratchet::{self, Deed, Fix, FixExit, FixPush, Issue, Phase, Reason, Settled, Status};
-use merge_train_core::repo::trains::{CascadePhase, TrainError, why};
-use merge_train_core::repo::{Behest, CommentRef, DeliveryOutcome, Event, PushDetail, SyncReason, mirror, trains};
+use merge_train_core::repo::ratchet::{
+    self, Fix, FixExit, FixIssue, FixPhase, FixPush, FixResult, TransitionLogAction, WorkspaceReason, WorkspaceStatus,
+};
+use merge_train_core::repo::trains::{CascadePhase, TrainError, blockers};
+use merge_train_core::repo::{Attribution, CommentRef, DeliveryOutcome, Event, PushDetail, SyncReason, mirror, trains};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// Neither history nor runs of that age are forgotten yet.
@@ -180,9 +182,9 @@ impl Story {
         self.delivery(*at, "pull_request", "opened", pr);
         self.pass(at, 1..30);
         let checks = ["build", "lint", "test (linux)", "test (windows)"];
-        let passed = Check { verdict: Verdict::Passed, required: true };
+        let passed = Check { verdict: CheckConclusion::Passed, required: true };
         let ci = CiFacts {
-            suites: [(CheckSuiteId::new(self.rng.u64(1..1 << 40)), Progress::Complete)].into(),
+            suites: [(CheckSuiteId::new(self.rng.u64(1..1 << 40)), CheckProgress::Complete)].into(),
             checks: checks.map(|name| (name.to_owned(), passed)).into(),
             began: Some((*at).min(self.now)),
             overall: None,
@@ -227,7 +229,7 @@ impl Story {
         let stack = self.stack(at);
         let root = stack[0].0;
         let comment = CommentRef { pr: root, id: self.comment() };
-        let behest = Behest { by: Some("github:maintainer".to_owned()), ..Behest::default() };
+        let behest = Attribution { by: Some("github:maintainer".to_owned()), ..Attribution::default() };
         self.pass(at, 5..60);
         self.note(
             *at,
@@ -267,7 +269,7 @@ impl Story {
                 return self.halt(at, stack, (root, pr), &above, fate, before.as_ref());
             }
             let head = self.sha();
-            let reason = why::checks_running(pr, &["build", "test (linux)"], &head);
+            let reason = blockers::checks_running(pr, &["build", "test (linux)"], &head);
             self.note(*at, Event::Trains(trains::Event::TrainWaiting { train_root: root, why: reason.since(*at) }));
             self.pass(at, 120..2400);
             self.delivery(*at, "check_suite", "completed", pr);
@@ -438,11 +440,11 @@ impl Story {
                 );
             }
             Fate::IsStopped => {
-                let behest = Behest { by: Some("github:maintainer".to_owned()), ..Behest::default() };
+                let behest = Attribution { by: Some("github:maintainer".to_owned()), ..Attribution::default() };
                 self.note(*at, Event::Trains(trains::Event::TrainStopped { root_pr: root, behest }));
             }
             Fate::WaitsForCi => {
-                let reason = why::checks_running(pr, &["build", "test (linux)"], &head);
+                let reason = blockers::checks_running(pr, &["build", "test (linux)"], &head);
                 self.note(
                     *at,
                     Event::Trains(trains::Event::TrainWaiting {
@@ -452,7 +454,7 @@ impl Story {
                 );
             }
             Fate::WaitsForReview => {
-                let reason = why::review_required(pr);
+                let reason = blockers::review_required(pr);
                 self.note(
                     *at,
                     Event::Trains(trains::Event::TrainWaiting {
@@ -486,7 +488,7 @@ impl Story {
         let at = &mut at;
         let pr = self.open(at, "main");
         self.last_workspace = pr;
-        let behest = Behest { by: Some("github:author".to_owned()), ..Behest::default() };
+        let behest = Attribution { by: Some("github:author".to_owned()), ..Attribution::default() };
         self.note(*at, ratchet::Event::RatchetToggled { pr: Some(pr), on: true, behest });
         let (overview, mark) = (format!("{:016x}", self.rng.u64(..)), format!("{:016x}", self.rng.u64(..)));
         self.note(*at, ratchet::Event::TalkObserved { pr, overview, mark, points: Vec::new() });
@@ -497,28 +499,41 @@ impl Story {
         }
         let (action, status, reason) = match number % 20 {
             0..4 => return,
-            4..9 => (Deed::Pause, Status::PausedDone, Reason::AllGreen),
-            9..14 => (Deed::Wait, Status::WaitingForCi, Reason::CiInProgress),
-            14..17 => (Deed::Pause, Status::PausedWaitHumanReview, Reason::HumanReview),
-            17 => (Deed::Pause, Status::PausedWaitConflictOnly, Reason::ConflictOnly),
-            _ => (Deed::Pause, Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts),
+            4..9 => (TransitionLogAction::Pause, WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen),
+            9..14 => (TransitionLogAction::Wait, WorkspaceStatus::WaitingForCi, WorkspaceReason::CiInProgress),
+            14..17 => {
+                (TransitionLogAction::Pause, WorkspaceStatus::PausedWaitHumanReview, WorkspaceReason::HumanReview)
+            }
+            17 => (TransitionLogAction::Pause, WorkspaceStatus::PausedWaitConflictOnly, WorkspaceReason::ConflictOnly),
+            _ => (
+                TransitionLogAction::Pause,
+                WorkspaceStatus::PausedAttentionTerminalFailed,
+                WorkspaceReason::TooManyAttempts,
+            ),
         };
         self.pass(at, 60..600);
         self.moved(*at, pr, action, status, reason);
     }
 
-    fn moved(&mut self, at: Timestamp, pr: PrNumber, action: Deed, status: Status, reason: Reason) {
+    fn moved(
+        &mut self,
+        at: Timestamp,
+        pr: PrNumber,
+        action: TransitionLogAction,
+        status: WorkspaceStatus,
+        reason: WorkspaceReason,
+    ) {
         let (told, activity, snapshot, consumed) = (None, None, None, None);
         self.note(at, ratchet::Event::RatchetMoved { pr, action, status, reason, told, activity, snapshot, consumed });
     }
 
     /// A fixer is sent. Of the last ones some are still under way: two are held, one waits for its turn, one is at work.
     fn fixer(&mut self, at: &mut Timestamp, pr: PrNumber, which: usize) {
-        self.moved(*at, pr, Deed::FixCi, Status::FixingCi, Reason::CiFailed);
+        self.moved(*at, pr, TransitionLogAction::FixCi, WorkspaceStatus::FixingCi, WorkspaceReason::CiFailed);
         let head = self.sha();
         let mut fix = Fix {
             at: (*at).min(self.now),
-            issue: Issue::FixCi,
+            issue: FixIssue::FixCi,
             branch: branch(&format!("topic-{pr}")),
             base: branch("main"),
             head: head.clone(),
@@ -526,7 +541,7 @@ impl Story {
             conflicts: false,
             points: Default::default(),
             signature: Some(format!("{:016x}", self.rng.u64(..))),
-            phase: Phase::Queued,
+            phase: FixPhase::Queued,
             started_at: None,
             starts: 0,
             failures: 0,
@@ -550,22 +565,28 @@ impl Story {
         if which < 2 {
             let (exit, path) = (FixExit::Done, ".github/workflows/ci.yml".to_owned());
             self.note(*at, ratchet::Event::FixHeld { pr, exit, push, path, diff: Some(diff()) });
-            return self.moved(*at, pr, Deed::Pause, Status::PausedAttentionPushApproval, Reason::PushApproval);
+            return self.moved(
+                *at,
+                pr,
+                TransitionLogAction::Pause,
+                WorkspaceStatus::PausedAttentionPushApproval,
+                WorkspaceReason::PushApproval,
+            );
         }
         fix.starts = 1;
         fix.started_at = Some(fix.at);
         let settled = if self.rng.u8(..4) == 0 {
-            Settled::by_itself(Reason::FixerFailed, Some("it ended with exit code 1".to_owned()))
+            FixResult::by_itself(WorkspaceReason::FixerFailed, Some("it ended with exit code 1".to_owned()))
         } else {
-            let (exit, behest) = (FixExit::Done, Behest::default());
+            let (exit, behest) = (FixExit::Done, Attribution::default());
             self.note(*at, ratchet::Event::FixPushIntended { pr, exit, push: push.clone(), behest });
             self.pass(at, 1..5);
-            Settled { pushed: Some(push.to), ..Settled::by_itself(Reason::FixerPushed, None) }
+            FixResult { pushed: Some(push.to), ..FixResult::by_itself(WorkspaceReason::FixerPushed, None) }
         };
         let sent_at = fix.at;
         self.note(*at, ratchet::Event::FixSettled { pr, fix: Box::new(fix), settled });
         self.note(*at, ratchet::Event::FixCleared { pr, at: sent_at });
-        self.moved(*at, pr, Deed::Wait, Status::WaitingForCi, Reason::CiInProgress);
+        self.moved(*at, pr, TransitionLogAction::Wait, WorkspaceStatus::WaitingForCi, WorkspaceReason::CiInProgress);
     }
 }
 

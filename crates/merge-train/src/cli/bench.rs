@@ -7,16 +7,18 @@ use async_trait::async_trait;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RepoId, TenantId};
-use merge_train_core::inbox::{Key, Policy, RequestHash, Source};
-use merge_train_core::repo::{Answer, Effect, Failure, FailureKind, Settings};
-use merge_train_core::workflow::{Kind, Output, Program, Retry, StepPlan, Trigger, TriggerSource, Workflow};
+use merge_train_core::inbox::{InboxPolicy, Key, RequestHash, Source};
+use merge_train_core::repo::{Answer, Effect, EffectFailure, EffectFailureKind, Settings};
+use merge_train_core::workflow::{
+    CommandOutput, Program, RetryPolicy, StepKind, StepPlan, Trigger, TriggerSource, Workflow,
+};
 use serde_json::{Map, json};
 use store::{Owner, Postgres, Retention, Sqlite, Store, postgres, sqlite};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::daemon::driver::{Agents, Driver, Link, Options, Outside, Reports, RunOptions, Task};
-use crate::daemon::orders::{Orders, Origin, Wanted};
+use crate::daemon::driver::{Driver, Link, Options, OutsideWorld, ProgressReports, RunOptions, StepRunner, StepTask};
+use crate::daemon::run_orders::{NewRun, OrderOrigin, RunOrders};
 use crate::telemetry;
 
 /// As the daemon does it.
@@ -51,7 +53,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let Command::Runs { count, at_once, database_url } = args.command;
     let dir = tempfile::tempdir()?;
     let owner = Owner("bench".to_owned());
-    let policy = Policy::default();
+    let policy = InboxPolicy::default();
     let (name, store): (_, Arc<dyn Store>) = match database_url {
         Some(url) => {
             let options = postgres::Options { url, policy, owner: owner.clone(), connections: CONNECTIONS };
@@ -99,7 +101,7 @@ async fn runs(store: Arc<dyn Store>, owner: Owner, count: usize, at_once: usize)
         async move { driver.run().await }
     });
     let workflows = Arc::new([(WORKFLOW.to_owned(), workflow())].into());
-    let orders = Orders { store: store.clone(), link, workflows, web_url: String::new() };
+    let orders = RunOrders { store: store.clone(), link, workflows, web_url: String::new() };
     // A database that was there before may hold runs of the same names.
     let batch = fastrand::u64(..);
     let began = Instant::now();
@@ -122,8 +124,8 @@ async fn is_worked_off(store: &dyn Store) -> store::Result<bool> {
     Ok(store.waiting(Timestamp::MAX, 1).await?.is_empty())
 }
 
-async fn order(orders: &Orders, id: String) -> anyhow::Result<()> {
-    let wanted = Wanted {
+async fn order(orders: &RunOrders, id: String) -> anyhow::Result<()> {
+    let wanted = NewRun {
         workflow: WORKFLOW.to_owned(),
         inputs: Map::new(),
         tenant: TenantId::parse("bench")?,
@@ -131,7 +133,8 @@ async fn order(orders: &Orders, id: String) -> anyhow::Result<()> {
         pr: None,
         trigger: Trigger { source: TriggerSource::Cli, user_id: None, webhook_event_id: None },
     };
-    let origin = Origin { source: Source::Api, key: Key::api("bench", &id)?, hash: RequestHash::of(id.as_bytes()) };
+    let origin =
+        OrderOrigin { source: Source::Api, key: Key::api("bench", &id)?, hash: RequestHash::of(id.as_bytes()) };
     orders.create(wanted, origin).await?;
     Ok(())
 }
@@ -139,10 +142,10 @@ async fn order(orders: &Orders, id: String) -> anyhow::Result<()> {
 fn workflow() -> Workflow {
     let step = |id: &str| StepPlan {
         id: id.to_owned(),
-        kind: Kind::Agent(Program { command: vec!["nothing".to_owned()], timeout_ms: 60_000 }),
+        kind: StepKind::Agent(Program { command: vec!["nothing".to_owned()], timeout_ms: 60_000 }),
         resumable: true,
         idempotent: true,
-        retry: Retry::default(),
+        retry: RetryPolicy::default(),
         compensate: None,
     };
     let steps = ["one", "two", "three"].map(step).to_vec();
@@ -153,9 +156,9 @@ fn workflow() -> Workflow {
 struct InstantAgents;
 
 #[async_trait]
-impl Agents for InstantAgents {
-    async fn run(&self, task: Task, _stop: CancellationToken) -> Result<Output, String> {
-        Ok(Output { value: json!({ "step": task.step }), tokens_used: None })
+impl StepRunner for InstantAgents {
+    async fn run(&self, task: StepTask, _stop: CancellationToken) -> Result<CommandOutput, String> {
+        Ok(CommandOutput { value: json!({ "step": task.step }), tokens_used: None })
     }
 }
 
@@ -163,16 +166,16 @@ impl Agents for InstantAgents {
 struct NoGithub;
 
 #[async_trait]
-impl Outside for NoGithub {
+impl OutsideWorld for NoGithub {
     async fn perform(
         &self,
         _: &RepoId,
         _: Effect,
         _: Timestamp,
         _: CancellationToken,
-        _: &Reports,
-    ) -> Result<Answer, Failure> {
+        _: &ProgressReports,
+    ) -> Result<Answer, EffectFailure> {
         let reason = "there is no GitHub here".to_owned();
-        Err(Failure { reason, kind: FailureKind::Permanent, retry_at: None })
+        Err(EffectFailure { reason, kind: EffectFailureKind::Permanent, retry_at: None })
     }
 }

@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::PullState;
 use merge_train_core::ids::{BranchName, PrNumber};
 use merge_train_core::repo::trains::check_merge_method_preflight;
-use merge_train_core::repo::trains::plan::{Member, Plan};
+use merge_train_core::repo::trains::plan::{LandingPlan, StackMember};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -52,8 +52,8 @@ struct StackPlan {
     repository: String,
     pull: PrNumber,
     would_land: bool,
-    members: Vec<Member>,
-    plan: Plan,
+    members: Vec<StackMember>,
+    plan: LandingPlan,
     /// Why a start would be refused.
     refusals: Vec<String>,
     notes: Vec<String>,
@@ -108,7 +108,7 @@ async fn compute(
     target: &PullRequestArgument,
     stack: &StackReading,
     default: &BranchName,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<LandingPlan> {
     if io::stderr().is_terminal() {
         let how = if clones.has(&target.repo) { "" } else { " for the first time" };
         eprintln!("Fetching from {}{how} …", target.repo);
@@ -136,7 +136,7 @@ fn judge(
     target: &PullRequestArgument,
     stack: StackReading,
     settings: &RepoSettings,
-    plan: Plan,
+    plan: LandingPlan,
     max_stack_size: usize,
 ) -> StackPlan {
     let StackReading { members, mut refusals, mut notes } = stack;
@@ -168,7 +168,7 @@ fn judge(
 
 impl StackPlan {
     fn told(&self) -> String {
-        let place = |member: &Member| match member.predecessor {
+        let place = |member: &StackMember| match member.predecessor {
             None => format!("#{}", member.pull),
             Some(predecessor) => format!("#{} on #{predecessor}", member.pull),
         };

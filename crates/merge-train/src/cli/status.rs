@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::Progress;
+use merge_train_core::repo::SyncProgress;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ async fn workspaces_of_interest(daemon: &DaemonClient, repo: Option<&RepoId>) ->
 struct RepositoryStatus {
     repo: RepoId,
     trains: Vec<Value>,
-    progress: Progress,
+    progress: SyncProgress,
     /// How it is treated, where only one is shown.
     settings: Option<RepoSettingsDocument>,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::{hmac, rand};
-use merge_train_core::ids::{Invalid, TenantId};
+use merge_train_core::ids::{InvalidName, TenantId};
 use merge_train_core::secret::HIDDEN;
 use serde::Deserialize;
 
@@ -98,9 +98,9 @@ impl Tenants {
 }
 
 impl TryFrom<String> for Tenants {
-    type Error = Invalid;
+    type Error = InvalidName;
 
-    fn try_from(text: String) -> Result<Self, Invalid> {
+    fn try_from(text: String) -> Result<Self, InvalidName> {
         if text == "*" { Ok(Self::All) } else { text.parse().map(Self::One) }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use merge_train_core::ids::{RepoId, TenantId};
-use merge_train_core::repo::trains::message::Template;
+use merge_train_core::repo::trains::message::MessageTemplate;
 use serde_json::Value;
 use toml::de::DeValue;
 use tracing_subscriber::EnvFilter;
@@ -138,7 +138,7 @@ impl ValueKind {
     /// name.
     pub fn accept(self, written: &WrittenValue) -> Result<Value, String> {
         if let (Self::Template, WrittenValue::Quoted(text) | WrittenValue::Bare(text)) = (self, written) {
-            Template::parse(text).map_err(|unknown| format!("is not a valid template: {unknown}"))?;
+            MessageTemplate::parse(text).map_err(|unknown| format!("is not a valid template: {unknown}"))?;
         }
         if let (Self::Cron, WrittenValue::Quoted(text) | WrittenValue::Bare(text)) = (self, written)
             && !text.trim().is_empty()

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use merge_train_core::repo::settings::{Behavior, FILE, Merge, OwnSettings, Problem, Ratchet};
+use merge_train_core::repo::settings::{
+    FILE, RepositoryBehavior, RepositoryMerge, RepositoryRatchet, RepositorySettings, SettingsFileProblem,
+};
 use serde::Deserialize;
 
 use super::builder::ConfigBuilder;
@@ -18,8 +20,8 @@ const LARGEST: usize = 64 << 10;
 /// The file, typed as its keys are.
 #[derive(Deserialize)]
 struct RepositoryFile {
-    behavior: Behavior,
-    merge: Merge,
+    behavior: RepositoryBehavior,
+    merge: RepositoryMerge,
     ratchet: RepositoryFileRatchet,
 }
 
@@ -28,12 +30,12 @@ struct RepositoryFileRatchet {
     stale_ci_timeout_mins: Option<Minutes>,
     grace_mins: Option<Minutes>,
     #[serde(flatten)]
-    plain: Ratchet,
+    plain: RepositoryRatchet,
 }
 
 /// What the file says, or all that is wrong with it.
-pub fn own_settings(content: &[u8]) -> Result<OwnSettings, Vec<Problem>> {
-    let at_start = |text: String| vec![Problem { line: 1, column: 1, text }];
+pub fn own_settings(content: &[u8]) -> Result<RepositorySettings, Vec<SettingsFileProblem>> {
+    let at_start = |text: String| vec![SettingsFileProblem { line: 1, column: 1, text }];
     if content.len() > LARGEST {
         return Err(at_start(format!("{FILE} is larger than {} KB", LARGEST >> 10)));
     }
@@ -74,7 +76,11 @@ pub fn own_settings(content: &[u8]) -> Result<OwnSettings, Vec<Problem>> {
         serde_json::from_value(values).expect("a setting's kind fits the field that it fills");
     let ms = |minutes: Minutes| u64::try_from(minutes.duration().as_millis()).unwrap_or(u64::MAX);
     let (stale_ci_timeout_ms, grace_ms) = (ratchet.stale_ci_timeout_mins.map(ms), ratchet.grace_mins.map(ms));
-    Ok(OwnSettings { behavior, merge, ratchet: Ratchet { stale_ci_timeout_ms, grace_ms, ..ratchet.plain } })
+    Ok(RepositorySettings {
+        behavior,
+        merge,
+        ratchet: RepositoryRatchet { stale_ci_timeout_ms, grace_ms, ..ratchet.plain },
+    })
 }
 
 /// Every setting that a repository may set.
@@ -88,13 +94,13 @@ fn allowed() -> String {
     format!("a repository may set: {}", keys.join(", "))
 }
 
-fn shown(problem: problem::ConfigProblem) -> Problem {
+fn shown(problem: problem::ConfigProblem) -> SettingsFileProblem {
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (line, column) = match problem.place {
         ValueSource::File { line, column, .. } => (number(line), number(column)),
         ValueSource::Variable(_) | ValueSource::Nowhere => (1, 1),
     };
-    Problem { line, column, text: problem.text }
+    SettingsFileProblem { line, column, text: problem.text }
 }
 
 #[cfg(test)]
@@ -135,7 +141,11 @@ mod tests {
         for (section, setting) in may_set() {
             let name = format!("{}.{}", section.name, setting.key);
             let shown = shown.iter().find(|shown| shown.key == name).unwrap_or_else(|| panic!("{name} is not shown"));
-            assert_ne!(shown.origin, merge_train_core::repo::settings::Origin::Operator, "{name} is read in vain");
+            assert_ne!(
+                shown.origin,
+                merge_train_core::repo::settings::SettingOrigin::Operator,
+                "{name} is read in vain"
+            );
         }
         assert_eq!((own.ratchet.grace_ms, own.ratchet.stale_ci_timeout_ms), (Some(30_000), Some(600_000)));
         assert_eq!(own.ratchet.approve_pushes, Some(vec!["always".to_owned()]));
@@ -144,7 +154,7 @@ mod tests {
     #[test]
     fn nothing_is_something_to_say() {
         for text in ["", "# later\n", "[ratchet]\n"] {
-            assert_eq!(own_settings(text.as_bytes()), Ok(OwnSettings::default()), "{text:?}");
+            assert_eq!(own_settings(text.as_bytes()), Ok(RepositorySettings::default()), "{text:?}");
         }
     }
 

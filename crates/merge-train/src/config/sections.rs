@@ -8,8 +8,8 @@ use git::repository::{Extent, Settings};
 use git::{Committer, Signing};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RepoId, TenantId};
-use merge_train_core::repo::ratchet::{self, Approve};
-use merge_train_core::repo::trains::message::Wording;
+use merge_train_core::repo::ratchet::{self, ApprovalRule};
+use merge_train_core::repo::trains::message::SquashMessageTemplates;
 use merge_train_core::workflow;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -176,8 +176,8 @@ pub struct MergeSettings {
 
 impl MergeSettings {
     /// How squashes are worded.
-    pub fn wording(&self) -> Wording {
-        Wording { title: self.title.clone(), body: self.body.clone() }
+    pub fn wording(&self) -> SquashMessageTemplates {
+        SquashMessageTemplates { title: self.title.clone(), body: self.body.clone() }
     }
 }
 
@@ -233,8 +233,8 @@ pub struct RatchetSettings {
 
 impl RatchetSettings {
     /// Which pushes of a fixer wait for a person.
-    fn approve(&self) -> Approve {
-        Approve::of(&self.approve_pushes)
+    fn approve(&self) -> ApprovalRule {
+        ApprovalRule::of(&self.approve_pushes)
     }
 
     /// What it comes to for whoever decides.
@@ -347,15 +347,15 @@ pub struct WorkflowSettings {
     #[serde(default)]
     on: Vec<String>,
     #[serde(default)]
-    steps: Vec<WorkflowStep>,
+    steps: Vec<WorkflowStepSettings>,
 }
 
 /// `[[workflows.steps]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WorkflowStep {
+struct WorkflowStepSettings {
     id: String,
-    kind: StepKind,
+    kind: WorkflowStepKind,
     timeout_mins: Option<Minutes>,
     resumable: bool,
     idempotent: bool,
@@ -367,7 +367,7 @@ struct WorkflowStep {
     compensate: Vec<String>,
     #[serde(default)]
     by: Vec<String>,
-    need: workflow::Need,
+    need: workflow::ApprovalNeed,
     on_expiry: workflow::OnExpiry,
     #[serde(default)]
     event: String,
@@ -376,7 +376,7 @@ struct WorkflowStep {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum StepKind {
+enum WorkflowStepKind {
     Agent,
     Approval,
     Wait,
@@ -394,7 +394,7 @@ impl WorkflowSettings {
             description: self.description.clone(),
             inputs: self.inputs.clone(),
             on: self.on.clone(),
-            steps: self.steps.iter().map(WorkflowStep::plan).collect(),
+            steps: self.steps.iter().map(WorkflowStepSettings::plan).collect(),
         }
     }
 
@@ -418,7 +418,7 @@ impl WorkflowSettings {
     }
 }
 
-impl WorkflowStep {
+impl WorkflowStepSettings {
     fn plan(&self) -> workflow::StepPlan {
         let timeout_ms = self.timeout_mins.map(|timeout| timeout.milliseconds);
         let program = |command: &[String]| workflow::Program {
@@ -428,14 +428,14 @@ impl WorkflowStep {
         workflow::StepPlan {
             id: self.id.clone(),
             kind: match self.kind {
-                StepKind::Agent => workflow::Kind::Agent(program(&self.command)),
-                StepKind::Approval => workflow::Kind::Approval(workflow::Gate {
+                WorkflowStepKind::Agent => workflow::StepKind::Agent(program(&self.command)),
+                WorkflowStepKind::Approval => workflow::StepKind::Approval(workflow::Gate {
                     by: self.by.clone(),
                     need: self.need,
                     timeout_ms,
                     on_expiry: self.on_expiry,
                 }),
-                StepKind::Wait => workflow::Kind::Wait(workflow::Wait {
+                WorkflowStepKind::Wait => workflow::StepKind::Wait(workflow::SignalWait {
                     event: self.event.clone(),
                     correlation: self.correlation.clone(),
                     timeout_ms: timeout_ms.unwrap_or(EVENT_MS),
@@ -443,7 +443,7 @@ impl WorkflowStep {
             },
             resumable: self.resumable,
             idempotent: self.idempotent,
-            retry: workflow::Retry { times: self.retries, backoff_ms: self.backoff_secs.saturating_mul(1_000) },
+            retry: workflow::RetryPolicy { times: self.retries, backoff_ms: self.backoff_secs.saturating_mul(1_000) },
             compensate: (!self.compensate.is_empty()).then(|| program(&self.compensate)),
         }
     }
@@ -452,10 +452,10 @@ impl WorkflowStep {
     fn idle(&self) -> Vec<&'static str> {
         let kind = self.kind;
         let set = [
-            ("command", StepKind::Agent, !self.command.is_empty()),
-            ("by", StepKind::Approval, !self.by.is_empty()),
-            ("event", StepKind::Wait, !self.event.is_empty()),
-            ("correlation", StepKind::Wait, self.correlation.is_some()),
+            ("command", WorkflowStepKind::Agent, !self.command.is_empty()),
+            ("by", WorkflowStepKind::Approval, !self.by.is_empty()),
+            ("event", WorkflowStepKind::Wait, !self.event.is_empty()),
+            ("correlation", WorkflowStepKind::Wait, self.correlation.is_some()),
         ];
         set.into_iter().filter(|(_, own, is_set)| *is_set && *own != kind).map(|(key, ..)| key).collect()
     }

@@ -173,18 +173,21 @@ fn every_kind_of_section_is_read() {
     assert!(config.ratchet.enabled);
     assert_eq!(config.ratchet.fixer.program(), ["fix", "--now"]);
     let workflow = config.workflows[0].definition();
-    let kinds: Vec<workflow::Kind> = workflow.steps.iter().map(|step| step.kind.clone()).collect();
+    let kinds: Vec<workflow::StepKind> = workflow.steps.iter().map(|step| step.kind.clone()).collect();
     let program = workflow::Program { command: vec!["look".to_owned()], timeout_ms: 3_600_000 };
     let gate = workflow::Gate {
         by: vec!["octocat".to_owned()],
-        need: workflow::Need::Any,
+        need: workflow::ApprovalNeed::Any,
         timeout_ms: Some(600_000),
         on_expiry: workflow::OnExpiry::Fail,
     };
     let correlation = Some("{inputs.pr}".to_owned());
-    let wait = workflow::Wait { event: "landed".to_owned(), correlation, timeout_ms: 86_400_000 };
-    assert_eq!(kinds, [workflow::Kind::Agent(program), workflow::Kind::Approval(gate), workflow::Kind::Wait(wait)]);
-    assert_eq!(workflow.steps[0].retry, workflow::Retry { times: 2, backoff_ms: 10_000 });
+    let wait = workflow::SignalWait { event: "landed".to_owned(), correlation, timeout_ms: 86_400_000 };
+    assert_eq!(
+        kinds,
+        [workflow::StepKind::Agent(program), workflow::StepKind::Approval(gate), workflow::StepKind::Wait(wait)]
+    );
+    assert_eq!(workflow.steps[0].retry, workflow::RetryPolicy { times: 2, backoff_ms: 10_000 });
     assert_eq!(workflow.steps[0].compensate.as_ref().map(|undo| undo.command.len()), Some(2));
     let schedule = &config.schedules[0];
     assert_eq!((schedule.tenant.as_str(), schedule.missed), ("octo", MissedSlotPolicy::All));

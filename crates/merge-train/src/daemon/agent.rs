@@ -36,7 +36,7 @@ mod supervision;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use merge_train_core::workflow::{Output, Program};
+use merge_train_core::workflow::{CommandOutput, Program};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -110,12 +110,16 @@ pub struct StepCommand<'a> {
 /// Runs a command to its end, or until `stop`. An error is for a person: what happened, and what to do.
 ///
 /// Who drops this has the command killed at once, without the grace that `stop` gives.
-pub async fn run(command: StepCommand<'_>, stop: CancellationToken) -> Result<Output, String> {
+pub async fn run(command: StepCommand<'_>, stop: CancellationToken) -> Result<CommandOutput, String> {
     run_guarded_by(&this_program(), command, stop).await
 }
 
 /// The same with another program that knows [`guard::SUBCOMMAND`].
-pub async fn run_guarded_by(guard: &Path, command: StepCommand<'_>, stop: CancellationToken) -> Result<Output, String> {
+pub async fn run_guarded_by(
+    guard: &Path,
+    command: StepCommand<'_>,
+    stop: CancellationToken,
+) -> Result<CommandOutput, String> {
     let outcome = Box::pin(attend(guard, &command, &stop)).await;
     outcome.map_err(|failure| failure.tell(command.program, &command.limits))
 }
@@ -126,7 +130,11 @@ fn this_program() -> PathBuf {
     if running.exists() { running } else { std::env::current_exe().unwrap_or_else(|_| "merge-train".into()) }
 }
 
-async fn attend(guard: &Path, command: &StepCommand<'_>, stop: &CancellationToken) -> Result<Output, StepFailure> {
+async fn attend(
+    guard: &Path,
+    command: &StepCommand<'_>,
+    stop: &CancellationToken,
+) -> Result<CommandOutput, StepFailure> {
     let limits = &command.limits;
     if stop.is_cancelled() {
         return Err(StepFailure::Stopped);

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use merge_train_core::workflow::Output;
+use merge_train_core::workflow::CommandOutput;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::RunSettings;
 use crate::daemon::agent::{self, ResourceLimits};
-use crate::daemon::driver::{Agents, Task};
+use crate::daemon::driver::{StepRunner, StepTask};
 
 /// Between asking a command to end and ending it.
 const GRACE: Duration = Duration::from_secs(10);
@@ -37,8 +37,8 @@ impl Commands {
 }
 
 #[async_trait]
-impl Agents for Commands {
-    async fn run(&self, task: Task, stop: CancellationToken) -> Result<Output, String> {
+impl StepRunner for Commands {
+    async fn run(&self, task: StepTask, stop: CancellationToken) -> Result<CommandOutput, String> {
         let _turn = tokio::select! {
             () = stop.cancelled() => return Err("it was stopped before it started".to_owned()),
             turn = self.room.acquire() => turn.map_err(|_| "the daemon ends".to_owned())?,

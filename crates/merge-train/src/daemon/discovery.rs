@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::backoff::ExponentialBackoff;
 use merge_train_core::ids::{RepoId, StreamId, TenantId};
-use merge_train_core::inbox::{Key, RequestHash, Source, Status};
+use merge_train_core::inbox::{Key, RequestHash, RequestStatus, Source};
 use merge_train_core::repo::Request;
 use serde_json::json;
 use store::{Admission, Arrival, Claim, Outcome, Priority, Route, Store};
@@ -70,7 +70,7 @@ impl Discovery {
     async fn begin(&self) -> anyhow::Result<Option<DiscoveryOwner>> {
         let key = key("repositories");
         let before = self.store.record(&TenantId::nobody(), &key).await?;
-        let is_unfinished = before.is_some_and(|record| record.status != Status::Completed);
+        let is_unfinished = before.is_some_and(|record| record.status != RequestStatus::Completed);
         if !is_unfinished && !self.store.streams(None).await?.is_empty() {
             return Ok(None);
         }

@@ -24,14 +24,14 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::daemon::orders::Workflows;
+use crate::daemon::run_orders::Workflows;
 use workers::Workers;
 
 pub use link::Link;
-pub use outside::{Github, Outside, Reports};
+pub use outside::{GithubOutside, OutsideWorld, ProgressReports};
 pub use repos::workspaces;
 pub use repos::{recorded, replay};
-pub use runs::{Agents, Order, Refused, RunOptions, Task, replay as replay_run};
+pub use runs::{RunOptions, StepRunner, StepTask, StoredRefusal, StoredRunRequest, replay as replay_run};
 pub use workers::Urgency;
 
 /// How often the inbox is looked over for what no wake-up told of: another instance's work, or that of a crash.
@@ -73,7 +73,12 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub fn new(store: Arc<dyn Store>, outside: Arc<dyn Outside>, agents: Arc<dyn Agents>, options: Options) -> Self {
+    pub fn new(
+        store: Arc<dyn Store>,
+        outside: Arc<dyn OutsideWorld>,
+        agents: Arc<dyn StepRunner>,
+        options: Options,
+    ) -> Self {
         let stopping = CancellationToken::new();
         let (retention, clock, link) = (options.retention, options.clock.clone(), options.link.clone());
         let orphaned_after = options.runs.orphaned_after;

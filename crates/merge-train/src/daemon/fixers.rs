@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use merge_train_core::ids::{PrNumber, RepoId, RunId, Sha};
-use merge_train_core::repo::ratchet::{FixExit, Issue};
+use merge_train_core::repo::ratchet::{FixExit, FixIssue};
 use merge_train_core::workflow::Program;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -58,7 +58,7 @@ pub struct PromptKey {
     pub repo: RepoId,
     pub pr: PrNumber,
     pub head: Sha,
-    pub issue: Issue,
+    pub issue: FixIssue,
 }
 
 /// The folder of one fix.

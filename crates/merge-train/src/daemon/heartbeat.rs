@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use github::{Depth, Glances};
 use jiff::{SignedDuration, Timestamp};
-use merge_train_core::facts::Glance;
+use merge_train_core::facts::HeartbeatFacts;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId, TenantId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::repo::Request;
@@ -161,7 +161,7 @@ fn news(workspaces: &[Workspace], glances: &Glances) -> BTreeMap<RepoId, Vec<PrN
     news
 }
 
-fn is_of(glance: &Glance, workspace: &Workspace) -> bool {
+fn is_of(glance: &HeartbeatFacts, workspace: &Workspace) -> bool {
     glance.repo == workspace.repo_id && Some(glance.merge.number) == workspace.pr_number
 }
 

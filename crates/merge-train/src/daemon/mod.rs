@@ -10,7 +10,7 @@ pub mod failpoint;
 mod fixers;
 mod heartbeat;
 pub mod notify;
-pub mod orders;
+pub mod run_orders;
 pub mod schedules;
 pub mod server;
 pub mod storage;
@@ -44,7 +44,7 @@ use driver::{Driver, Link};
 use fixers::Fixers;
 use heartbeat::{Heartbeat, LastHeartbeats};
 use notify::Notifier;
-use orders::Orders;
+use run_orders::RunOrders;
 use schedules::Schedules;
 use server::{App, BodyMemoryBudget, Health, SlackIntegration};
 use upkeep::Upkeep;
@@ -76,14 +76,14 @@ pub async fn run(
     let agents = Arc::new(Commands::new(&config.runs));
     let options = driver_options(&config, owner);
     let (settings, link) = (options.settings.clone(), options.link.clone());
-    let orders = Orders {
+    let orders = RunOrders {
         store: store.clone(),
         link: options.link.clone(),
         workflows: options.workflows.clone(),
         web_url: config.github.git_url.clone(),
     };
     let fixers = Fixers::new(&config, file).map(Arc::new);
-    let outside = driver::Github::new(github.clone(), clones.clone(), Some(orders.clone()));
+    let outside = driver::GithubOutside::new(github.clone(), clones.clone(), Some(orders.clone()));
     let outside = outside.with_fixers(fixers);
     let driver = Driver::new(store.clone(), Arc::new(outside), agents, options);
     let schedules = Schedules::new(orders.clone(), &config.schedules, Clock::default());

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::ScheduleSettings;
 use crate::daemon::failpoint;
-use crate::daemon::orders::{Failed, Orders, Origin, Wanted};
+use crate::daemon::run_orders::{NewRun, OrderError, OrderOrigin, RunOrders};
 pub use due::MissedSlotPolicy;
 use due::{GRANULARITY, SchedulePosition, due};
 use timetable::Timetable;
@@ -28,7 +28,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// The work, to be done beside everything else.
 pub struct Schedules {
-    orders: Orders,
+    orders: RunOrders,
     schedules: Vec<(ScheduleSettings, Timetable)>,
     clock: Clock,
 }
@@ -46,7 +46,7 @@ pub fn key(name: &str, slot: Timestamp) -> Result<Key, impl std::error::Error> {
 }
 
 impl Schedules {
-    pub fn new(orders: Orders, schedules: &[ScheduleSettings], clock: Clock) -> Self {
+    pub fn new(orders: RunOrders, schedules: &[ScheduleSettings], clock: Clock) -> Self {
         let schedules = schedules.iter().map(|schedule| (schedule.clone(), schedule.timetable())).collect();
         Self { orders, schedules, clock }
     }
@@ -91,7 +91,7 @@ impl Schedules {
     }
 
     /// Orders what is due by `now`, for somebody who is there since `since`. What failed before is due again.
-    async fn look(&self, since: Timestamp, now: Timestamp) -> Result<ScheduleCheck, Failed> {
+    async fn look(&self, since: Timestamp, now: Timestamp) -> Result<ScheduleCheck, OrderError> {
         let mut ordered = 0;
         for (schedule, timetable) in &self.schedules {
             let done = self.done(schedule, since).await?;
@@ -105,7 +105,7 @@ impl Schedules {
     }
 
     /// Up to where a schedule is dealt with. One that was never heard of begins with `since`: it has missed nothing.
-    async fn done(&self, schedule: &ScheduleSettings, since: Timestamp) -> Result<Timestamp, Failed> {
+    async fn done(&self, schedule: &ScheduleSettings, since: Timestamp) -> Result<Timestamp, OrderError> {
         let store = &self.orders.store;
         if let Some(done) = store.schedule(&schedule.tenant, &schedule.name).await? {
             return Ok(done);
@@ -114,12 +114,12 @@ impl Schedules {
         Ok(since)
     }
 
-    async fn order(&self, schedule: &ScheduleSettings, slot: Timestamp) -> Result<(), Failed> {
+    async fn order(&self, schedule: &ScheduleSettings, slot: Timestamp) -> Result<(), OrderError> {
         let name = schedule.name.as_str();
         let key = key(name, slot).expect("a name that fits into no key is refused when it is read");
         // What is ordered may have been configured again since: it is the same slot, and has had its run.
-        let origin = Origin { source: Source::Scheduler, hash: RequestHash::of(key.as_str().as_bytes()), key };
-        let wanted = Wanted {
+        let origin = OrderOrigin { source: Source::Scheduler, hash: RequestHash::of(key.as_str().as_bytes()), key };
+        let wanted = NewRun {
             workflow: schedule.workflow.clone(),
             inputs: schedule.inputs.clone(),
             tenant: schedule.tenant.clone(),
@@ -130,7 +130,7 @@ impl Schedules {
         match self.orders.create(wanted, origin).await {
             Ok(placed) if placed.is_repeated => tracing::debug!(name, %slot, "the slot was ordered before"),
             Ok(placed) => tracing::info!(name, %slot, run = %placed.run, "a run is ordered: it is time"),
-            Err(error @ (Failed::Store(_) | Failed::TooSlow)) => return Err(error),
+            Err(error @ (OrderError::Store(_) | OrderError::TooSlow)) => return Err(error),
             // To try it again would not help.
             Err(error) => tracing::error!(name, %slot, %error, "no run is ordered, although it is time"),
         }

@@ -34,7 +34,7 @@ use utoipa_axum::routes;
 use crate::config::ApiKey;
 use crate::daemon::driver::Driver;
 use crate::daemon::heartbeat::LastHeartbeats;
-use crate::daemon::orders::Orders;
+use crate::daemon::run_orders::RunOrders;
 pub use body::BodyMemoryBudget;
 pub use dashboard::page_of;
 pub use health::Health;
@@ -57,7 +57,7 @@ pub struct App {
     pub public_url: Option<String>,
     /// The key of visitors who have not signed in, where they are welcome.
     pub anonymous: Option<String>,
-    pub orders: Orders,
+    pub orders: RunOrders,
     /// What the workers go by.
     pub settings: Settings,
     /// When the heartbeat of the ratchet last looked.
@@ -109,11 +109,11 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::events::watch))
         .routes(routes!(runs::logs::list))
         .routes(routes!(runs::logs::show))
-        .routes(routes!(runs::asking::approve))
-        .routes(routes!(runs::asking::reject))
-        .routes(routes!(runs::asking::cancel))
-        .routes(routes!(runs::asking::resume))
-        .routes(routes!(runs::asking::signal))
+        .routes(routes!(runs::run_requests::approve))
+        .routes(routes!(runs::run_requests::reject))
+        .routes(routes!(runs::run_requests::cancel))
+        .routes(routes!(runs::run_requests::resume))
+        .routes(routes!(runs::run_requests::signal))
         .routes(routes!(workspaces::list))
         .routes(routes!(workspaces::show))
         .routes(routes!(workspaces::transitions))

@@ -12,7 +12,7 @@ const CONNECTIONS: u32 = 16;
 
 /// To work on it: no other daemon may.
 pub async fn open(config: &Config, storage: &Storage, owner: &Owner) -> anyhow::Result<Arc<dyn Store>> {
-    let policy = merge_train_core::inbox::Policy::default();
+    let policy = merge_train_core::inbox::InboxPolicy::default();
     match storage {
         Storage::Directory(dir) => {
             let options = sqlite::Options {
@@ -41,7 +41,7 @@ pub async fn open_to_read(storage: &Storage, owner: &Owner) -> anyhow::Result<Ar
 }
 
 async fn connect(url: &str, owner: &Owner) -> anyhow::Result<Arc<dyn Store>> {
-    let policy = merge_train_core::inbox::Policy::default();
+    let policy = merge_train_core::inbox::InboxPolicy::default();
     let options = postgres::Options { url: url.to_owned(), policy, owner: owner.clone(), connections: CONNECTIONS };
     Ok(Arc::new(Postgres::connect(options).await.context("state.database_url: the database cannot be used")?))
 }

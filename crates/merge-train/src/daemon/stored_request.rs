@@ -32,14 +32,14 @@ pub fn from_body(body: &[u8]) -> serde_json::Result<Request> {
 #[cfg(test)]
 mod tests {
     use merge_train_core::ids::PrNumber;
-    use merge_train_core::repo::Behest;
+    use merge_train_core::repo::Attribution;
 
     use super::*;
 
     #[test]
     fn a_request_is_read_back_from_what_the_inbox_keeps() {
         let pr = PrNumber::new(7);
-        let behest = Behest { by: Some("api:ops".to_owned()), ..Behest::default() };
+        let behest = Attribution { by: Some("api:ops".to_owned()), ..Attribution::default() };
         for (request, expected) in [
             (Request::Sync, "sync"),
             (Request::LookAt { prs: vec![pr] }, r#"{"look_at":{"prs":[7]}}"#),

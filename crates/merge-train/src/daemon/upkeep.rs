@@ -14,7 +14,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clones::Clones;
-use crate::daemon::{driver, orders};
+use crate::daemon::{driver, run_orders};
 
 /// How often; the first time is at start.
 const INTERVAL: Duration = Duration::from_secs(60 * 60);
@@ -52,7 +52,7 @@ impl Upkeep {
         while let Some(folder) = folders.next_entry().await? {
             let name = folder.file_name();
             // What else is there is somebody else's.
-            let Some(run) = name.to_str().and_then(orders::made_run_id) else { continue };
+            let Some(run) = name.to_str().and_then(run_orders::made_run_id) else { continue };
             if let Err(error) = self.sweep_run_folder(&run, &folder).await {
                 tracing::warn!(%run, error = format!("{error:#}"), "the folder of a run could not be looked after");
             }

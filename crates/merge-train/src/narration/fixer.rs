@@ -1,7 +1,7 @@
 //! What happened to a fixer, in words.
 
 use merge_train_core::repo::Event as RepoEvent;
-use merge_train_core::repo::ratchet::{Event, Issue};
+use merge_train_core::repo::ratchet::{Event, FixIssue};
 
 use crate::terminal::{line, moment};
 
@@ -11,8 +11,8 @@ pub fn words(event: &RepoEvent) -> Option<String> {
     Some(match event {
         Event::FixDispatched { pr, fix } => {
             let issue = match fix.issue {
-                Issue::FixCi => "fix CI failures",
-                Issue::FixReview => "address the review",
+                FixIssue::FixCi => "fix CI failures",
+                FixIssue::FixReview => "address the review",
             };
             format!("a fixer starts for #{pr}, to {issue}")
         }

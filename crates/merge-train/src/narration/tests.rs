@@ -1,6 +1,6 @@
 //! What is told of what happens.
 
-use merge_train_core::workflow::{Decision, Input, Need};
+use merge_train_core::workflow::{ApprovalNeed, Decision, Input};
 use serde_json::json;
 
 use super::*;
@@ -13,13 +13,14 @@ fn told(run_type: &str, events: &[Value]) -> String {
 
 #[test]
 fn a_run_is_told_from_its_beginning_to_its_end() {
-    let run = Trial::of(vec![agent("read"), gate("ok", &["alice", "bob"], Need::Any), wait("landed"), agent("tell")])
-        .ends("11:00:02", Err("exit status: 1\n\u{1b}[2Jno network"))
-        .feed("11:05:02", &Input::Tick)
-        .ends("11:05:03.500", Ok(json!({})))
-        .decides("11:10:00", "github:alice", Decision::Approved, Some("looks\nfine"))
-        .hears("11:20:00")
-        .feed("11:21:00", &Input::Resume { is_orphan: false });
+    let run =
+        Trial::of(vec![agent("read"), gate("ok", &["alice", "bob"], ApprovalNeed::Any), wait("landed"), agent("tell")])
+            .ends("11:00:02", Err("exit status: 1\n\u{1b}[2Jno network"))
+            .feed("11:05:02", &Input::Tick)
+            .ends("11:05:03.500", Ok(json!({})))
+            .decides("11:10:00", "github:alice", Decision::Approved, Some("looks\nfine"))
+            .hears("11:20:00")
+            .feed("11:21:00", &Input::Resume { is_orphan: false });
     assert_eq!(run.run_state.status, RunStatus::Failed, "a restart in a step that is neither");
     snapshot("watch_failed", &told("deploy", &run.events()));
 }
@@ -34,7 +35,7 @@ fn a_run_that_is_cancelled_is_told_with_what_is_undone() {
 
 #[test]
 fn a_gate_that_nobody_passes_in_time_is_told() {
-    let run = Trial::of(vec![gate("ok", &[], Need::Any)]).feed("13:00:00", &Input::Tick);
+    let run = Trial::of(vec![gate("ok", &[], ApprovalNeed::Any)]).feed("13:00:00", &Input::Tick);
     snapshot("watch_expired", &told("deploy", &run.events()));
 }
 

@@ -2,7 +2,7 @@
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::repo::trains::{CascadePhase, Event};
-use merge_train_core::repo::{self, Behest};
+use merge_train_core::repo::{self, Attribution};
 
 use crate::terminal::{line, moment};
 
@@ -50,7 +50,7 @@ pub fn words(event: &repo::Event) -> Option<String> {
 }
 
 /// Who wanted it, and why, as far as that is known.
-fn wanted(behest: &Behest) -> String {
+fn wanted(behest: &Attribution) -> String {
     let by = behest.by.as_deref().map(|who| format!(" at the request of {}", line(who))).unwrap_or_default();
     let why = behest.reason.as_deref().map(|why| format!(": {}", line(why))).unwrap_or_default();
     format!("{by}{why}")

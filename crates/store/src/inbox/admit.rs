@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use merge_train_core::inbox::{Policy, Record, Status, Verdict, judge};
+use merge_train_core::inbox::{ArrivalDecision, InboxPolicy, RequestRecord, RequestStatus, judge};
 
 use super::record::{self, Found};
 use super::{Admission, Arrival, Claim, Priority, Route};
@@ -19,7 +19,7 @@ const COLUMN_COUNT: usize = 16;
 const VANISHED: usize = 3;
 
 /// Takes in many at once, in the order given, and says for each what became of it.
-pub async fn admit(conn: &mut Conn<'_>, policy: &Policy, arrivals: &[&Arrival]) -> Result<Vec<Admission>> {
+pub async fn admit(conn: &mut Conn<'_>, policy: &InboxPolicy, arrivals: &[&Arrival]) -> Result<Vec<Admission>> {
     let mut admissions: Vec<Option<Admission>> = vec![None; arrivals.len()];
     let indices: Vec<usize> = (0..arrivals.len()).collect();
     let mut bodies = Vec::new();
@@ -50,7 +50,7 @@ struct NewRow<'a> {
     priority: Priority,
     label: &'a str,
     body: Option<&'a [u8]>,
-    status: Status,
+    status: RequestStatus,
     response: Option<String>,
     expires_at: Timestamp,
     lock_expires_at: Option<Timestamp>,
@@ -64,7 +64,7 @@ struct Body<'a> {
 }
 
 impl<'a> NewRow<'a> {
-    fn of(arrival: &'a Arrival, policy: &Policy) -> Self {
+    fn of(arrival: &'a Arrival, policy: &InboxPolicy) -> Self {
         let now = arrival.received_at;
         let row = Self {
             arrival,
@@ -72,7 +72,7 @@ impl<'a> NewRow<'a> {
             priority: Priority::Normal,
             label: "",
             body: None,
-            status: Status::Processing,
+            status: RequestStatus::Processing,
             response: None,
             expires_at: later(now, policy.completed_ttl),
             lock_expires_at: None,
@@ -83,7 +83,9 @@ impl<'a> NewRow<'a> {
                 Self { stream: Some(stream.to_string()), priority: *priority, label, body: Some(body), ..row }
             }
             Route::Caller => Self { lock_expires_at: Some(later(now, policy.lock)), attempts: 1, ..row },
-            Route::Done { response } => Self { status: Status::Completed, response: Some(response.to_string()), ..row },
+            Route::Done { response } => {
+                Self { status: RequestStatus::Completed, response: Some(response.to_string()), ..row }
+            }
         }
     }
 
@@ -170,14 +172,14 @@ async fn insert_bodies(conn: &mut Conn<'_>, bodies: &[Body<'_>]) -> Result<()> {
 }
 
 /// An arrival whose key was there.
-async fn admit_known(conn: &mut Conn<'_>, policy: &Policy, arrival: &Arrival) -> Result<Admission> {
+async fn admit_known(conn: &mut Conn<'_>, policy: &InboxPolicy, arrival: &Arrival) -> Result<Admission> {
     let row = NewRow::of(arrival, policy);
     for _ in 0..VANISHED {
         let found = record::find_for_update(conn, &arrival.tenant, &arrival.key).await?;
         let record = found.as_ref().map(|found| &found.record);
         let verdict = judge(record, &arrival.hash, arrival.received_at, policy);
         match (verdict, found) {
-            (Verdict::New, found) => {
+            (ArrivalDecision::New, found) => {
                 if let Some(found) = found {
                     sql("DELETE FROM inbox WHERE id = $1").int(found.id).execute(conn).await?;
                 }
@@ -188,26 +190,26 @@ async fn admit_known(conn: &mut Conn<'_>, policy: &Policy, arrival: &Arrival) ->
                     return Ok(row.admission(1));
                 }
             }
-            (Verdict::Retry, Some(found)) => return retry(conn, row, &found).await,
+            (ArrivalDecision::Retry, Some(found)) => return retry(conn, row, &found).await,
             (verdict, _) => return Ok(told(verdict)),
         }
     }
     Err(corrupt(format!("the record of {} comes and goes", arrival.key)))
 }
 
-fn told(verdict: Verdict) -> Admission {
+fn told(verdict: ArrivalDecision) -> Admission {
     match verdict {
-        Verdict::Replay { response, run_id } => Admission::Replay { response, run_id },
-        Verdict::InFlight { run_id } => Admission::InFlight { run_id },
-        Verdict::Exhausted { error } => Admission::Exhausted { error },
-        Verdict::Conflict => Admission::Conflict,
-        Verdict::New | Verdict::Retry => Admission::Accepted,
+        ArrivalDecision::Replay { response, run_id } => Admission::Replay { response, run_id },
+        ArrivalDecision::InFlight { run_id } => Admission::InFlight { run_id },
+        ArrivalDecision::Exhausted { error } => Admission::Exhausted { error },
+        ArrivalDecision::Conflict => Admission::Conflict,
+        ArrivalDecision::New | ArrivalDecision::Retry => Admission::Accepted,
     }
 }
 
 /// Puts a failed or abandoned request back to where it is worked on. The fence rises: who had it before is too late.
 async fn retry(conn: &mut Conn<'_>, row: NewRow<'_>, found: &Found) -> Result<Admission> {
-    let Record { attempts, .. } = found.record;
+    let RequestRecord { attempts, .. } = found.record;
     let row = NewRow { attempts: attempts + row.attempts, ..row };
     let fence = found.fence + 1;
     sql(

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 
 use super::{Claim, EntryId, Outcome, Settlement, record, settle};
 use crate::db::{Conn, Script, int, sql};
@@ -12,7 +12,7 @@ use crate::writer::Write;
 pub struct Finish {
     pub claim: Claim,
     pub outcome: Outcome,
-    pub policy: Policy,
+    pub policy: InboxPolicy,
     pub now: Timestamp,
 }
 

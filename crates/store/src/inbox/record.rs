@@ -1,7 +1,7 @@
 //! What is remembered of a request, as it lies in the database.
 
 use merge_train_core::ids::{RunId, TenantId};
-use merge_train_core::inbox::{Key, Record, RequestHash, Source, Status};
+use merge_train_core::inbox::{Key, RequestHash, RequestRecord, RequestStatus, Source};
 
 use crate::db::{self, Conn, corrupt, sql};
 use crate::error::Result;
@@ -11,7 +11,7 @@ const COLUMNS: &str = "key, source, tenant, run_id, status, request_hash, respon
 
 /// A record, with what only the store knows of it.
 pub struct Found {
-    pub record: Record,
+    pub record: RequestRecord,
     pub id: i64,
     pub fence: u64,
 }
@@ -22,7 +22,7 @@ pub async fn find_for_update(conn: &mut Conn<'_>, tenant: &TenantId, key: &Key) 
     find_with(conn, tenant, key, lock).await
 }
 
-pub async fn find(conn: &mut Conn<'_>, tenant: &TenantId, key: &Key) -> Result<Option<Record>> {
+pub async fn find(conn: &mut Conn<'_>, tenant: &TenantId, key: &Key) -> Result<Option<RequestRecord>> {
     Ok(find_with(conn, tenant, key, "").await?.map(|found| found.record))
 }
 
@@ -33,7 +33,7 @@ async fn find_with(conn: &mut Conn<'_>, tenant: &TenantId, key: &Key, lock: &str
 }
 
 fn read(row: &db::Record) -> Result<Found> {
-    let record = Record {
+    let record = RequestRecord {
         key: Key::from_stored(row.text(0)?),
         source: source(&row.text(1)?)?,
         tenant_id: row.parsed(2)?,
@@ -56,8 +56,10 @@ pub fn source(text: &str) -> Result<Source> {
     found.ok_or_else(|| corrupt(format!("{text:?} is not a source of requests")))
 }
 
-fn status(text: &str) -> Result<Status> {
-    let found = [Status::Processing, Status::Completed, Status::Failed].into_iter().find(|s| s.as_str() == text);
+fn status(text: &str) -> Result<RequestStatus> {
+    let found = [RequestStatus::Processing, RequestStatus::Completed, RequestStatus::Failed]
+        .into_iter()
+        .find(|s| s.as_str() == text);
     found.ok_or_else(|| corrupt(format!("{text:?} is not the status of a request")))
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId};
-use merge_train_core::inbox::{Key, Policy, Status};
+use merge_train_core::inbox::{InboxPolicy, Key, RequestStatus};
 use serde_json::{Value, json};
 
 use super::admit::later;
@@ -39,7 +39,7 @@ async fn key_of(conn: &mut Conn<'_>, id: i64) -> Result<Key> {
 }
 
 /// Writes how entries ended.
-pub fn close(script: &mut Script, conn: &Conn<'_>, settled: &[Settlement], policy: &Policy, now: Timestamp) {
+pub fn close(script: &mut Script, conn: &Conn<'_>, settled: &[Settlement], policy: &InboxPolicy, now: Timestamp) {
     if settled.is_empty() {
         return;
     }
@@ -48,10 +48,17 @@ pub fn close(script: &mut Script, conn: &Conn<'_>, settled: &[Settlement], polic
         match &settlement.outcome {
             Outcome::Completed { response, run_id } => {
                 let (response, expires_at) = (response.to_string(), micros(later(now, policy.completed_ttl)));
-                json!([id, Status::Completed.as_str(), response, null, run_id.as_ref().map(RunId::as_str), expires_at])
+                json!([
+                    id,
+                    RequestStatus::Completed.as_str(),
+                    response,
+                    null,
+                    run_id.as_ref().map(RunId::as_str),
+                    expires_at
+                ])
             }
             Outcome::Failed { error } => {
-                json!([id, Status::Failed.as_str(), null, error, null, micros(later(now, policy.failed_ttl))])
+                json!([id, RequestStatus::Failed.as_str(), null, error, null, micros(later(now, policy.failed_ttl))])
             }
         }
     };

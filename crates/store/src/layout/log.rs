@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use merge_train_core::ids::StreamId;
-use merge_train_core::repo::Recorded;
+use merge_train_core::repo::RecordedEvent;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -102,7 +102,7 @@ impl Log<'_> {
     fn check(&self, text: &str) -> Result<Head, String> {
         let head = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if let StreamId::Repo(_) = self.stream {
-            serde_json::from_str::<Recorded>(text).map_err(|error| error.to_string())?;
+            serde_json::from_str::<RecordedEvent>(text).map_err(|error| error.to_string())?;
         }
         Ok(head)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use sqlx::{PgPool, Postgres, Transaction};
 
 use super::wakes;
@@ -16,13 +16,13 @@ use crate::writer::{Admitted, Transactions};
 /// The transactions in which arrivals are taken in, one after another.
 pub struct Groups {
     pool: PgPool,
-    policy: Policy,
+    policy: InboxPolicy,
     owner: Owner,
     current: Option<Transaction<'static, Postgres>>,
 }
 
 impl Groups {
-    pub fn new(pool: PgPool, policy: Policy, owner: Owner) -> Self {
+    pub fn new(pool: PgPool, policy: InboxPolicy, owner: Owner) -> Self {
         Self { pool, policy, owner, current: None }
     }
 }

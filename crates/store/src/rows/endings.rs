@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use merge_train_core::ids::TenantId;
-use merge_train_core::repo::ratchet::Reason;
+use merge_train_core::repo::ratchet::WorkspaceReason;
 
 use super::RunStatus;
 use crate::db::{Conn, Query, Record, ask, micros, sql};
@@ -46,7 +46,7 @@ impl Endings {
         self.ended.get(&status).copied().unwrap_or_default()
     }
 
-    pub fn of(&self, outcome: Reason) -> u64 {
+    pub fn of(&self, outcome: WorkspaceReason) -> u64 {
         self.outcomes.get(outcome.code()).copied().unwrap_or_default()
     }
 }
@@ -56,7 +56,10 @@ pub(crate) const WHICH: &str = "kind = $1 AND completed_at >= $2 AND ($3 IS NULL
 
 /// Those that did what they are for.
 fn done() -> String {
-    format!("status = 'completed' AND coalesce(outcome, '{pushed}') = '{pushed}'", pushed = Reason::FixerPushed.code())
+    format!(
+        "status = 'completed' AND coalesce(outcome, '{pushed}') = '{pushed}'",
+        pushed = WorkspaceReason::FixerPushed.code()
+    )
 }
 
 pub(crate) fn sums() -> String {

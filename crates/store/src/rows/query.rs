@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, RunId, TenantId};
 use serde::de::DeserializeOwned;
 
-use super::{Checkpoint, Run, RunQuery, RunStatus, Session, Step, Transition, Workspace};
+use super::{Checkpoint, Run, RunQuery, RunStatus, RunStep, Session, Transition, Workspace};
 use crate::db::{Conn, Query, Script, ask, int, micros, sql};
 use crate::error::Result;
 
@@ -137,7 +137,7 @@ pub async fn active_runs(conn: &mut Conn<'_>) -> Result<Vec<(TenantId, RunStatus
     Ok(active)
 }
 
-pub async fn steps(conn: &mut Conn<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec<Step>> {
+pub async fn steps(conn: &mut Conn<'_>, tenant: &TenantId, run: &RunId) -> Result<Vec<RunStep>> {
     let query = sql("SELECT data FROM steps WHERE tenant = $1 AND run = $2 ORDER BY position, id");
     many(query.text(tenant.as_str()).text(run.as_str()), conn).await
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha, TenantId};
-use merge_train_core::repo::ratchet::{Column, Glimpse};
+use merge_train_core::repo::ratchet::{BoardColumn, HeartbeatFingerprint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -50,10 +50,10 @@ pub struct Workspace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratchet_last_push_at: Option<Timestamp>,
     #[serde(default)]
-    pub kanban_column: Column,
+    pub kanban_column: BoardColumn,
     /// What its worker last saw of it; none before it has looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub glimpse: Option<Glimpse>,
+    pub glimpse: Option<HeartbeatFingerprint>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<Timestamp>,
     pub created_at: Timestamp,

@@ -8,7 +8,7 @@ use merge_train_core::repo::{FIXER, TRAIN, landing};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Checkpoint, Row, Run, RunStatus, Session, Step, Transition, Workspace};
+use super::{Checkpoint, Row, Run, RunStatus, RunStep, Session, Transition, Workspace};
 use crate::db::{Conn, Query, Record, Script, cell, corrupt, int, micros, sql};
 use crate::error::{Error, Result};
 
@@ -121,13 +121,13 @@ fn waited(run: &Run) -> Option<String> {
     waited.values().all(Value::is_u64).then(|| Value::Object(waited.clone()).to_string())
 }
 
-fn upsert_landing(step: &Step, pr: PrNumber, at: Timestamp) -> Query {
+fn upsert_landing(step: &RunStep, pr: PrNumber, at: Timestamp) -> Query {
     let query = "INSERT INTO landings (tenant, run, pr, at) VALUES ($1, $2, $3, $4) \
                  ON CONFLICT (tenant, run, pr) DO UPDATE SET at = excluded.at";
     sql(query).text(step.tenant_id.as_str()).text(step.run_id.as_str()).int(int(pr.get())).int(micros(at))
 }
 
-fn upsert_step(step: &Step) -> Result<Query> {
+fn upsert_step(step: &RunStep) -> Result<Query> {
     let query = "INSERT INTO steps (tenant, run, id, position, data) VALUES ($1, $2, $3, $4, $5) \
                  ON CONFLICT (tenant, run, id) DO UPDATE SET position = excluded.position, data = excluded.data";
     let query = sql(query)

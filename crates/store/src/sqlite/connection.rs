@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use rustix::fs::{Access, access};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -107,7 +107,7 @@ async fn make_if_missing(file: &Path) -> Result<()> {
 
 pub struct Connection {
     options: SqliteConnectOptions,
-    policy: Policy,
+    policy: InboxPolicy,
     /// None after trouble: the next transaction begins with a new one.
     conn: Option<SqliteConnection>,
     /// Held as long as anything could still be written.
@@ -115,7 +115,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub async fn open(file: &Path, max_bytes: Option<u64>, policy: Policy, lock: Lock) -> Result<Self> {
+    pub async fn open(file: &Path, max_bytes: Option<u64>, policy: InboxPolicy, lock: Lock) -> Result<Self> {
         wal::examine(file)?;
         make_if_missing(file).await?;
         expect_writable(file)?;

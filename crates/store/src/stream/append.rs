@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use merge_train_core::ids::StreamId;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const MOST_AT_ONCE: usize = 1000;
 pub struct Append {
     pub lease: Lease,
     pub batch: Batch,
-    pub policy: Policy,
+    pub policy: InboxPolicy,
 }
 
 #[async_trait]

@@ -1,6 +1,6 @@
 //! What a second arrival of a request gets.
 
-use merge_train_core::inbox::{RequestHash, Source, Status};
+use merge_train_core::inbox::{RequestHash, RequestStatus, Source};
 use serde_json::json;
 use store::{Admission, Arrival, Claim, Error, Outcome, Route};
 
@@ -96,7 +96,7 @@ pub async fn section_4_3_an_abandoned_claim_is_taken_over_and_its_late_caller_re
     let refused = world.store.finish(&late, failed("later still"), at(303)).await;
     assert!(matches!(refused, Err(Error::LockLost { .. })), "{refused:?}");
     let record = world.store.record(&tenant("acme"), &key("api:cli:1")).await.unwrap().unwrap();
-    assert_eq!((record.status, record.error), (Status::Completed, None));
+    assert_eq!((record.status, record.error), (RequestStatus::Completed, None));
 }
 
 pub async fn an_expired_record_is_replaced(world: World) {
@@ -128,10 +128,10 @@ pub async fn tenants_do_not_see_each_other(world: World) {
     let Admission::Claimed(theirs) = theirs else { panic!("a claim, not {theirs:?}") };
     world.store.finish(&ours, done(), at(1)).await.unwrap();
     let record = world.store.record(&tenant("globex"), &key("api:cli:1")).await.unwrap().unwrap();
-    assert_eq!((record.status, record.response), (Status::Processing, None));
+    assert_eq!((record.status, record.response), (RequestStatus::Processing, None));
     world.store.finish(&theirs, failed("no"), at(2)).await.unwrap();
     let record = world.store.record(&tenant("acme"), &key("api:cli:1")).await.unwrap().unwrap();
-    assert_eq!(record.status, Status::Completed);
+    assert_eq!(record.status, RequestStatus::Completed);
     assert_eq!(world.store.record(&tenant("nobody"), &key("api:cli:1")).await.unwrap(), None);
 }
 
@@ -160,19 +160,19 @@ pub async fn section_3_3_a_record_tells_all_that_is_remembered(world: World) {
     world.admit("github:1", REPO, at(10)).await;
     let find = async || world.store.record(&tenant("acme"), &key("github:1")).await.unwrap().unwrap();
     let record = find().await;
-    assert_eq!((record.source, record.status, record.attempts), (Source::GithubWebhook, Status::Processing, 0));
+    assert_eq!((record.source, record.status, record.attempts), (Source::GithubWebhook, RequestStatus::Processing, 0));
     assert_eq!((record.created_at, record.lock_expires_at), (at(10), None));
     let entries = world.take(&lease).await;
     world.settle(&lease, &entries, failed("no disk"), at(30)).await.unwrap();
     let record = find().await;
-    assert_eq!((record.status, record.error.as_deref()), (Status::Failed, Some("no disk")));
+    assert_eq!((record.status, record.error.as_deref()), (RequestStatus::Failed, Some("no disk")));
     assert_eq!((record.updated_at, record.expires_at), (at(30), at(30 + 3600)));
     assert_eq!((record.attempts, record.lock_expires_at), (1, None));
     world.admit("github:2", REPO, at(30)).await;
     let entries = world.take(&lease).await;
     world.settle(&lease, &entries, done(), at(31)).await.unwrap();
     let record = world.store.record(&tenant("acme"), &key("github:2")).await.unwrap().unwrap();
-    assert_eq!((record.status, record.expires_at), (Status::Completed, at(31 + 24 * 3600)), "section 4.3");
+    assert_eq!((record.status, record.expires_at), (RequestStatus::Completed, at(31 + 24 * 3600)), "section 4.3");
     let claimed = claim(&world, "api:cli:1", 40).await;
     let record = world.store.record(&tenant("acme"), &key("api:cli:1")).await.unwrap().unwrap();
     assert_eq!((record.attempts, record.lock_expires_at), (1, Some(at(40 + 300))), "its caller has it: {claimed:?}");

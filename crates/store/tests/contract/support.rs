@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{RunId, StreamId, TenantId};
-use merge_train_core::inbox::{Key, Policy, RequestHash, Source};
+use merge_train_core::inbox::{InboxPolicy, Key, RequestHash, Source};
 use sqlx::Connection;
 use store::{
     Admission, Arrival, Batch, Entry, Lease, LeaseRequest, Loaded, NewEvent, Outcome, Owner, Postgres, Priority, Route,
@@ -102,13 +102,13 @@ pub async fn sqlite_file(dir: &Path) -> sqlx::SqliteConnection {
 
 pub fn options(dir: &Path) -> sqlite::Options {
     let owner = Owner("test".to_owned());
-    sqlite::Options { dir: dir.to_owned(), group: 64, policy: Policy::default(), max_bytes: None, owner }
+    sqlite::Options { dir: dir.to_owned(), group: 64, policy: InboxPolicy::default(), max_bytes: None, owner }
 }
 
 pub async fn instance(url: &str, owner: &str) -> Postgres {
     let options = postgres::Options {
         url: url.to_owned(),
-        policy: Policy::default(),
+        policy: InboxPolicy::default(),
         owner: Owner(owner.to_owned()),
         connections: 5,
     };

@@ -181,7 +181,7 @@ async fn on_postgresql_as_well() {
     two.close().await;
     one.close().await;
     conn.execute(NEWER).await.unwrap();
-    let policy = merge_train_core::inbox::Policy::default();
+    let policy = merge_train_core::inbox::InboxPolicy::default();
     let owner = store::Owner("late".to_owned());
     let refused = Postgres::connect(postgres::Options { url, policy, owner, connections: 2 }).await.err().unwrap();
     assert!(matches!(refused, Error::NewerSchema { found: 9, known: 6 }), "{refused:?}");

@@ -1,31 +1,31 @@
 //! Commands that somebody gave: whether they may, and what is done.
 
-use super::{ClosePrs, Command, Effect, Event, NoSuchCommand, StoredCommand, Switch};
+use super::{ClosePrs, Command, Effect, Event, NoSuchCommand, RatchetCommand, StoredCommand};
 use crate::facts::Permission;
 use crate::ids::PrNumber;
 use crate::repo::effect::EffectOutcome;
-use crate::repo::event::{Behest, CommandOutcome, ReadKind};
+use crate::repo::event::{Attribution, CommandOutcome, ReadKind};
 use crate::repo::mirror::reads;
-use crate::repo::outbox::Say;
+use crate::repo::outbox::NoteContent;
 use crate::repo::ratchet::texts;
-use crate::repo::state::{Backoff, CachedPr, Given, RepoState};
+use crate::repo::state::{Backoff, CachedPr, PendingCommand, RepoState};
 use crate::repo::trains::TrainState;
 use crate::repo::trains::detail::is_live;
-use crate::repo::trains::texts::answer::{self, Allowed};
+use crate::repo::trains::texts::answer::{self, AllowedPeople};
 use crate::repo::trains::texts::notice;
 use crate::repo::trains::{self, Stopping};
 use crate::repo::transaction::Transaction;
-use crate::repo::{Failure, FailureKind, mirror, ratchet};
+use crate::repo::{EffectFailure, EffectFailureKind, mirror, ratchet};
 
 /// By which right somebody gives a command.
-enum Right {
+enum CommandRight {
     Author,
     Permission(Permission),
     /// GitHub could not be asked.
     Unverified,
 }
 
-impl Right {
+impl CommandRight {
     fn name(&self) -> String {
         match self {
             Self::Author => "author".to_owned(),
@@ -40,7 +40,7 @@ pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Eff
     match effect {
         Effect::ReadPermission { comment, .. } => {
             let commands = transaction.state.commands.iter();
-            let given: Vec<Given> = commands.filter(|given| given.comment.id == *comment).cloned().collect();
+            let given: Vec<PendingCommand> = commands.filter(|given| given.comment.id == *comment).cloned().collect();
             for given in given {
                 permitted(transaction, &given, outcome.answer());
             }
@@ -55,11 +55,11 @@ pub(in crate::repo) fn handle(transaction: &mut Transaction<'_>) {
     }
 }
 
-fn judge(transaction: &mut Transaction<'_>, given: &Given) {
+fn judge(transaction: &mut Transaction<'_>, given: &PendingCommand) {
     let command = match &given.command {
         StoredCommand::Known(command) => command,
         StoredCommand::Unknown(_) => {
-            return handled(transaction, given, &Right::Unverified, Err(NoSuchCommand.to_string()));
+            return handled(transaction, given, &CommandRight::Unverified, Err(NoSuchCommand.to_string()));
         }
     };
     if transaction.state.is_bootstrapping() {
@@ -68,48 +68,51 @@ fn judge(transaction: &mut Transaction<'_>, given: &Given) {
     }
     let is_author = transaction.state.pr(given.comment.pr).is_some_and(|pr| pr.author == Some(given.user));
     match (allowed(command), is_author) {
-        (None, _) => carry_out(transaction, given, command, &Right::Author),
-        (Some(Allowed::Author | Allowed::AuthorOrMaintainer), true) => {
-            carry_out(transaction, given, command, &Right::Author);
+        (None, _) => carry_out(transaction, given, command, &CommandRight::Author),
+        (Some(AllowedPeople::Author | AllowedPeople::AuthorOrMaintainer), true) => {
+            carry_out(transaction, given, command, &CommandRight::Author);
         }
-        (Some(Allowed::Author), false) => refuse(transaction, given, command, Allowed::Author, &Right::Unverified),
-        (Some(Allowed::AuthorOrMaintainer | Allowed::Maintainer | Allowed::Admin), _)
+        (Some(AllowedPeople::Author), false) => {
+            refuse(transaction, given, command, AllowedPeople::Author, &CommandRight::Unverified)
+        }
+        (Some(AllowedPeople::AuthorOrMaintainer | AllowedPeople::Maintainer | AllowedPeople::Admin), _)
             if given.backoff.is_due(transaction.now) =>
         {
             transaction.effect(Effect::ReadPermission { comment: given.comment.id, login: given.login.clone() });
         }
-        (Some(Allowed::AuthorOrMaintainer | Allowed::Maintainer | Allowed::Admin), _) => {}
+        (Some(AllowedPeople::AuthorOrMaintainer | AllowedPeople::Maintainer | AllowedPeople::Admin), _) => {}
     }
 }
 
 /// Who may give it; none for what anybody may.
-fn allowed(command: &Command) -> Option<Allowed> {
+fn allowed(command: &Command) -> Option<AllowedPeople> {
     match command {
-        Command::Start | Command::Predecessor(_) => Some(Allowed::Author),
-        Command::Stop | Command::Retry | Command::Run { .. } | Command::Ratchet(Switch::On | Switch::Off) => {
-            Some(Allowed::AuthorOrMaintainer)
-        }
-        Command::Decide { .. } => Some(Allowed::Maintainer),
-        Command::StopForce { .. } => Some(Allowed::Admin),
-        Command::Plan | Command::Status | Command::Help | Command::Ratchet(Switch::Status) => None,
+        Command::Start | Command::Predecessor(_) => Some(AllowedPeople::Author),
+        Command::Stop
+        | Command::Retry
+        | Command::Run { .. }
+        | Command::Ratchet(RatchetCommand::On | RatchetCommand::Off) => Some(AllowedPeople::AuthorOrMaintainer),
+        Command::Decide { .. } => Some(AllowedPeople::Maintainer),
+        Command::StopForce { .. } => Some(AllowedPeople::Admin),
+        Command::Plan | Command::Status | Command::Help | Command::Ratchet(RatchetCommand::Status) => None,
     }
 }
 
-fn permitted(transaction: &mut Transaction<'_>, given: &Given, result: Result<&Permission, &Failure>) {
+fn permitted(transaction: &mut Transaction<'_>, given: &PendingCommand, result: Result<&Permission, &EffectFailure>) {
     let StoredCommand::Known(command) = &given.command else { return };
     let Some(allowed) = allowed(command) else { return };
     match result {
         Ok(permission) => {
-            let least = if allowed == Allowed::Admin { Permission::Admin } else { Permission::Maintain };
-            let right = Right::Permission(*permission);
+            let least = if allowed == AllowedPeople::Admin { Permission::Admin } else { Permission::Maintain };
+            let right = CommandRight::Permission(*permission);
             if *permission >= least {
                 carry_out(transaction, given, command, &right);
             } else {
                 refuse(transaction, given, command, allowed, &right);
             }
         }
-        Err(failure) if failure.kind == FailureKind::Permanent => {
-            refuse(transaction, given, command, allowed, &Right::Unverified);
+        Err(failure) if failure.kind == EffectFailureKind::Permanent => {
+            refuse(transaction, given, command, allowed, &CommandRight::Unverified);
         }
         Err(failure) => {
             let retry_at = reads::retry_at(failure, given.backoff.attempts, transaction.now);
@@ -119,13 +122,24 @@ fn permitted(transaction: &mut Transaction<'_>, given: &Given, result: Result<&P
     }
 }
 
-fn refuse(transaction: &mut Transaction<'_>, given: &Given, command: &Command, allowed: Allowed, right: &Right) {
+fn refuse(
+    transaction: &mut Transaction<'_>,
+    given: &PendingCommand,
+    command: &Command,
+    allowed: AllowedPeople,
+    right: &CommandRight,
+) {
     let told = answer::not_authorized(command, allowed);
     transaction.comment(given.comment.pr, told.clone());
     handled(transaction, given, right, Err(told));
 }
 
-fn handled(transaction: &mut Transaction<'_>, given: &Given, right: &Right, result: Result<(), String>) {
+fn handled(
+    transaction: &mut Transaction<'_>,
+    given: &PendingCommand,
+    right: &CommandRight,
+    result: Result<(), String>,
+) {
     transaction.record(Event::CommandHandled {
         comment: given.comment,
         user: given.user,
@@ -138,7 +152,7 @@ fn handled(transaction: &mut Transaction<'_>, given: &Given, right: &Right, resu
     });
 }
 
-fn carry_out(transaction: &mut Transaction<'_>, given: &Given, command: &Command, right: &Right) {
+fn carry_out(transaction: &mut Transaction<'_>, given: &PendingCommand, command: &Command, right: &CommandRight) {
     let pr = given.comment.pr;
     let result = match command {
         // The thumbs up comes when the train has started.
@@ -165,17 +179,17 @@ fn carry_out(transaction: &mut Transaction<'_>, given: &Given, command: &Command
         // Whether it can be done is told when it is tried.
         Command::Run { .. } | Command::Decide { .. } => {
             let (command, login, delivery) = (given.command.clone(), given.login.clone(), given.delivery.clone());
-            transaction.say(pr, Say::Order { comment: given.comment.id, command, login, delivery });
+            transaction.say(pr, NoteContent::Order { comment: given.comment.id, command, login, delivery });
             Ok(())
         }
-        Command::Ratchet(Switch::Status) => {
+        Command::Ratchet(RatchetCommand::Status) => {
             let is_on = transaction.state.ratchet_is_on(pr, &transaction.settings);
             let told = texts::status(transaction.state.workspaces().get(&pr), is_on);
             transaction.comment(pr, told);
             Ok(())
         }
         Command::Ratchet(switch) => {
-            let is_on = *switch == Switch::On;
+            let is_on = *switch == RatchetCommand::On;
             ratchet::toggle(transaction, Some(pr), is_on, &given.behest()).map(|()| acknowledge(transaction, given))
         }
         // Declarations are judged where comments are read.
@@ -187,11 +201,11 @@ fn carry_out(transaction: &mut Transaction<'_>, given: &Given, command: &Command
     handled(transaction, given, right, result);
 }
 
-fn acknowledge(transaction: &mut Transaction<'_>, given: &Given) {
-    transaction.say(given.comment.pr, Say::Acknowledge { comment: given.comment.id });
+fn acknowledge(transaction: &mut Transaction<'_>, given: &PendingCommand) {
+    transaction.say(given.comment.pr, NoteContent::Acknowledge { comment: given.comment.id });
 }
 
-fn stop(transaction: &mut Transaction<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
+fn stop(transaction: &mut Transaction<'_>, pr: PrNumber, behest: &Attribution) -> Result<(), String> {
     let train = train_of(&transaction.state, pr);
     if !trains::stop(transaction, pr, Stopping::Usual, behest) {
         return Err(answer::nothing_to_stop(pr));
@@ -203,7 +217,12 @@ fn stop(transaction: &mut Transaction<'_>, pr: PrNumber, behest: &Behest) -> Res
 }
 
 /// Stops, says who did it in the status comment, and closes what is left, if that is wanted.
-fn force(transaction: &mut Transaction<'_>, pr: PrNumber, close_prs: ClosePrs, behest: &Behest) -> Result<(), String> {
+fn force(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    close_prs: ClosePrs,
+    behest: &Attribution,
+) -> Result<(), String> {
     let train = train_of(&transaction.state, pr);
     if !trains::stop(transaction, pr, Stopping::Forced, behest) {
         return Err(answer::nothing_to_stop(pr));
@@ -220,7 +239,7 @@ fn force(transaction: &mut Transaction<'_>, pr: PrNumber, close_prs: ClosePrs, b
     transaction.record(trains::Event::StatusClosing { train_root: root, text, new_roots: Vec::new() });
     // From the top down: what still stands on something would be told that it is orphaned.
     for number in closed.into_iter().rev() {
-        transaction.say(number, Say::Close {});
+        transaction.say(number, NoteContent::Close {});
     }
     Ok(())
 }
@@ -231,7 +250,11 @@ fn train_of(state: &RepoState, pr: PrNumber) -> Option<(PrNumber, PrNumber)> {
 }
 
 /// Does not wait any longer before it asks again.
-pub(in crate::repo) fn retry(transaction: &mut Transaction<'_>, pr: PrNumber, behest: &Behest) -> Result<(), String> {
+pub(in crate::repo) fn retry(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    behest: &Attribution,
+) -> Result<(), String> {
     let root = transaction.state.train_of(pr);
     let train = root.and_then(|root| transaction.state.active_trains.get(&root)).filter(|train| is_live(train.state));
     let Some(train) = train else { return Err(answer::nothing_to_retry(pr)) };
@@ -258,7 +281,7 @@ fn told(state: &RepoState, pr: PrNumber) -> String {
 /// Folds one event in.
 pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event) {
     match event {
-        Event::CommandGiven { comment, user, login, command, delivery } => state.commands.push(Given {
+        Event::CommandGiven { comment, user, login, command, delivery } => state.commands.push(PendingCommand {
             comment: *comment,
             user: *user,
             login: login.clone(),
@@ -267,7 +290,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event) {
             backoff: Backoff::default(),
         }),
         Event::CommandHandled { comment, command, .. } => {
-            let handled = |given: &Given| given.comment == *comment && given.command == *command;
+            let handled = |given: &PendingCommand| given.comment == *comment && given.command == *command;
             if let Some(at) = state.commands.iter().position(handled) {
                 state.commands.remove(at);
             }

@@ -8,8 +8,8 @@ mod event;
 mod handling;
 mod html;
 mod lines;
+mod quoted_input;
 mod stored;
-mod typed;
 mod verb;
 mod words;
 
@@ -24,9 +24,9 @@ use crate::workflow::Decision;
 pub use effect::{Effect, EffectKey};
 pub use event::Event;
 pub(super) use handling::{apply, completed, handle, retry};
+pub use quoted_input::QuotedInput;
 pub use stored::{NoSuchCommand, StoredCommand};
-pub use typed::Typed;
-pub use verb::{Verb, help};
+pub use verb::{CommandVerb, help};
 
 /// How a comment addresses the bot.
 const MENTION: &str = "@merge-train";
@@ -59,12 +59,12 @@ pub enum Command {
         reason: Option<String>,
     },
     /// About the fixers that are sent when something breaks.
-    Ratchet(Switch),
+    Ratchet(RatchetCommand),
 }
 
 /// What is wanted of the ratchet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Switch {
+pub enum RatchetCommand {
     On,
     Off,
     Status,
@@ -106,26 +106,26 @@ impl fmt::Display for Command {
                 write!(f, "{verb} {run}")?;
                 reason.iter().try_for_each(|reason| write!(f, " {reason}"))
             }
-            Self::Ratchet(Switch::On) => f.write_str("ratchet on"),
-            Self::Ratchet(Switch::Off) => f.write_str("ratchet off"),
-            Self::Ratchet(Switch::Status) => f.write_str("ratchet status"),
+            Self::Ratchet(RatchetCommand::On) => f.write_str("ratchet on"),
+            Self::Ratchet(RatchetCommand::Off) => f.write_str("ratchet off"),
+            Self::Ratchet(RatchetCommand::Status) => f.write_str("ratchet status"),
         }
     }
 }
 
 /// One line that was addressed to the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum AddressedLine {
     Command(Command),
-    /// A verb that exists, with words after it that it does not take. Nothing is done; [`Verb::usage`] is what to type.
+    /// A verb that exists, with words after it that it does not take. Nothing is done; [`CommandVerb::usage`] is what to type.
     Misused {
-        verb: Verb,
-        why: Misuse,
+        verb: CommandVerb,
+        why: CommandMisuse,
     },
     /// No command. `nearest` is the verb that may have been meant.
     Unknown {
-        text: Typed,
-        nearest: Option<Verb>,
+        text: QuotedInput,
+        nearest: Option<CommandVerb>,
     },
     /// The comment holds more than [`MOST_HEARD`] lines for the bot. Always the last; what follows was not read.
     TooMany,
@@ -133,32 +133,32 @@ pub enum Said {
 
 /// What is wrong with the words after a verb. Its `Display` is a clause of Markdown for the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Misuse {
+pub enum CommandMisuse {
     /// `predecessor`, and nothing after it.
     NumberMissing,
     /// Where the number of a pull request belongs is something that cannot be one: a word, zero, a number too large.
-    NotANumber { text: Typed },
+    NotANumber { text: QuotedInput },
     /// Words that the command does not take.
-    Unexpected { text: Typed },
+    Unexpected { text: QuotedInput },
     /// `--close-prs` without `--force`.
     ForceMissing,
     /// `run`, and nothing after it.
     WorkflowMissing,
     /// After the name of a workflow is something that sets no input.
-    NotAnInput { text: Typed },
+    NotAnInput { text: QuotedInput },
     /// `approve` or `reject`, and no run after it.
     RunMissing,
     /// Where the id of a run belongs is something that cannot be one.
-    NotARun { text: Typed },
+    NotARun { text: QuotedInput },
     /// `reject`, and no reason after the run.
     ReasonMissing,
     /// `ratchet`, and nothing after it.
     SwitchMissing,
     /// Where `on`, `off` or `status` belongs is something else.
-    NotASwitch { text: Typed },
+    NotASwitch { text: QuotedInput },
 }
 
-impl fmt::Display for Misuse {
+impl fmt::Display for CommandMisuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NumberMissing => f.write_str("the number of a pull request is missing"),
@@ -179,26 +179,29 @@ impl fmt::Display for Misuse {
 }
 
 /// Everything that a comment says to the bot, in the order of its lines.
-pub fn parse_all(body: &str) -> Vec<Said> {
+pub fn parse_all(body: &str) -> Vec<AddressedLine> {
     if !mentions(body) {
         return Vec::new();
     }
     let lines = lines::addressed(body, MOST_HEARD + 1);
-    let too_many = (lines.len() > MOST_HEARD).then_some(Said::TooMany);
+    let too_many = (lines.len() > MOST_HEARD).then_some(AddressedLine::TooMany);
     lines.iter().take(MOST_HEARD).map(|line| words::understand(line)).chain(too_many).collect()
 }
 
 /// What a comment declares its pull request to stand on; the first such line counts.
 pub fn declared_predecessor(body: &str) -> Option<PrNumber> {
     parse_all(body).into_iter().find_map(|said| match said {
-        Said::Command(Command::Predecessor(number)) => Some(number),
-        Said::Command(_) | Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
+        AddressedLine::Command(Command::Predecessor(number)) => Some(number),
+        AddressedLine::Command(_)
+        | AddressedLine::Misused { .. }
+        | AddressedLine::Unknown { .. }
+        | AddressedLine::TooMany => None,
     })
 }
 
 /// Whether any line of a comment halts a train.
 pub fn says_stop(body: &str) -> bool {
-    parse_all(body).iter().any(|said| matches!(said, Said::Command(command) if command.is_stop()))
+    parse_all(body).iter().any(|said| matches!(said, AddressedLine::Command(command) if command.is_stop()))
 }
 
 /// Most comments are not for the bot, and need not be parsed to know it.

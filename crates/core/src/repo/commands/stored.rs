@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::words::understand;
-use super::{Command, Said};
+use super::{AddressedLine, Command};
 
 /// A command that was read from a comment, or from what was stored. It is stored as its words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,8 +28,11 @@ impl FromStr for Command {
 
     fn from_str(words: &str) -> Result<Self, NoSuchCommand> {
         match understand(words) {
-            Said::Command(command) if command.to_string() == words => Ok(command),
-            Said::Command(_) | Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => Err(NoSuchCommand),
+            AddressedLine::Command(command) if command.to_string() == words => Ok(command),
+            AddressedLine::Command(_)
+            | AddressedLine::Misused { .. }
+            | AddressedLine::Unknown { .. }
+            | AddressedLine::TooMany => Err(NoSuchCommand),
         }
     }
 }

@@ -10,16 +10,16 @@ fn predecessor(number: u64) -> Command {
 }
 
 /// What was typed, in a test's words. It is short, so that all of it is repeated.
-fn typed(text: &str) -> Typed {
-    Typed::of(&[text])
+fn typed(text: &str) -> QuotedInput {
+    QuotedInput::of(&[text])
 }
 
-fn misused(verb: Verb, why: Misuse) -> Said {
-    Said::Misused { verb, why }
+fn misused(verb: CommandVerb, why: CommandMisuse) -> AddressedLine {
+    AddressedLine::Misused { verb, why }
 }
 
-fn unknown(text: &str, nearest: impl Into<Option<Verb>>) -> Said {
-    Said::Unknown { text: typed(text), nearest: nearest.into() }
+fn unknown(text: &str, nearest: impl Into<Option<CommandVerb>>) -> AddressedLine {
+    AddressedLine::Unknown { text: typed(text), nearest: nearest.into() }
 }
 
 fn run(workflow: &str, inputs: &[(&str, &str)]) -> Command {
@@ -34,8 +34,8 @@ fn decide(decision: Decision, run: &str, reason: Option<&str>) -> Command {
 /// The first command in a comment.
 fn first(body: &str) -> Option<Command> {
     parse_all(body).into_iter().find_map(|said| match said {
-        Said::Command(command) => Some(command),
-        Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
+        AddressedLine::Command(command) => Some(command),
+        AddressedLine::Misused { .. } | AddressedLine::Unknown { .. } | AddressedLine::TooMany => None,
     })
 }
 
@@ -89,16 +89,16 @@ fn each_command_is_understood_as_it_is_typed() {
         ("@merge-train start\\\nthanks", Command::Start),
         ("@merge-train start  \nthanks", Command::Start),
     ] {
-        assert_eq!(parse_all(line), [Said::Command(expected)], "{line:?}");
+        assert_eq!(parse_all(line), [AddressedLine::Command(expected)], "{line:?}");
     }
 }
 
 #[test]
 fn words_that_a_command_does_not_take_are_answered_with_what_to_type() {
-    let not_a_number = |text: &str| misused(Verb::Predecessor, Misuse::NotANumber { text: typed(text) });
-    let unexpected = |verb, text: &str| misused(verb, Misuse::Unexpected { text: typed(text) });
+    let not_a_number = |text: &str| misused(CommandVerb::Predecessor, CommandMisuse::NotANumber { text: typed(text) });
+    let unexpected = |verb, text: &str| misused(verb, CommandMisuse::Unexpected { text: typed(text) });
     for (line, expected) in [
-        ("@merge-train predecessor", misused(Verb::Predecessor, Misuse::NumberMissing)),
+        ("@merge-train predecessor", misused(CommandVerb::Predecessor, CommandMisuse::NumberMissing)),
         ("@merge-train predecessor #", not_a_number("#")),
         ("@merge-train predecessor #0", not_a_number("#0")),
         ("@merge-train predecessor #-1", not_a_number("#-1")),
@@ -110,36 +110,48 @@ fn words_that_a_command_does_not_take_are_answered_with_what_to_type() {
         ("@merge-train predecessor #99999999999999999999999", not_a_number("#99999999999999999999999")),
         ("@merge-train predecessor acme/widgets#5", not_a_number("acme/widgets#5")),
         ("@merge-train predecessor `#5`", not_a_number("`#5`")),
-        ("@merge-train predecessor #5 #6", unexpected(Verb::Predecessor, "#6")),
-        ("@merge-train predecessor #5 please", unexpected(Verb::Predecessor, "please")),
-        ("@merge-train start now", unexpected(Verb::Start, "now")),
-        ("@merge-train start<br>now", unexpected(Verb::Start, "now")),
-        ("@merge-train start | yes", unexpected(Verb::Start, "| yes")),
-        ("@merge-train start --force", unexpected(Verb::Start, "--force")),
-        ("@merge-train plan #5", unexpected(Verb::Plan, "#5")),
-        ("@merge-train status of this", unexpected(Verb::Status, "of this")),
-        ("@merge-train help me", unexpected(Verb::Help, "me")),
-        ("@merge-train retry `now`", unexpected(Verb::Retry, "`now`")),
-        ("@merge-train run", Said::Misused { verb: Verb::Run, why: Misuse::WorkflowMissing }),
-        ("@merge-train run .", Said::Misused { verb: Verb::Run, why: Misuse::WorkflowMissing }),
+        ("@merge-train predecessor #5 #6", unexpected(CommandVerb::Predecessor, "#6")),
+        ("@merge-train predecessor #5 please", unexpected(CommandVerb::Predecessor, "please")),
+        ("@merge-train start now", unexpected(CommandVerb::Start, "now")),
+        ("@merge-train start<br>now", unexpected(CommandVerb::Start, "now")),
+        ("@merge-train start | yes", unexpected(CommandVerb::Start, "| yes")),
+        ("@merge-train start --force", unexpected(CommandVerb::Start, "--force")),
+        ("@merge-train plan #5", unexpected(CommandVerb::Plan, "#5")),
+        ("@merge-train status of this", unexpected(CommandVerb::Status, "of this")),
+        ("@merge-train help me", unexpected(CommandVerb::Help, "me")),
+        ("@merge-train retry `now`", unexpected(CommandVerb::Retry, "`now`")),
+        ("@merge-train run", AddressedLine::Misused { verb: CommandVerb::Run, why: CommandMisuse::WorkflowMissing }),
+        ("@merge-train run .", AddressedLine::Misused { verb: CommandVerb::Run, why: CommandMisuse::WorkflowMissing }),
         (
             "@merge-train run a b",
-            Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["b"]) } },
+            AddressedLine::Misused {
+                verb: CommandVerb::Run,
+                why: CommandMisuse::NotAnInput { text: QuotedInput::of(&["b"]) },
+            },
         ),
         (
             "@merge-train run a =b",
-            Said::Misused { verb: Verb::Run, why: Misuse::NotAnInput { text: Typed::of(&["=b"]) } },
+            AddressedLine::Misused {
+                verb: CommandVerb::Run,
+                why: CommandMisuse::NotAnInput { text: QuotedInput::of(&["=b"]) },
+            },
         ),
-        ("@merge-train approve", Said::Misused { verb: Verb::Approve, why: Misuse::RunMissing }),
+        ("@merge-train approve", AddressedLine::Misused { verb: CommandVerb::Approve, why: CommandMisuse::RunMissing }),
         (
             "@merge-train approve #7",
-            Said::Misused { verb: Verb::Approve, why: Misuse::NotARun { text: Typed::of(&["#7"]) } },
+            AddressedLine::Misused {
+                verb: CommandVerb::Approve,
+                why: CommandMisuse::NotARun { text: QuotedInput::of(&["#7"]) },
+            },
         ),
-        ("@merge-train reject run-7", Said::Misused { verb: Verb::Reject, why: Misuse::ReasonMissing }),
-        ("@merge-train stop --close-prs", misused(Verb::Stop, Misuse::ForceMissing)),
-        ("@merge-train stop -f", unexpected(Verb::Stop, "-f")),
-        ("@merge-train stop --force --force", unexpected(Verb::Stop, "--force --force")),
-        ("@merge-train stop --force it", unexpected(Verb::Stop, "--force it")),
+        (
+            "@merge-train reject run-7",
+            AddressedLine::Misused { verb: CommandVerb::Reject, why: CommandMisuse::ReasonMissing },
+        ),
+        ("@merge-train stop --close-prs", misused(CommandVerb::Stop, CommandMisuse::ForceMissing)),
+        ("@merge-train stop -f", unexpected(CommandVerb::Stop, "-f")),
+        ("@merge-train stop --force --force", unexpected(CommandVerb::Stop, "--force --force")),
+        ("@merge-train stop --force it", unexpected(CommandVerb::Stop, "--force it")),
     ] {
         assert_eq!(parse_all(line), [expected], "{line:?}");
         assert_eq!(first(line), None, "{line:?}");
@@ -149,14 +161,14 @@ fn words_that_a_command_does_not_take_are_answered_with_what_to_type() {
 #[test]
 fn an_unknown_word_comes_with_the_command_that_may_have_been_meant() {
     for (line, expected) in [
-        ("@merge-train strat", unknown("strat", Verb::Start)),
-        ("@merge-train stpo", unknown("stpo", Verb::Stop)),
-        ("@merge-train predecesor #5", unknown("predecesor #5", Verb::Predecessor)),
-        ("@merge-train Predeccessor #5", unknown("Predeccessor #5", Verb::Predecessor)),
-        ("@merge-train stop?", unknown("stop?", Verb::Stop)),
-        ("@merge-train statsu", unknown("statsu", Verb::Status)),
-        ("@merge-train `stop`", unknown("`stop`", Verb::Stop)),
-        ("@merge-train --help", unknown("--help", Verb::Help)),
+        ("@merge-train strat", unknown("strat", CommandVerb::Start)),
+        ("@merge-train stpo", unknown("stpo", CommandVerb::Stop)),
+        ("@merge-train predecesor #5", unknown("predecesor #5", CommandVerb::Predecessor)),
+        ("@merge-train Predeccessor #5", unknown("Predeccessor #5", CommandVerb::Predecessor)),
+        ("@merge-train stop?", unknown("stop?", CommandVerb::Stop)),
+        ("@merge-train statsu", unknown("statsu", CommandVerb::Status)),
+        ("@merge-train `stop`", unknown("`stop`", CommandVerb::Stop)),
+        ("@merge-train --help", unknown("--help", CommandVerb::Help)),
         ("@merge-train dance", unknown("dance", None)),
         ("@merge-train   thank   you!", unknown("thank you!", None)),
         ("@merge-train ?", unknown("?", None)),
@@ -186,7 +198,7 @@ fn what_is_repeated_of_a_line_is_code() {
         ("\u{202e}pots", "`\u{fffd}pots`"),
     ] {
         match parse_all(&format!("@merge-train {words}")).as_slice() {
-            [Said::Unknown { text, .. }] => assert_eq!(text.to_string(), shown),
+            [AddressedLine::Unknown { text, .. }] => assert_eq!(text.to_string(), shown),
             other => panic!("{words:?}: {other:?}"),
         }
     }
@@ -204,7 +216,11 @@ fn a_command_prints_as_it_is_typed() {
 #[test]
 fn a_comment_may_hold_several_commands_one_for_each_line() {
     let body = "@merge-train predecessor #3\r\n@merge-train[bot] strat\r\n\r\nand then\r\n@merge-train stop\r\n";
-    let expected = [Said::Command(predecessor(3)), unknown("strat", Verb::Start), Said::Command(Command::Stop)];
+    let expected = [
+        AddressedLine::Command(predecessor(3)),
+        unknown("strat", CommandVerb::Start),
+        AddressedLine::Command(Command::Stop),
+    ];
     assert_eq!(parse_all(body), expected);
     assert_eq!(first(body), Some(predecessor(3)));
     assert_eq!(first("@merge-train dance\n@merge-train plan"), Some(Command::Plan));
@@ -221,11 +237,11 @@ fn a_stop_is_heard_in_any_line_and_any_form() {
 #[test]
 fn of_a_comment_full_of_commands_the_first_are_heard_and_the_author_is_told() {
     let body = |lines| "@merge-train status\n".repeat(lines);
-    assert_eq!(parse_all(&body(MOST_HEARD)), vec![Said::Command(Command::Status); MOST_HEARD]);
+    assert_eq!(parse_all(&body(MOST_HEARD)), vec![AddressedLine::Command(Command::Status); MOST_HEARD]);
     for lines in [MOST_HEARD + 1, 1000] {
         let said = parse_all(&body(lines));
         assert_eq!(said.len(), MOST_HEARD + 1);
-        assert_eq!(said.last(), Some(&Said::TooMany));
+        assert_eq!(said.last(), Some(&AddressedLine::TooMany));
     }
 }
 
@@ -236,7 +252,7 @@ fn help_lists_every_command_and_is_itself_none() {
     let lines: Vec<String> = help().lines().filter_map(|line| line.split('`').nth(1)).map(str::to_owned).collect();
     assert_eq!(lines.len(), 15);
     for line in lines {
-        assert!(matches!(parse_all(&line)[..], [Said::Command(_)]), "{line:?}");
+        assert!(matches!(parse_all(&line)[..], [AddressedLine::Command(_)]), "{line:?}");
     }
 }
 
@@ -245,7 +261,7 @@ fn an_answer_can_say_what_is_wrong_and_what_to_type() {
     let answers: Vec<String> = ["predecessor", "predecessor #0", "start now", "stop --close-prs"]
         .iter()
         .map(|words| match parse_all(&format!("@merge-train {words}")).remove(0) {
-            Said::Misused { verb, why } => format!("{words}: {why}. Type {}.", verb.usage()),
+            AddressedLine::Misused { verb, why } => format!("{words}: {why}. Type {}.", verb.usage()),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -9,7 +9,7 @@ const LONGEST_SLIP: usize = 20;
 
 /// What a command begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
+pub enum CommandVerb {
     Predecessor,
     Start,
     Stop,
@@ -30,7 +30,7 @@ struct Usage {
     meaning: &'static str,
 }
 
-impl Verb {
+impl CommandVerb {
     /// In the order in which help lists them.
     pub const ALL: [Self; 11] = [
         Self::Predecessor,
@@ -137,7 +137,7 @@ impl Verb {
 /// The list of commands, in Markdown, for an answer.
 pub fn help() -> String {
     let mut text = "Commands (put each on its own line):\n".to_owned();
-    for usage in Verb::ALL.into_iter().flat_map(Verb::usages) {
+    for usage in CommandVerb::ALL.into_iter().flat_map(CommandVerb::usages) {
         text.push_str(&format!("\n- `{MENTION} {}`: {}", usage.words, usage.meaning));
     }
     text

@@ -1,6 +1,6 @@
 //! From the words after the mention to a command, or to what is wrong with them.
 
-use super::{ClosePrs, Command, Misuse, Said, Switch, Typed, Verb};
+use super::{AddressedLine, ClosePrs, Command, CommandMisuse, CommandVerb, QuotedInput, RatchetCommand};
 use crate::ids::{PrNumber, RunId};
 use crate::workflow::Decision;
 
@@ -8,42 +8,43 @@ use crate::workflow::Decision;
 const LARGEST_NUMBER: u64 = i32::MAX as u64;
 
 /// One line, without the mention. A mention with nothing after it asks for help.
-pub(super) fn understand(line: &str) -> Said {
+pub(super) fn understand(line: &str) -> AddressedLine {
     let words: Vec<&str> = line.split_whitespace().collect();
     let bare: Vec<&str> = words.iter().map(|word| without_punctuation(word)).filter(|word| !word.is_empty()).collect();
-    let Some((first, arguments)) = bare.split_first() else { return Said::Command(Command::Help) };
-    let Some(verb) = Verb::named(first) else {
-        return Said::Unknown { text: Typed::of(&words), nearest: Verb::nearest(first) };
+    let Some((first, arguments)) = bare.split_first() else { return AddressedLine::Command(Command::Help) };
+    let Some(verb) = CommandVerb::named(first) else {
+        return AddressedLine::Unknown { text: QuotedInput::of(&words), nearest: CommandVerb::nearest(first) };
     };
     let understood = match verb {
-        Verb::Predecessor => predecessor(arguments),
-        Verb::Stop => stop(arguments),
-        Verb::Start => alone(Command::Start, arguments),
-        Verb::Plan => alone(Command::Plan, arguments),
-        Verb::Status => alone(Command::Status, arguments),
-        Verb::Help => alone(Command::Help, arguments),
-        Verb::Retry => alone(Command::Retry, arguments),
+        CommandVerb::Predecessor => predecessor(arguments),
+        CommandVerb::Stop => stop(arguments),
+        CommandVerb::Start => alone(Command::Start, arguments),
+        CommandVerb::Plan => alone(Command::Plan, arguments),
+        CommandVerb::Status => alone(Command::Status, arguments),
+        CommandVerb::Help => alone(Command::Help, arguments),
+        CommandVerb::Retry => alone(Command::Retry, arguments),
         // What is given to a workflow, and a reason, are taken as they are.
-        Verb::Run => run(&words[1..]),
-        Verb::Approve => decide(Decision::Approved, &words[1..]),
-        Verb::Reject => decide(Decision::Rejected, &words[1..]),
-        Verb::Ratchet => ratchet(arguments),
+        CommandVerb::Run => run(&words[1..]),
+        CommandVerb::Approve => decide(Decision::Approved, &words[1..]),
+        CommandVerb::Reject => decide(Decision::Rejected, &words[1..]),
+        CommandVerb::Ratchet => ratchet(arguments),
     };
-    understood.map_or_else(|why| Said::Misused { verb, why }, Said::Command)
+    understood.map_or_else(|why| AddressedLine::Misused { verb, why }, AddressedLine::Command)
 }
 
-fn alone(command: Command, arguments: &[&str]) -> Result<Command, Misuse> {
+fn alone(command: Command, arguments: &[&str]) -> Result<Command, CommandMisuse> {
     match arguments {
         [] => Ok(command),
-        surplus => Err(Misuse::Unexpected { text: Typed::of(surplus) }),
+        surplus => Err(CommandMisuse::Unexpected { text: QuotedInput::of(surplus) }),
     }
 }
 
-fn predecessor(arguments: &[&str]) -> Result<Command, Misuse> {
+fn predecessor(arguments: &[&str]) -> Result<Command, CommandMisuse> {
     match arguments {
-        [] => Err(Misuse::NumberMissing),
+        [] => Err(CommandMisuse::NumberMissing),
         [number, surplus @ ..] => {
-            let number = pull_request(number).ok_or_else(|| Misuse::NotANumber { text: Typed::of(&[number]) })?;
+            let number =
+                pull_request(number).ok_or_else(|| CommandMisuse::NotANumber { text: QuotedInput::of(&[number]) })?;
             alone(Command::Predecessor(number), surplus)
         }
     }
@@ -57,51 +58,51 @@ fn pull_request(word: &str) -> Option<PrNumber> {
     (1..=LARGEST_NUMBER).contains(&number).then(|| PrNumber::new(number))
 }
 
-fn run(arguments: &[&str]) -> Result<Command, Misuse> {
-    let Some((workflow, inputs)) = arguments.split_first() else { return Err(Misuse::WorkflowMissing) };
+fn run(arguments: &[&str]) -> Result<Command, CommandMisuse> {
+    let Some((workflow, inputs)) = arguments.split_first() else { return Err(CommandMisuse::WorkflowMissing) };
     let workflow = if inputs.is_empty() { without_punctuation(workflow) } else { workflow };
     if workflow.is_empty() {
-        return Err(Misuse::WorkflowMissing);
+        return Err(CommandMisuse::WorkflowMissing);
     }
     let input = |word: &&str| match word.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Misuse::NotAnInput { text: Typed::of(&[word]) }),
+        _ => Err(CommandMisuse::NotAnInput { text: QuotedInput::of(&[word]) }),
     };
     let inputs = inputs.iter().map(input).collect::<Result<_, _>>()?;
     Ok(Command::Run { workflow: workflow.to_owned(), inputs })
 }
 
-fn decide(decision: Decision, arguments: &[&str]) -> Result<Command, Misuse> {
-    let Some((run, reason)) = arguments.split_first() else { return Err(Misuse::RunMissing) };
+fn decide(decision: Decision, arguments: &[&str]) -> Result<Command, CommandMisuse> {
+    let Some((run, reason)) = arguments.split_first() else { return Err(CommandMisuse::RunMissing) };
     let run = without_punctuation(run.trim_matches('`'));
-    let run = RunId::parse(run).map_err(|_| Misuse::NotARun { text: Typed::of(&[run]) })?;
+    let run = RunId::parse(run).map_err(|_| CommandMisuse::NotARun { text: QuotedInput::of(&[run]) })?;
     let reason = (!reason.is_empty()).then(|| reason.join(" "));
     if decision == Decision::Rejected && reason.is_none() {
-        return Err(Misuse::ReasonMissing);
+        return Err(CommandMisuse::ReasonMissing);
     }
     Ok(Command::Decide { run, decision, reason })
 }
 
-fn ratchet(arguments: &[&str]) -> Result<Command, Misuse> {
-    let Some((word, surplus)) = arguments.split_first() else { return Err(Misuse::SwitchMissing) };
+fn ratchet(arguments: &[&str]) -> Result<Command, CommandMisuse> {
+    let Some((word, surplus)) = arguments.split_first() else { return Err(CommandMisuse::SwitchMissing) };
     let switch = match word.to_ascii_lowercase().as_str() {
-        "on" => Switch::On,
-        "off" => Switch::Off,
-        "status" => Switch::Status,
-        _ => return Err(Misuse::NotASwitch { text: Typed::of(&[word]) }),
+        "on" => RatchetCommand::On,
+        "off" => RatchetCommand::Off,
+        "status" => RatchetCommand::Status,
+        _ => return Err(CommandMisuse::NotASwitch { text: QuotedInput::of(&[word]) }),
     };
     alone(Command::Ratchet(switch), surplus)
 }
 
-fn stop(arguments: &[&str]) -> Result<Command, Misuse> {
+fn stop(arguments: &[&str]) -> Result<Command, CommandMisuse> {
     let flags: Vec<String> = arguments.iter().map(|word| flag(word)).collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     match flags.as_slice() {
         [] => Ok(Command::Stop),
         ["--force"] => Ok(Command::StopForce { close_prs: ClosePrs::No }),
         ["--force", "--close-prs"] | ["--close-prs", "--force"] => Ok(Command::StopForce { close_prs: ClosePrs::Yes }),
-        ["--close-prs"] => Err(Misuse::ForceMissing),
-        _ => Err(Misuse::Unexpected { text: Typed::of(arguments) }),
+        ["--close-prs"] => Err(CommandMisuse::ForceMissing),
+        _ => Err(CommandMisuse::Unexpected { text: QuotedInput::of(arguments) }),
     }
 }
 

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Progress, Verdict};
+use crate::facts::{CheckConclusion, CheckProgress};
 use crate::ids::{CheckSuiteId, CommentId, DeliveryId, PrNumber, Sha};
 use crate::repo::trains::TrainRecord;
 use crate::workflow::{Decision, TriggerSource};
 
 /// Who wants something, and what they say to it. Empty where nobody in particular does.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Behest {
+pub struct Attribution {
     /// `github:octocat`, `api:ops`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -24,7 +24,7 @@ pub struct Behest {
     pub delivery: Option<DeliveryId>,
 }
 
-impl Behest {
+impl Attribution {
     /// The way that it came in, which whoever wants it is named after.
     pub fn source(&self) -> TriggerSource {
         match self.by.as_deref().and_then(|who| who.split_once(':')) {
@@ -70,9 +70,9 @@ pub enum CommandOutcome {
 /// A suite or a status, as a webhook tells of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CiWord {
-    Suite { id: CheckSuiteId, progress: Progress },
-    Status { context: String, verdict: Verdict },
+pub enum CiReport {
+    Suite { id: CheckSuiteId, progress: CheckProgress },
+    Status { context: String, verdict: CheckConclusion },
 }
 
 pub(in crate::repo) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -89,7 +89,7 @@ pub enum PrStateName {
 
 /// What the conversation of a pull request tells of trains that nobody remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trace {
+pub struct TrainTraces {
     pub pr: PrNumber,
     /// The last order that the bot acknowledged there: when it was given, if it is a `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,13 +101,13 @@ pub struct Trace {
     #[serde(default, skip_serializing_if = "is_default")]
     pub merged_by_bot: bool,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub shown: Shown,
+    pub shown: StatusCommentPart,
 }
 
 /// What of a status comment is there.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shown {
+pub enum StatusCommentPart {
     #[default]
     Nothing,
     /// Somebody else wrote what looks like one: an impostor, or the bot under another name.
@@ -121,7 +121,7 @@ pub enum Shown {
 /// Why a single pull request is to be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WantReason {
+pub enum FetchReason {
     /// An event named it and it was not known. Too many of these, and everything is read again.
     CacheMiss,
     /// It was open, and a full look did not find it.

@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use super::Event;
 use super::membership::{self, Refusal, Verdict};
 use super::reads;
-use crate::facts::{CommentChange, CommentFacts, Conversation, HeadRepo};
+use crate::facts::{CommentChange, CommentFacts, ConversationFacts, HeadRepo};
 use crate::ids::{DeliveryId, PrNumber};
-use crate::repo::commands::{self, Command, Said, StoredCommand, Verb};
-use crate::repo::event::{CommandOutcome, CommentRef, WantReason};
+use crate::repo::commands::{self, AddressedLine, Command, CommandVerb, StoredCommand};
+use crate::repo::event::{CommandOutcome, CommentRef, FetchReason};
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::trains::texts::{answer, declare};
 use crate::repo::transaction::Transaction;
-use crate::repo::{Event as RepoEvent, Say, outbox};
+use crate::repo::{Event as RepoEvent, NoteContent, outbox};
 
 /// A comment was created, edited or deleted.
 pub(in crate::repo) fn heard(
@@ -42,7 +42,7 @@ pub(in crate::repo) fn heard(
             // The command waits until it is known whom it is about, and who may give it.
             let waits = change != CommentChange::Deleted && !commands::parse_all(&comment.body).is_empty();
             if waits {
-                reads::want_pull(transaction, comment.pr, WantReason::CacheMiss, Some(comment.clone()));
+                reads::want_pull(transaction, comment.pr, FetchReason::CacheMiss, Some(comment.clone()));
             } else {
                 super::deliveries::miss(transaction, comment.pr);
             }
@@ -55,8 +55,8 @@ fn asked(transaction: &mut Transaction<'_>, comment: &CommentFacts, delivery: Op
     for said in commands::parse_all(&comment.body) {
         let body = match said {
             // Judged where it is declared.
-            Said::Command(Command::Predecessor(_)) => continue,
-            Said::Command(command) => {
+            AddressedLine::Command(Command::Predecessor(_)) => continue,
+            AddressedLine::Command(command) => {
                 transaction.record(commands::Event::CommandGiven {
                     comment: CommentRef { pr: comment.pr, id: comment.id },
                     user: comment.author,
@@ -66,11 +66,11 @@ fn asked(transaction: &mut Transaction<'_>, comment: &CommentFacts, delivery: Op
                 });
                 continue;
             }
-            Said::Misused { verb, why } => answer::misused(verb, &why),
-            Said::Unknown { text, nearest } => {
-                answer::unknown_command(text.as_str(), nearest.map(Verb::name), &commands::help())
+            AddressedLine::Misused { verb, why } => answer::misused(verb, &why),
+            AddressedLine::Unknown { text, nearest } => {
+                answer::unknown_command(text.as_str(), nearest.map(CommandVerb::name), &commands::help())
             }
-            Said::TooMany => answer::too_many(),
+            AddressedLine::TooMany => answer::too_many(),
         };
         transaction.comment(comment.pr, body);
     }
@@ -82,11 +82,11 @@ fn is_ours(state: &RepoState, comment: &CommentFacts) -> bool {
 }
 
 /// What landing the stack would do; or, where there is no stack, why not.
-pub(in crate::repo) fn planned(state: &RepoState, pr: PrNumber) -> Say {
+pub(in crate::repo) fn planned(state: &RepoState, pr: PrNumber) -> NoteContent {
     let root = state.path_from_root(pr).and_then(|path| path.first().copied());
     match (root, state.default_branch.clone()) {
-        (Some(root), Some(default)) => Say::Plan { members: state.stack_above(root), default },
-        _ => Say::Comment { body: answer::no_stack(pr) },
+        (Some(root), Some(default)) => NoteContent::Plan { members: state.stack_above(root), default },
+        _ => NoteContent::Comment { body: answer::no_stack(pr) },
     }
 }
 
@@ -124,7 +124,7 @@ pub(in crate::repo) fn disappointed(transaction: &mut Transaction<'_>, predecess
 pub(in crate::repo) fn surveyed(
     state: &RepoState,
     requested_at: Timestamp,
-    conversation: &Conversation,
+    conversation: &ConversationFacts,
 ) -> Option<Event> {
     let number = conversation.pr;
     let pr = state.prs.get(&number)?;
@@ -171,7 +171,7 @@ fn declared(transaction: &mut Transaction<'_>, pr: &CachedPr, change: CommentCha
         if change == CommentChange::Created {
             // A full look had found it before GitHub told of it.
             transaction.record(audited(comment, CommandOutcome::Done, "author"));
-            transaction.say(comment.pr, Say::Acknowledge { comment: comment.id });
+            transaction.say(comment.pr, NoteContent::Acknowledge { comment: comment.id });
         }
         return;
     }
@@ -187,18 +187,18 @@ fn declared(transaction: &mut Transaction<'_>, pr: &CachedPr, change: CommentCha
         Verdict::Accepted => {
             transaction.record(Event::PredecessorDeclared { pr: comment.pr, predecessor, comment: Some(comment.id) });
             transaction.record(audited(comment, CommandOutcome::Done, "author"));
-            transaction.say(comment.pr, Say::Acknowledge { comment: comment.id });
+            transaction.say(comment.pr, NoteContent::Acknowledge { comment: comment.id });
         }
         Verdict::Refused(refusal) => {
             match [comment.pr, predecessor].into_iter().find(|pr| state.wanted.contains_key(pr)) {
                 // What is known of it is in doubt.
                 Some(doubtful) => {
-                    reads::want_pull(transaction, doubtful, WantReason::HeadDiffers, Some(comment.clone()));
+                    reads::want_pull(transaction, doubtful, FetchReason::HeadDiffers, Some(comment.clone()));
                 }
                 None => refuse(transaction, comment, &refusal),
             }
         }
-        Verdict::Unknown => reads::want_pull(transaction, predecessor, WantReason::CacheMiss, Some(comment.clone())),
+        Verdict::Unknown => reads::want_pull(transaction, predecessor, FetchReason::CacheMiss, Some(comment.clone())),
     }
 }
 

@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 
 use super::{Effect, Event, comments, reads};
-use crate::facts::{Delivery, Happening, HeadRepo, Progress, PullFacts, PullState, StatusState, Verdict};
+use crate::facts::{
+    CheckConclusion, CheckProgress, Delivery, HeadRepo, PullFacts, PullState, StatusState, WebhookEvent,
+};
 use crate::ids::{PrNumber, Sha};
-use crate::inbox::{DedupeKey, RequestHash, Window};
-use crate::repo::event::{CiWord, DeliveryOutcome, PrStateName, SyncReason, WantReason};
+use crate::inbox::{DedupeKey, DedupeWindow, RequestHash};
+use crate::repo::event::{CiReport, DeliveryOutcome, FetchReason, PrStateName, SyncReason};
 use crate::repo::state::{PrState, RepoState};
 use crate::repo::transaction::Transaction;
 use crate::repo::{Settings, settings};
@@ -45,8 +47,8 @@ pub(in crate::repo) fn deliver(
 
 fn is_repeated(state: &RepoState, key: &DedupeKey, received_at: Timestamp, settings: &Settings) -> bool {
     let window = match key.window {
-        Window::Kept => settings.dedupe_ttl,
-        Window::Brief => Window::BRIEF,
+        DedupeWindow::Kept => settings.dedupe_ttl,
+        DedupeWindow::Brief => DedupeWindow::BRIEF,
     };
     state.seen_dedupe_keys.get(&key.text).is_some_and(|seen| received_at.duration_since(*seen).abs() < window)
 }
@@ -61,7 +63,7 @@ fn happened(transaction: &mut Transaction<'_>, delivery: &Delivery) -> Result<()
         transaction.effect(settings::Effect::ReadSettings { default: branch.clone() });
     }
     match &delivery.happening {
-        Happening::Pull(pull) => {
+        WebhookEvent::Pull(pull) => {
             observe_pull(transaction, pull, Heard::Now);
             if pull.head_repo == HeadRepo::Fork && !settings::forked(transaction, pull) {
                 return Err("the head is in a fork");
@@ -70,13 +72,13 @@ fn happened(transaction: &mut Transaction<'_>, delivery: &Delivery) -> Result<()
                 reads::want_merge_states(transaction, [pull.number]);
             }
         }
-        Happening::Comment(change, comment) => {
+        WebhookEvent::Comment(change, comment) => {
             comments::heard(transaction, *change, comment, Some(&delivery.id));
         }
-        Happening::CheckSuite(suite) => {
+        WebhookEvent::CheckSuite(suite) => {
             let is_complete = delivery.action.as_deref() == Some("completed");
-            let progress = if is_complete { Progress::Complete } else { Progress::UnderWay };
-            let is_heard = hear_ci(transaction, &suite.head_sha, CiWord::Suite { id: suite.id, progress });
+            let progress = if is_complete { CheckProgress::Complete } else { CheckProgress::UnderWay };
+            let is_heard = hear_ci(transaction, &suite.head_sha, CiReport::Suite { id: suite.id, progress });
             if !is_complete && !is_heard {
                 return Err("the checks are not complete");
             }
@@ -84,41 +86,43 @@ fn happened(transaction: &mut Transaction<'_>, delivery: &Delivery) -> Result<()
                 commit_judged(transaction, &suite.head_sha, &suite.pulls);
             }
         }
-        Happening::Status { sha, state: status, context } => {
+        WebhookEvent::Status { sha, state: status, context } => {
             let verdict = match status {
-                StatusState::Pending => Verdict::Pending,
-                StatusState::Success => Verdict::Passed,
-                StatusState::Failure | StatusState::Error => Verdict::Failed,
+                StatusState::Pending => CheckConclusion::Pending,
+                StatusState::Success => CheckConclusion::Passed,
+                StatusState::Failure | StatusState::Error => CheckConclusion::Failed,
             };
-            let is_heard = hear_ci(transaction, sha, CiWord::Status { context: context.clone(), verdict });
-            if verdict == Verdict::Pending && !is_heard {
+            let is_heard = hear_ci(transaction, sha, CiReport::Status { context: context.clone(), verdict });
+            if verdict == CheckConclusion::Pending && !is_heard {
                 return Err("the status is pending");
             }
-            if verdict != Verdict::Pending {
+            if verdict != CheckConclusion::Pending {
                 commit_judged(transaction, sha, &[]);
             }
         }
-        Happening::Review { pull, .. } => {
+        WebhookEvent::Review { pull, .. } => {
             if state.prs.contains_key(&pull.number) {
                 reads::want_merge_states(transaction, [pull.number]);
             } else {
                 miss(transaction, pull.number);
             }
         }
-        Happening::ReviewTalk { pr } => miss(transaction, *pr),
-        Happening::CheckRun { .. } => return Err("its check suite tells when all is complete"),
-        Happening::Push { branch, after, touches_own_file } => {
+        WebhookEvent::ReviewTalk { pr } => miss(transaction, *pr),
+        WebhookEvent::CheckRun { .. } => return Err("its check suite tells when all is complete"),
+        WebhookEvent::Push { branch, after, touches_own_file } => {
             if !settings::pushed(transaction, branch, after, *touches_own_file) {
                 return Err("pull requests tell of their own heads");
             }
         }
-        Happening::Installation | Happening::Ping | Happening::Other => return Err("nothing to do with pull requests"),
+        WebhookEvent::Installation | WebhookEvent::Ping | WebhookEvent::Other => {
+            return Err("nothing to do with pull requests");
+        }
     }
     Ok(())
 }
 
 /// Takes down what CI says of a head that a train is at: all that was begun must come to its end before it lands.
-fn hear_ci(transaction: &mut Transaction<'_>, sha: &Sha, what: CiWord) -> bool {
+fn hear_ci(transaction: &mut Transaction<'_>, sha: &Sha, what: CiReport) -> bool {
     let state = transaction.before;
     let at_it = |pr: &PrNumber| state.active_trains.values().any(|train| train.current_pr == *pr);
     let is_heard = state.open_heads.get(sha).into_iter().flatten().any(at_it);
@@ -144,7 +148,7 @@ pub(in crate::repo) fn miss(transaction: &mut Transaction<'_>, pr: PrNumber) {
     if state.prs.contains_key(&pr) || state.wanted.contains_key(&pr) || state.sync.last.is_none() {
         return;
     }
-    reads::want_pull(transaction, pr, WantReason::CacheMiss, None);
+    reads::want_pull(transaction, pr, FetchReason::CacheMiss, None);
     if state.miss_count + 1 >= MISSES_BEFORE_RESYNC && state.sync.wanted.is_none() {
         reads::request_sync(transaction, SyncReason::TooManyMisses);
     }
@@ -176,7 +180,7 @@ pub(in crate::repo) fn observe_pull(transaction: &mut Transaction<'_>, pull: &Pu
         // GitHub's time has whole seconds: which of two heads of one second is the later, only GitHub can tell.
         let is_tie = heard == Heard::Now && pull.updated_at == known_at && pull.state == PullState::Open;
         if is_tie && pull.head_sha != known.head_sha && !known.replaced.contains(&pull.head_sha) {
-            reads::want_pull(transaction, pull.number, WantReason::HeadDiffers, None);
+            reads::want_pull(transaction, pull.number, FetchReason::HeadDiffers, None);
             return;
         }
     }
@@ -218,7 +222,7 @@ pub(in crate::repo) fn observe_pull(transaction: &mut Transaction<'_>, pull: &Pu
     transaction.record_all(new_state(known.map(|known| &known.state), pull));
     if overtaking.is_some() && heard == Heard::Now && pull.state == PullState::Open {
         // Or somebody forced the branch back to where it was before that push: only GitHub can tell.
-        reads::want_pull(transaction, pull.number, WantReason::HeadDiffers, None);
+        reads::want_pull(transaction, pull.number, FetchReason::HeadDiffers, None);
     }
     if known.is_none() && pull.state == PullState::Open && pull.head_repo == HeadRepo::Same {
         transaction.record(Event::MergeStateOutdated { prs: vec![pull.number] });

@@ -1,7 +1,7 @@
 //! What the mirror reads from GitHub.
 
 use crate::ids::PrNumber;
-use crate::repo::Served;
+use crate::repo::EffectOwner;
 use crate::repo::state::RepoState;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,9 +50,9 @@ impl Effect {
     }
 
     /// What it is done for, whose end ends it.
-    pub(in crate::repo) fn served(&self, state: &RepoState) -> Option<Served> {
+    pub(in crate::repo) fn served(&self, state: &RepoState) -> Option<EffectOwner> {
         match self {
-            Self::FetchPull { pr } => state.train_of(*pr).map(Served::Train),
+            Self::FetchPull { pr } => state.train_of(*pr).map(EffectOwner::Train),
             Self::Survey | Self::ReadConversations { .. } | Self::ReadMergeStates { .. } => None,
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{CiFacts, CommentFacts, HeadRepo, MergeState, ReviewDecision};
 use crate::ids::{BranchName, CommentId, DeliveryId, PrNumber, Sha, UserId};
 use crate::repo::event::{
-    CiWord, CommentRef, DeliveryOutcome, PrStateName, ReadKind, SyncReason, Trace, WantReason, is_default,
+    CiReport, CommentRef, DeliveryOutcome, FetchReason, PrStateName, ReadKind, SyncReason, TrainTraces, is_default,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub enum Event {
     // ── What is known to be missing, and the reading of it ──
     PrWanted {
         pr: PrNumber,
-        reason: WantReason,
+        reason: FetchReason,
         /// A command that waits for the pull request to be known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<CommentFacts>,
@@ -88,7 +88,7 @@ pub enum Event {
     CiSeen {
         sha: Sha,
         #[serde(flatten)]
-        what: CiWord,
+        what: CiReport,
     },
     /// Whom GitHub takes merge-train for.
     BotKnown {
@@ -109,7 +109,7 @@ pub enum Event {
         prs: Vec<PrNumber>,
         /// What tells of trains there, as long as nothing else does.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        traces: Vec<Trace>,
+        traces: Vec<TrainTraces>,
     },
     /// Heads that a pull request had before it was force-pushed, as GitHub remembers them.
     FormerHeadsHeard {

@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use super::Event;
 use crate::facts::{Check, CiFacts, HeadRepo, MergeState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
-use crate::inbox::Window;
-use crate::repo::event::{CiWord, DeliveryOutcome, PrStateName, ReadKind, SyncReason, WantReason};
-use crate::repo::pace::{self, Act};
+use crate::inbox::DedupeWindow;
+use crate::repo::event::{CiReport, DeliveryOutcome, FetchReason, PrStateName, ReadKind, SyncReason};
+use crate::repo::pace::{self, PacedAction};
 use crate::repo::ratchet;
-use crate::repo::state::{Backoff, CachedPr, PrState, RepoState, Sync};
-use crate::repo::trains::detail::Detail;
+use crate::repo::state::{Backoff, CachedPr, FullSync, PrState, RepoState};
+use crate::repo::trains::detail::TrainDetail;
 
 /// How many of its former heads a pull request is known by.
 const HEADS_KNOWN_AGAIN: usize = 16;
@@ -61,12 +61,12 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             }
         }
         Event::PrWanted { pr, reason, comment } => {
-            if *reason == WantReason::CacheMiss {
+            if *reason == FetchReason::CacheMiss {
                 state.miss_count += 1;
             }
             let wanted = state.wanted.entry(*pr).or_default();
             wanted.since = ts;
-            wanted.is_left |= *reason == WantReason::BaseChanged;
+            wanted.is_left |= *reason == FetchReason::BaseChanged;
             wanted.comments.extend(comment.clone());
         }
         Event::CommentSuperseded { comment } => {
@@ -77,11 +77,11 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         Event::MergeStateOutdated { prs } => {
             for pr in prs {
                 change(state, *pr, |pr| pr.merge_state_wanted_since = pr.is_open().then_some(ts));
-                at_it(state, *pr, Detail::hear);
+                at_it(state, *pr, TrainDetail::hear);
             }
         }
         Event::MergeStateObserved { pr, head_sha: _, state: merge_state, draft, review, ci } => {
-            pace::count_reading(state, *pr, Act::ReadMergeState, ts);
+            pace::count_reading(state, *pr, PacedAction::ReadMergeState, ts);
             change(state, *pr, |pr| {
                 pr.merge_state = *merge_state;
                 pr.draft = *draft;
@@ -101,8 +101,9 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         }
         Event::BotKnown { user } => state.bot = Some(*user),
         Event::SyncRequested { reason } => {
-            let Sync { last, missed_at, .. } = state.sync;
-            state.sync = Sync { last, missed_at, wanted: Some((*reason, Backoff::default())), ..Sync::default() };
+            let FullSync { last, missed_at, .. } = state.sync;
+            state.sync =
+                FullSync { last, missed_at, wanted: Some((*reason, Backoff::default())), ..FullSync::default() };
         }
         Event::RepositoryListed { unread } => {
             state.own.want(ts);
@@ -121,13 +122,13 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         Event::SyncCompleted {} => {
             let is_missed = state.sync.wanted.is_some_and(|(reason, _)| reason == SyncReason::Missed);
             let missed_at = if is_missed { Some(ts) } else { state.sync.missed_at };
-            state.sync = Sync { last: Some(ts), missed_at, ..Sync::default() };
+            state.sync = FullSync { last: Some(ts), missed_at, ..FullSync::default() };
             state.miss_count = 0;
         }
         Event::ReadFailed { read, retry_at, reason } => read_failed(state, *read, *retry_at, reason, ts),
         Event::DeliveryProcessed { pr, received_at, outcome, .. } => {
             // GitHub has something to tell.
-            for act in [Act::ReadMergeState, Act::ReadPull] {
+            for act in [PacedAction::ReadMergeState, PacedAction::ReadPull] {
                 pr.iter().for_each(|pr| pace::forget(state, *pr, act));
             }
             if let DeliveryOutcome::Applied { dedupe_key } = outcome {
@@ -137,7 +138,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         Event::Pruned { prs, dedupe_keys_before, brief_keys_before } => {
             prs.iter().for_each(|pr| forget(state, *pr));
             state.seen_dedupe_keys.retain(|key, seen| {
-                let is_brief = key.starts_with(Window::BRIEF_PREFIX);
+                let is_brief = key.starts_with(DedupeWindow::BRIEF_PREFIX);
                 *seen >= if is_brief { *brief_keys_before } else { *dedupe_keys_before }
             });
         }
@@ -258,12 +259,12 @@ fn new_head(pr: &mut CachedPr, head: &Sha) {
     pr.ci = CiFacts::default();
 }
 
-fn hear_ci(ci: &mut CiFacts, what: &CiWord) {
+fn hear_ci(ci: &mut CiFacts, what: &CiReport) {
     match what {
-        CiWord::Suite { id, progress } => {
+        CiReport::Suite { id, progress } => {
             ci.suites.insert(*id, *progress);
         }
-        CiWord::Status { context, verdict } => {
+        CiReport::Status { context, verdict } => {
             let required = ci.checks.get(context).is_some_and(|check| check.required);
             ci.checks.insert(context.clone(), Check { verdict: *verdict, required });
         }
@@ -271,7 +272,7 @@ fn hear_ci(ci: &mut CiFacts, what: &CiWord) {
 }
 
 /// For the train that is at this pull request.
-fn at_it(state: &mut RepoState, pr: PrNumber, how: fn(&mut Detail)) {
+fn at_it(state: &mut RepoState, pr: PrNumber, how: fn(&mut TrainDetail)) {
     for (root, train) in &state.active_trains {
         if train.current_pr == pr
             && let Some(detail) = state.details.get_mut(root)
@@ -288,10 +289,10 @@ fn head_observed(state: &mut RepoState, number: PrNumber, head_sha: &Sha, base_r
         state.paces.remove(&number);
     }
     if state.wanted.contains_key(&number) {
-        pace::count_reading(state, number, Act::ReadPull, ts);
+        pace::count_reading(state, number, PacedAction::ReadPull, ts);
     }
     if state.prs.get(&number).is_some_and(|known| known.head_sha != *head_sha) {
-        at_it(state, number, if is_news { Detail::forget_rechecks } else { Detail::hear });
+        at_it(state, number, if is_news { TrainDetail::forget_rechecks } else { TrainDetail::hear });
         ratchet::head_moved(state, number, head_sha, ts);
     }
     state.prs.entry(number).or_insert_with(|| CachedPr {
@@ -351,12 +352,12 @@ fn read_failed(state: &mut RepoState, read: ReadKind, retry_at: Timestamp, reaso
             state.sync.wanted.as_mut().map(|(_, backoff)| backoff)
         }
         ReadKind::Pull(pr) => {
-            pace::count_reading(state, pr, Act::ReadPull, ts);
+            pace::count_reading(state, pr, PacedAction::ReadPull, ts);
             state.wanted.get_mut(&pr).map(|wanted| &mut wanted.backoff)
         }
         ReadKind::MergeStates => {
             for pr in state.merge_wanted.clone() {
-                pace::count_reading(state, pr, Act::ReadMergeState, ts);
+                pace::count_reading(state, pr, PacedAction::ReadMergeState, ts);
             }
             Some(&mut state.merge_reads)
         }

@@ -6,7 +6,7 @@ use crate::facts::HeadRepo;
 use crate::ids::{BranchName, CommentId, PrNumber};
 use crate::repo::commands::Command;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::trains::texts::answer::{self, Allowed};
+use crate::repo::trains::texts::answer::{self, AllowedPeople};
 use crate::repo::trains::texts::declare;
 
 /// Why a declaration does not count.
@@ -29,7 +29,7 @@ impl Refusal {
     pub fn told(&self) -> String {
         match self {
             Self::NotTheAuthor { predecessor } => {
-                answer::not_authorized(&Command::Predecessor(*predecessor), Allowed::Author)
+                answer::not_authorized(&Command::Predecessor(*predecessor), AllowedPeople::Author)
             }
             Self::OfItself { pr } => declare::its_own_predecessor(*pr),
             Self::AlreadyDeclared { comment, predecessor } => declare::already_declared(*comment, *predecessor),

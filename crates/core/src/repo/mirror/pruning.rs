@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::Event;
 use crate::ids::PrNumber;
-use crate::inbox::Window;
+use crate::inbox::DedupeWindow;
 use crate::repo::Settings;
 use crate::repo::state::{CachedPr, RepoState};
 
@@ -22,8 +22,9 @@ pub(in crate::repo) fn plan(state: &RepoState, settings: &Settings, now: Timesta
     let dedupe_keys_before =
         now.checked_sub(settings.dedupe_ttl).unwrap_or(Timestamp::MIN).max(beyond_the_limit(state));
     let has_old_keys = state.seen_dedupe_keys.values().any(|seen| *seen < dedupe_keys_before);
-    let brief_before = now.checked_sub(Window::BRIEF).unwrap_or(Timestamp::MIN);
-    let is_brief = |(key, seen): &(&String, &Timestamp)| key.starts_with(Window::BRIEF_PREFIX) && **seen < brief_before;
+    let brief_before = now.checked_sub(DedupeWindow::BRIEF).unwrap_or(Timestamp::MIN);
+    let is_brief =
+        |(key, seen): &(&String, &Timestamp)| key.starts_with(DedupeWindow::BRIEF_PREFIX) && **seen < brief_before;
     let has_many_brief =
         state.seen_dedupe_keys.iter().filter(is_brief).take(BRIEF_KEYS_KEPT + 1).count() > BRIEF_KEYS_KEPT;
     (!prs.is_empty() || has_old_keys || has_many_brief).then_some(Event::Pruned {

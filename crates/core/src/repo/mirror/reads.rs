@@ -8,14 +8,16 @@ use jiff::{SignedDuration, Timestamp};
 use super::deliveries::{Heard, observe_pull};
 use super::{Effect, Event, comments};
 use crate::backoff::ExponentialBackoff;
-use crate::facts::{CommentFacts, Conversation, HeadRepo, Listing, MergeFacts, MergeState, PullFacts, PullState};
+use crate::facts::{
+    CommentFacts, ConversationFacts, HeadRepo, MergeFacts, MergeState, PullFacts, PullState, RepoListing,
+};
 use crate::ids::{PrNumber, Sha};
-use crate::repo::event::{ReadKind, SyncReason, WantReason};
-use crate::repo::pace::Act;
+use crate::repo::event::{FetchReason, ReadKind, SyncReason};
+use crate::repo::pace::PacedAction;
 use crate::repo::state::RepoState;
 use crate::repo::transaction::Transaction;
 use crate::repo::{
-    self, Event as RepoEvent, Failure, FailureKind, Plan, Settings, outbox, pace, ratchet, settings, trains,
+    self, EffectFailure, EffectFailureKind, Event as RepoEvent, Plan, Settings, outbox, pace, ratchet, settings, trains,
 };
 
 /// While the trouble may pass by itself: nothing is read more than five times within a minute.
@@ -85,7 +87,7 @@ pub(in crate::repo) fn owed(state: &RepoState, now: Timestamp) -> Vec<repo::Effe
 /// What of it is about pull requests.
 pub(in crate::repo) fn pulls_owed(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let mut effects = Vec::new();
-    let may_be_read = |pr: PrNumber| pace::may(state, Act::ReadPull, pr, now);
+    let may_be_read = |pr: PrNumber| pace::may(state, PacedAction::ReadPull, pr, now);
     let due = state.wanted.iter().filter(|(pr, wanted)| wanted.backoff.is_due(now) && may_be_read(**pr));
     effects.extend(due.map(|(pr, _)| Effect::FetchPull { pr: *pr }.into()));
     let prs: Vec<PrNumber> = pace::readable(state, &state.merge_wanted, now).collect();
@@ -105,7 +107,7 @@ pub(in crate::repo) fn request_sync(transaction: &mut Transaction<'_>, reason: S
 pub(in crate::repo) fn want_pull(
     transaction: &mut Transaction<'_>,
     pr: PrNumber,
-    reason: WantReason,
+    reason: FetchReason,
     comment: Option<CommentFacts>,
 ) {
     transaction.record(Event::PrWanted { pr, reason, comment });
@@ -114,8 +116,8 @@ pub(in crate::repo) fn want_pull(
 
 /// GitHub says something else of it than what is known. It may go on to do so.
 fn want_again(transaction: &mut Transaction<'_>, pr: PrNumber) {
-    transaction.record(Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None });
-    if pace::may(transaction.before, Act::ReadPull, pr, transaction.now) {
+    transaction.record(Event::PrWanted { pr, reason: FetchReason::HeadDiffers, comment: None });
+    if pace::may(transaction.before, PacedAction::ReadPull, pr, transaction.now) {
         transaction.effect(Effect::FetchPull { pr });
     }
 }
@@ -142,7 +144,7 @@ pub(in crate::repo) fn merge_duplicates(plan: &mut Plan) {
 pub(in crate::repo) fn surveyed(
     transaction: &mut Transaction<'_>,
     requested_at: Timestamp,
-    result: Result<&Listing, &Failure>,
+    result: Result<&RepoListing, &EffectFailure>,
 ) {
     let (state, now) = (transaction.before, transaction.now);
     if state.sync.wanted.is_none() || state.sync.unread.is_some() {
@@ -181,7 +183,7 @@ pub(in crate::repo) fn surveyed(
     let found: BTreeSet<PrNumber> = facts.pulls.iter().map(|pull| pull.number).collect();
     let absent = |pr: &&PrNumber| !found.contains(*pr) && !state.wanted.contains_key(*pr);
     for pr in state.prs.iter().filter(|(_, pr)| pr.is_open()).map(|(number, _)| number).filter(absent) {
-        want_pull(transaction, *pr, WantReason::AbsentFromSync, None);
+        want_pull(transaction, *pr, FetchReason::AbsentFromSync, None);
     }
     if !outdated.is_empty() {
         transaction.record(Event::MergeStateOutdated { prs: outdated.iter().copied().collect() });
@@ -207,7 +209,7 @@ pub(in crate::repo) fn conversations_read(
     transaction: &mut Transaction<'_>,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: Result<&Vec<Conversation>, &Failure>,
+    result: Result<&Vec<ConversationFacts>, &EffectFailure>,
 ) {
     let (state, now) = (transaction.before, transaction.now);
     let Some(unread) = &state.sync.unread else { return };
@@ -233,7 +235,7 @@ pub(in crate::repo) fn conversations_read(
 }
 
 /// Somebody may have forced a branch elsewhere while nobody listened, or before the database was lost.
-fn former_heads_heard(transaction: &mut Transaction<'_>, conversation: &Conversation) {
+fn former_heads_heard(transaction: &mut Transaction<'_>, conversation: &ConversationFacts) {
     let Some(known) = transaction.before.pr(conversation.pr) else { return };
     let is_new = |head: &&Sha| !known.former_heads.contains(head) && known.head_sha != **head;
     let heads: Vec<Sha> = conversation.former_heads.iter().filter(is_new).cloned().collect();
@@ -260,7 +262,7 @@ fn further_down(transaction: &mut Transaction<'_>) {
         .collect();
     if !below.is_empty() {
         transaction.record(Event::ConversationsWanted { prs: below.iter().copied().collect() });
-        below.into_iter().for_each(|pr| want_pull(transaction, pr, WantReason::AbsentFromSync, None));
+        below.into_iter().for_each(|pr| want_pull(transaction, pr, FetchReason::AbsentFromSync, None));
     }
 }
 
@@ -286,7 +288,7 @@ pub(in crate::repo) fn fetched(
     transaction: &mut Transaction<'_>,
     pr: PrNumber,
     requested_at: Timestamp,
-    result: Result<&Option<PullFacts>, &Failure>,
+    result: Result<&Option<PullFacts>, &EffectFailure>,
 ) {
     let (state, now) = (transaction.before, transaction.now);
     let Some(wanted) = state.wanted.get(&pr) else { return };
@@ -310,7 +312,7 @@ pub(in crate::repo) fn fetched(
                     .any(|event| matches!(event, RepoEvent::Mirror(Event::MergeStateOutdated { .. })))
             {
                 transaction.record(Event::MergeStateOutdated { prs: vec![pr] });
-                if state.merge_reads.is_due(now) && pace::may(state, Act::ReadMergeState, pr, now) {
+                if state.merge_reads.is_due(now) && pace::may(state, PacedAction::ReadMergeState, pr, now) {
                     let prs = state.merge_wanted.iter().copied().chain([pr]).collect::<BTreeSet<_>>();
                     transaction.effect(Effect::ReadMergeStates { prs: prs.into_iter().collect() });
                 }
@@ -345,7 +347,7 @@ pub(in crate::repo) fn merge_states(
     transaction: &mut Transaction<'_>,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: Result<&Vec<MergeFacts>, &Failure>,
+    result: Result<&Vec<MergeFacts>, &EffectFailure>,
 ) {
     let (state, now) = (transaction.before, transaction.now);
     let facts = match result {
@@ -430,16 +432,16 @@ pub(in crate::repo) fn is_outdated(requested_at: Timestamp, since: Timestamp, no
     requested_at < since && since <= now
 }
 
-pub(in crate::repo) fn failed(read: ReadKind, failure: &Failure, attempts: u32, now: Timestamp) -> Event {
+pub(in crate::repo) fn failed(read: ReadKind, failure: &EffectFailure, attempts: u32, now: Timestamp) -> Event {
     let retry_at = retry_at(failure, attempts, now);
     Event::ReadFailed { read, reason: failure.reason.clone(), retry_at }
 }
 
 /// When to try again after a failure, the `attempts`-th in a row.
-pub(in crate::repo) fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
+pub(in crate::repo) fn retry_at(failure: &EffectFailure, attempts: u32, now: Timestamp) -> Timestamp {
     let wait = match failure.kind {
-        FailureKind::Transient => RETRY.delay(attempts),
-        FailureKind::Permanent => HOPELESS_RETRY,
+        EffectFailureKind::Transient => RETRY.delay(attempts),
+        EffectFailureKind::Permanent => HOPELESS_RETRY,
     };
     let retry_at = later(now, wait);
     failure.retry_at.map_or(retry_at, |told| told.max(retry_at))

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::ids::PrNumber;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::trains::plan::Member;
-use crate::repo::trains::work::Landed;
+use crate::repo::trains::plan::StackMember;
+use crate::repo::trains::work::LandedSquash;
 
 impl RepoState {
     /// From the pull request at the bottom of the stack that `pr` is in, up to `pr`. None where that does not stand on the
@@ -31,7 +31,7 @@ impl RepoState {
 
     /// The stack above `root`, and `root` itself first: each pull request comes before those that stand on it. Those whose base
     /// is not the branch of what they declare are left out.
-    pub fn stack_above(&self, root: PrNumber) -> Vec<Member> {
+    pub fn stack_above(&self, root: PrNumber) -> Vec<StackMember> {
         let mut met = BTreeSet::from([root]);
         let mut members = Vec::new();
         let mut next = vec![(root, None)];
@@ -46,7 +46,7 @@ impl RepoState {
             next.extend(above.into_iter().rev().map(|above| (above, Some(number))));
             let pushed = pr.pushed.as_ref() == Some(&pr.head_sha);
             let below = if number == root { self.landed_below(root) } else { Vec::new() };
-            members.push(Member {
+            members.push(StackMember {
                 pull: number,
                 branch,
                 base: pr.base_ref.clone(),
@@ -79,10 +79,10 @@ impl RepoState {
     }
 
     /// A pull request that has landed, as far as GitHub said as which commit.
-    pub fn landed_as(&self, number: PrNumber) -> Option<Landed> {
+    pub fn landed_as(&self, number: PrNumber) -> Option<LandedSquash> {
         let pr = self.prs.get(&number)?;
         let (commit, head) = (pr.merge_commit()?, Some(pr.head_sha.clone()));
-        Some(Landed { pull: number, commit, head, known_before: None, former_heads: pr.former_heads.clone() })
+        Some(LandedSquash { pull: number, commit, head, known_before: None, former_heads: pr.former_heads.clone() })
     }
 
     fn collect_landed_below(&self, number: PrNumber, met: &mut BTreeSet<PrNumber>, landed: &mut Vec<PrNumber>) {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{NoteId, Say, Tried};
+use super::{NoteContent, NoteId, PostAttempt};
 use crate::ids::PrNumber;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,10 +11,10 @@ pub enum Effect {
     Say {
         note: NoteId,
         pr: PrNumber,
-        say: Say,
+        say: NoteContent,
         /// When it became owed: part of its mark.
         since: Timestamp,
-        tried: Tried,
+        tried: PostAttempt,
     },
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{NoteId, Say};
+use super::{NoteContent, NoteId};
 use crate::ids::PrNumber;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub enum Event {
         note: NoteId,
         pr: PrNumber,
         #[serde(flatten)]
-        say: Say,
+        say: NoteContent,
     },
     NoteSaid {
         note: NoteId,

@@ -18,15 +18,15 @@ use crate::ids::{BranchName, PrNumber, RepoId, Sha};
 /// What a fixer is to fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Issue {
+pub enum FixIssue {
     FixCi,
     FixReview,
 }
 
 /// All that is known of what is to be fixed. Everything in it that people or programs wrote is data, never instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brief {
-    pub issue: Issue,
+pub struct FixerBrief {
+    pub issue: FixIssue,
     pub repo: RepoId,
     pub pr: PrNumber,
     pub title: String,
@@ -36,9 +36,9 @@ pub struct Brief {
     /// Whether it conflicts with its base.
     pub conflicts: bool,
     pub checks: Vec<FailedCheck>,
-    pub threads: Vec<Thread>,
+    pub threads: Vec<UnresolvedThread>,
     /// What was said to the whole of it, by reviewers who want something.
-    pub reviews: Vec<Said>,
+    pub reviews: Vec<BriefComment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,13 +49,13 @@ pub struct FailedCheck {
     pub url: Option<String>,
     pub title: Option<String>,
     pub summary: Option<String>,
-    pub annotations: Vec<Annotation>,
+    pub annotations: Vec<CheckAnnotation>,
     /// The end of its log.
-    pub log: Option<Excerpt>,
+    pub log: Option<LogExcerpt>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotation {
+pub struct CheckAnnotation {
     pub path: String,
     pub line: u64,
     pub level: Option<String>,
@@ -63,7 +63,7 @@ pub struct Annotation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Excerpt {
+pub struct LogExcerpt {
     pub text: String,
     /// The beginning was left out.
     pub truncated: bool,
@@ -71,17 +71,17 @@ pub struct Excerpt {
 
 /// An unresolved conversation at a line of the diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thread {
+pub struct UnresolvedThread {
     pub path: String,
     /// Where it is, or was: see `outdated`.
     pub line: Option<u64>,
     /// The lines have changed since.
     pub outdated: bool,
-    pub said: Vec<Said>,
+    pub said: Vec<BriefComment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct BriefComment {
     /// Empty for a deleted account.
     pub by: String,
     pub at: Timestamp,

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::status::{Reason, Status};
+use super::status::{WorkspaceReason, WorkspaceStatus};
 
 /// Where a board of all workspaces shows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Column {
+pub enum BoardColumn {
     Working,
     #[default]
     Waiting,
     Done,
 }
 
-impl Status {
+impl WorkspaceStatus {
     /// Its name in events, in the API and in the database.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Status {
     }
 }
 
-impl Reason {
+impl WorkspaceReason {
     /// Its name in events, in the API and in metrics.
     pub fn code(self) -> &'static str {
         match self {
@@ -143,31 +143,33 @@ impl Reason {
     }
 
     /// What a person sees who looks at the workspace now: what is going on, or what is waited for.
-    pub fn activity(self, status: Status) -> Option<&'static str> {
+    pub fn activity(self, status: WorkspaceStatus) -> Option<&'static str> {
         match (status, self) {
-            (Status::FixingCi, _) => Some("Fixing build failures"),
-            (Status::FixingReview, _) => Some("Addressing PR review comments"),
-            (Status::WaitingForCi, Self::StaleCi) => Some("Waiting for CI to restart"),
-            (Status::WaitingForCi, Self::Grace) => Some("Waiting a moment for late review comments"),
-            (Status::WaitingForCi, Self::PushStatusUnknown) => Some("Checking whether the fixer's push reached GitHub"),
-            (Status::WaitingForCi, Self::MergeBlocked) => Some("Waiting for the branch rules to be met"),
-            (Status::WaitingForCi, _) => Some("Waiting for CI to finish"),
-            (Status::WaitingForTrain, _) => Some("Waiting for the merge train to finish with this branch"),
-            (Status::PausedUserWorking, _) => Some("Waiting for active workspace session to finish"),
-            (Status::PausedWaitHumanReview, _) => Some("Waiting for human review approval"),
-            (Status::PausedWaitConflictOnly, _) => Some("Waiting for non-conflict trigger to update branch"),
-            (Status::PausedAttentionPushApproval, _) => Some("Waiting for approval of a fixer's push"),
+            (WorkspaceStatus::FixingCi, _) => Some("Fixing build failures"),
+            (WorkspaceStatus::FixingReview, _) => Some("Addressing PR review comments"),
+            (WorkspaceStatus::WaitingForCi, Self::StaleCi) => Some("Waiting for CI to restart"),
+            (WorkspaceStatus::WaitingForCi, Self::Grace) => Some("Waiting a moment for late review comments"),
+            (WorkspaceStatus::WaitingForCi, Self::PushStatusUnknown) => {
+                Some("Checking whether the fixer's push reached GitHub")
+            }
+            (WorkspaceStatus::WaitingForCi, Self::MergeBlocked) => Some("Waiting for the branch rules to be met"),
+            (WorkspaceStatus::WaitingForCi, _) => Some("Waiting for CI to finish"),
+            (WorkspaceStatus::WaitingForTrain, _) => Some("Waiting for the merge train to finish with this branch"),
+            (WorkspaceStatus::PausedUserWorking, _) => Some("Waiting for active workspace session to finish"),
+            (WorkspaceStatus::PausedWaitHumanReview, _) => Some("Waiting for human review approval"),
+            (WorkspaceStatus::PausedWaitConflictOnly, _) => Some("Waiting for non-conflict trigger to update branch"),
+            (WorkspaceStatus::PausedAttentionPushApproval, _) => Some("Waiting for approval of a fixer's push"),
             (
-                Status::New
-                | Status::PausedNoPr
-                | Status::PausedPrNotOpen
-                | Status::PausedDisabled
-                | Status::PausedDone
-                | Status::PausedAttentionTerminalFailed
-                | Status::PausedAttentionStaleCiTimeout
-                | Status::PausedAttentionNoPush
-                | Status::PausedAttentionDailyBudget
-                | Status::PausedAttentionNoFixer,
+                WorkspaceStatus::New
+                | WorkspaceStatus::PausedNoPr
+                | WorkspaceStatus::PausedPrNotOpen
+                | WorkspaceStatus::PausedDisabled
+                | WorkspaceStatus::PausedDone
+                | WorkspaceStatus::PausedAttentionTerminalFailed
+                | WorkspaceStatus::PausedAttentionStaleCiTimeout
+                | WorkspaceStatus::PausedAttentionNoPush
+                | WorkspaceStatus::PausedAttentionDailyBudget
+                | WorkspaceStatus::PausedAttentionNoFixer,
                 _,
             ) => None,
         }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{FixPush, Issue};
+use super::{FixIssue, FixPush};
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::repo::Served;
+use crate::repo::EffectOwner;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
@@ -15,7 +15,7 @@ pub enum Effect {
     /// Find out what is wrong with a pull request, and write down what a fixer is told of it.
     Diagnose {
         pr: PrNumber,
-        issue: Issue,
+        issue: FixIssue,
         branch: BranchName,
         base: BranchName,
         head: Sha,
@@ -28,7 +28,7 @@ pub enum Effect {
         pr: PrNumber,
         /// When it was sent: its name.
         at: Timestamp,
-        issue: Issue,
+        issue: FixIssue,
         branch: BranchName,
         base: BranchName,
         head: Sha,
@@ -73,9 +73,9 @@ impl Effect {
     }
 
     /// What it is done for, whose end ends it.
-    pub(in crate::repo) fn served(&self) -> Option<Served> {
+    pub(in crate::repo) fn served(&self) -> Option<EffectOwner> {
         match self {
-            Self::Fix { pr, .. } => Some(Served::Fixer(*pr)),
+            Self::Fix { pr, .. } => Some(EffectOwner::Fixer(*pr)),
             Self::ReadTalk { .. } | Self::Diagnose { .. } | Self::Forward { .. } | Self::ClearFixer { .. } => None,
         }
     }

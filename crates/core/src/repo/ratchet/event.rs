@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fix::{Fix, FixExit, FixPush, Settled};
+use super::fix::{Fix, FixExit, FixPush, FixResult};
 use super::markers::Markers;
 use super::session::SessionId;
-use super::status::{Reason, Status};
-use super::workspace::Deed;
-use crate::facts::Point;
+use super::status::{WorkspaceReason, WorkspaceStatus};
+use super::workspace::TransitionLogAction;
+use crate::facts::ReviewerRequest;
 use crate::ids::PrNumber;
-use crate::repo::Behest;
+use crate::repo::Attribution;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -23,7 +23,7 @@ pub enum Event {
         pr: Option<PrNumber>,
         on: bool,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// What the labels of a pull request say of it now; none where they say nothing.
     RatchetLabelled {
@@ -47,14 +47,14 @@ pub enum Event {
         overview: String,
         mark: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        points: Vec<Point>,
+        points: Vec<ReviewerRequest>,
     },
     /// A decision of the ratchet: a line of the transition log.
     RatchetMoved {
         pr: PrNumber,
-        action: Deed,
-        status: Status,
-        reason: Reason,
+        action: TransitionLogAction,
+        status: WorkspaceStatus,
+        reason: WorkspaceReason,
         /// What there is to say beyond the reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         told: Option<String>,
@@ -106,7 +106,7 @@ pub enum Event {
         exit: FixExit,
         push: FixPush,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// The push may have arrived: it is looked for first.
     FixPushDoubted {
@@ -124,7 +124,7 @@ pub enum Event {
         /// What it was sent for.
         fix: Box<Fix>,
         #[serde(flatten)]
-        settled: Settled,
+        settled: FixResult,
     },
     /// What a fixer that has ended left behind is gone.
     FixCleared {

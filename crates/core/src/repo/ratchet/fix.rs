@@ -6,10 +6,10 @@ use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::brief::Issue;
-use super::status::{FixOutcome, Reason};
+use super::brief::FixIssue;
+use super::status::{FixOutcome, WorkspaceReason};
 use crate::ids::{BranchName, PrNumber, RunId, Sha};
-use crate::repo::Behest;
+use crate::repo::Attribution;
 use crate::workflow::RunStatus;
 
 /// What a fixer was sent for, and how far it is. A pull request has one at most.
@@ -17,7 +17,7 @@ use crate::workflow::RunStatus;
 pub struct Fix {
     /// When it was sent: with the number of the pull request, its name.
     pub at: Timestamp,
-    pub issue: Issue,
+    pub issue: FixIssue,
     pub branch: BranchName,
     pub base: BranchName,
     /// The head, and the run of CI, that it was sent for.
@@ -33,7 +33,7 @@ pub struct Fix {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     #[serde(default)]
-    pub phase: Phase,
+    pub phase: FixPhase,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// How often its process was begun: more than once only where the daemon ended meanwhile.
@@ -51,19 +51,19 @@ pub struct Fix {
     pub exited_at: Option<Timestamp>,
     /// Who approved its push, where that was held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approved: Option<Approved>,
+    pub approved: Option<FixApproval>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approved {
+pub struct FixApproval {
     pub at: Timestamp,
     #[serde(flatten)]
-    pub behest: Behest,
+    pub behest: Attribution,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
-pub enum Phase {
+pub enum FixPhase {
     /// It waits for its turn, or its checkout is being made.
     #[default]
     Queued,
@@ -155,13 +155,13 @@ pub enum FixExit {
 
 impl FixExit {
     /// Why it ended, for whoever reads about a fixer that did not push.
-    pub fn reason(&self) -> Reason {
+    pub fn reason(&self) -> WorkspaceReason {
         match self {
-            Self::Done => Reason::FixerGaveUp,
-            Self::Failed { .. } => Reason::FixerFailed,
-            Self::Died { .. } => Reason::FixerDied,
-            Self::TimedOut { .. } => Reason::FixerTimedOut,
-            Self::Stopped => Reason::FixerCancelled,
+            Self::Done => WorkspaceReason::FixerGaveUp,
+            Self::Failed { .. } => WorkspaceReason::FixerFailed,
+            Self::Died { .. } => WorkspaceReason::FixerDied,
+            Self::TimedOut { .. } => WorkspaceReason::FixerTimedOut,
+            Self::Stopped => WorkspaceReason::FixerCancelled,
         }
     }
 
@@ -175,10 +175,10 @@ impl FixExit {
 
 /// How a fix ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settled {
+pub struct FixResult {
     /// Not under its own name: whoever wanted it may give a reason, too, and both are parts of one event.
     #[serde(rename = "outcome")]
-    pub reason: Reason,
+    pub reason: WorkspaceReason,
     /// What there is to say beyond the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
@@ -186,12 +186,12 @@ pub struct Settled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pushed: Option<Sha>,
     #[serde(flatten)]
-    pub behest: Behest,
+    pub behest: Attribution,
 }
 
-impl Settled {
-    pub fn by_itself(reason: Reason, told: Option<String>) -> Self {
-        Self { reason, told, pushed: None, behest: Behest::default() }
+impl FixResult {
+    pub fn by_itself(reason: WorkspaceReason, told: Option<String>) -> Self {
+        Self { reason, told, pushed: None, behest: Attribution::default() }
     }
 
     /// What its run came to. A fixer that looked and found nothing to do has done its work.
@@ -236,9 +236,9 @@ impl Fix {
 
     pub fn as_run(&self) -> RunStatus {
         match self.phase {
-            Phase::Queued if self.starts == 0 => RunStatus::Pending,
-            Phase::Queued | Phase::Running | Phase::Pushing { .. } => RunStatus::Running,
-            Phase::Held { .. } => RunStatus::AwaitingApproval,
+            FixPhase::Queued if self.starts == 0 => RunStatus::Pending,
+            FixPhase::Queued | FixPhase::Running | FixPhase::Pushing { .. } => RunStatus::Running,
+            FixPhase::Held { .. } => RunStatus::AwaitingApproval,
         }
     }
 
@@ -248,7 +248,7 @@ impl Fix {
     }
 
     pub fn is_held(&self) -> bool {
-        matches!(self.phase, Phase::Held { .. })
+        matches!(self.phase, FixPhase::Held { .. })
     }
 
     /// Whether it may be gone on with.
@@ -257,7 +257,7 @@ impl Fix {
     }
 
     pub(super) fn started(&mut self, ts: Timestamp) {
-        self.phase = Phase::Running;
+        self.phase = FixPhase::Running;
         self.starts += 1;
         self.started_at = self.started_at.or(Some(ts));
         (self.failures, self.retry_at) = (0, None);
@@ -268,26 +268,26 @@ impl Fix {
         self.retry_at = Some(retry_at);
     }
 
-    pub(super) fn push_intended(&mut self, exit: &FixExit, push: &FixPush, behest: &Behest, ts: Timestamp) {
+    pub(super) fn push_intended(&mut self, exit: &FixExit, push: &FixPush, behest: &Attribution, ts: Timestamp) {
         self.exit = Some(exit.clone());
         self.exited_at = self.exited_at.or(Some(ts));
         if self.is_held() {
-            self.approved = Some(Approved { at: ts, behest: behest.clone() });
+            self.approved = Some(FixApproval { at: ts, behest: behest.clone() });
         }
         (self.failures, self.retry_at) = (0, None);
-        self.phase = Phase::Pushing { push: push.clone(), doubted: false, hopeless: None };
+        self.phase = FixPhase::Pushing { push: push.clone(), doubted: false, hopeless: None };
     }
 
     /// The push may have arrived.
     pub(super) fn push_doubted(&mut self, why_hopeless: Option<String>) {
-        if let Phase::Pushing { doubted, hopeless, .. } = &mut self.phase {
+        if let FixPhase::Pushing { doubted, hopeless, .. } = &mut self.phase {
             (*doubted, *hopeless) = (true, why_hopeless);
         }
     }
 
     /// The push is known not to have arrived.
     pub(super) fn push_missed(&mut self) {
-        if let Phase::Pushing { doubted, hopeless, .. } = &mut self.phase {
+        if let FixPhase::Pushing { doubted, hopeless, .. } = &mut self.phase {
             (*doubted, *hopeless) = (false, None);
         }
     }

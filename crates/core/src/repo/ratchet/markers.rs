@@ -6,13 +6,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::facts::{CiFacts, Glance, MergeFacts, MergeState, Progress, ReviewDecision, Talk, Verdict};
+use crate::facts::{
+    CheckConclusion, CheckProgress, CiFacts, HeartbeatFacts, MergeFacts, MergeState, ReviewActivity, ReviewDecision,
+};
 use crate::ids::{BranchName, Sha};
 
 /// All checks of a head, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ci {
+pub enum CiSummary {
     /// Nothing was reported.
     None,
     InProgress,
@@ -20,16 +22,16 @@ pub enum Ci {
     Passed,
 }
 
-impl Ci {
+impl CiSummary {
     pub fn of(facts: &CiFacts) -> Self {
-        let has = |verdict: Verdict| {
+        let has = |verdict: CheckConclusion| {
             facts.overall == Some(verdict) || facts.checks.values().any(|check| check.verdict == verdict)
         };
-        let is_under_way = facts.suites.values().any(|progress| *progress == Progress::UnderWay);
+        let is_under_way = facts.suites.values().any(|progress| *progress == CheckProgress::UnderWay);
         match facts {
-            _ if has(Verdict::Pending) || is_under_way => Self::InProgress,
-            _ if has(Verdict::Failed) => Self::Failed,
-            _ if has(Verdict::Passed) => Self::Passed,
+            _ if has(CheckConclusion::Pending) || is_under_way => Self::InProgress,
+            _ if has(CheckConclusion::Failed) => Self::Failed,
+            _ if has(CheckConclusion::Passed) => Self::Passed,
             _ => Self::None,
         }
     }
@@ -50,9 +52,9 @@ impl Ci {
 
 /// What is seen of a pull request in one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ObservedPullRequest {
     pub head: Sha,
-    pub ci: Ci,
+    pub ci: CiSummary,
     /// Which run of CI it is: another whenever CI began again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -69,7 +71,7 @@ pub struct Seen {
     pub talk: String,
 }
 
-impl Seen {
+impl ObservedPullRequest {
     pub fn conflicts(&self) -> bool {
         self.merge_state == MergeState::Dirty
     }
@@ -91,13 +93,13 @@ impl Seen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Markers {
     #[serde(flatten)]
-    pub seen: Seen,
+    pub seen: ObservedPullRequest,
     pub enabled: bool,
 }
 
 /// A kind of news about a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Change {
+pub enum RatchetDelta {
     Head,
     Ci,
     Review,
@@ -107,9 +109,16 @@ pub enum Change {
 
 impl Markers {
     /// What is new since. CI that has not come to an end is no news yet.
-    pub fn changes(since: Option<&Self>, now: &Self) -> BTreeSet<Change> {
+    pub fn changes(since: Option<&Self>, now: &Self) -> BTreeSet<RatchetDelta> {
         let Some(since) = since else {
-            return [Change::Head, Change::Ci, Change::Review, Change::Mergeability, Change::Toggle].into();
+            return [
+                RatchetDelta::Head,
+                RatchetDelta::Ci,
+                RatchetDelta::Review,
+                RatchetDelta::Mergeability,
+                RatchetDelta::Toggle,
+            ]
+            .into();
         };
         let (old, new) = (&since.seen, &now.seen);
         let ci = new.ci.is_terminal() && (old.ci, &old.run) != (new.ci, &new.run);
@@ -117,11 +126,11 @@ impl Markers {
         let mergeability = new.merge_state != MergeState::Unknown && old.merge_state != new.merge_state;
         let review = (old.review, &old.points, &old.talk) != (new.review, &new.points, &new.talk);
         let found = [
-            (Change::Head, old.head != new.head),
-            (Change::Ci, ci),
-            (Change::Review, review),
-            (Change::Mergeability, mergeability),
-            (Change::Toggle, since.enabled != now.enabled),
+            (RatchetDelta::Head, old.head != new.head),
+            (RatchetDelta::Ci, ci),
+            (RatchetDelta::Review, review),
+            (RatchetDelta::Mergeability, mergeability),
+            (RatchetDelta::Toggle, since.enabled != now.enabled),
         ];
         found.into_iter().filter(|(_, is_new)| *is_new).map(|(change, _)| change).collect()
     }
@@ -130,7 +139,7 @@ impl Markers {
 /// What a heartbeat compares: little enough to be kept for each workspace, and another whenever something is worth a closer look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Glimpse {
+pub struct HeartbeatFingerprint {
     head: Sha,
     base: BranchName,
     merge_state: MergeState,
@@ -142,8 +151,8 @@ pub struct Glimpse {
     detail: Option<String>,
 }
 
-impl Glimpse {
-    pub fn of(merge: &MergeFacts, talk: &Talk) -> Self {
+impl HeartbeatFingerprint {
+    pub fn of(merge: &MergeFacts, talk: &ReviewActivity) -> Self {
         Self {
             head: merge.head_sha.clone(),
             base: merge.base_ref.clone(),
@@ -157,7 +166,7 @@ impl Glimpse {
     }
 
     /// Whether a glance shows something else. What it did not look at, and what GitHub has not computed, is not held against it.
-    pub fn differs_from(&self, glance: &Glance) -> bool {
+    pub fn differs_from(&self, glance: &HeartbeatFacts) -> bool {
         let new = Self::of(&glance.merge, &glance.talk);
         let is_settled = new.merge_state != MergeState::Unknown;
         let is_deeper = new.detail.is_some() && self.detail.is_some();

@@ -5,40 +5,40 @@
 
 mod action;
 pub mod brief;
+mod comments;
 mod display;
 mod effect;
 mod eligibility;
 mod event;
 mod fix;
 mod fixes;
-mod look;
 mod markers;
+mod observation;
 mod rounds;
 mod session;
 mod sessions;
 mod settings;
 mod status;
-mod talk;
 pub mod texts;
 mod toggle;
 mod workspace;
 
-pub use action::{Action, Standing, determine_fixup_action};
-pub use brief::Issue;
-pub use display::{Column, UPDATING};
+pub use action::{RatchetAction, RatchetMemory, determine_fixup_action};
+pub use brief::FixIssue;
+pub use display::{BoardColumn, UPDATING};
 pub use effect::{Effect, EffectKey};
-pub use eligibility::{Bar, Eligibility, bar};
+pub use eligibility::{Eligibility, RatchetBlocker, bar};
 pub use event::Event;
-pub use fix::{Approved, DidPush, Fix, FixEnd, FixExit, FixPush, Phase, Settled, run_id as fixer_run_id};
-pub use markers::{Change, Ci, Glimpse, Markers, Seen};
+pub use fix::{DidPush, Fix, FixApproval, FixEnd, FixExit, FixPhase, FixPush, FixResult, run_id as fixer_run_id};
+pub use markers::{CiSummary, HeartbeatFingerprint, Markers, ObservedPullRequest, RatchetDelta};
 pub use rounds::candidate;
 pub(super) use rounds::{apply, completed, concern, head_moved, need_a_worker, react, requested, run, wakes};
-pub use session::{Session, SessionId, has_vanished, is_working};
-pub use settings::{Approve, Settings};
-pub use status::{OutcomeKind, Reason, Status};
+pub use session::{SessionId, UserSession, has_vanished, is_working};
+pub use settings::{ApprovalRule, Settings};
+pub use status::{OutcomeKind, WorkspaceReason, WorkspaceStatus};
 pub use toggle::{LABEL_OFF, LABEL_ON};
 pub(super) use toggle::{labelled, toggle};
-pub use workspace::{Deed, Facts, Heard, Tried, Workspace, Workspaces};
+pub use workspace::{HandledReviewActivity, LastFix, TransitionLogAction, Workspace, WorkspaceFacts, Workspaces};
 
 #[cfg(test)]
 mod tests;

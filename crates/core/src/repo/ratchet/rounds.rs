@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Effect, Phase, Reason, Workspace};
-use super::{fixes, look, sessions, talk, toggle};
+use super::{Effect, FixPhase, Workspace, WorkspaceReason};
+use super::{comments, fixes, observation, sessions, toggle};
 use crate::ids::{PrNumber, Sha};
 use crate::repo::effect::EffectOutcome;
 use crate::repo::event::Event;
 use crate::repo::mirror::fold;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::trains::detail::{Detail, is_live};
+use crate::repo::trains::detail::{TrainDetail, is_live};
 use crate::repo::trains::{CascadePhase, TrainRecord};
 use crate::repo::transaction::Transaction;
 use crate::repo::{self, Input, Plan, Request, Settings, mirror, ratchet, settings};
@@ -55,7 +55,7 @@ impl RepoState {
             let is_named = train.current_pr == pr || train.cascade_phase.frozen_descendants().contains(&pr);
             is_live(train.state) && train.cascade_phase != CascadePhase::Idle && is_named
         };
-        let is_pushing = self.details.values().filter_map(Detail::intended_push).any(|push| push.pull == pr);
+        let is_pushing = self.details.values().filter_map(TrainDetail::intended_push).any(|push| push.pull == pr);
         is_pushing || self.active_trains.values().any(is_at_it)
     }
 }
@@ -116,7 +116,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: 
     if let Some(workspace) = event.pr().and_then(|pr| state.workspaces.get_mut(&pr)) {
         workspace.apply(event, ts);
     }
-    if matches!(event, ratchet::Event::TalkObserved { .. }) && !talk::is_owed(state) {
+    if matches!(event, ratchet::Event::TalkObserved { .. }) && !comments::is_owed(state) {
         state.talk_reads = crate::repo::state::Backoff::default();
     }
 }
@@ -125,9 +125,9 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &ratchet::Event, ts: 
 pub(in crate::repo) fn head_moved(state: &mut RepoState, pr: PrNumber, head: &Sha, ts: Timestamp) {
     let is_own = state.prs.get(&pr).is_some_and(|known| known.pushed.as_ref() == Some(head));
     let is_trains =
-        state.details.values().filter_map(Detail::intended_push).any(|push| push.pull == pr && push.to == *head);
+        state.details.values().filter_map(TrainDetail::intended_push).any(|push| push.pull == pr && push.to == *head);
     let Some(workspace) = state.workspaces.get_mut(&pr) else { return };
-    let is_it = |phase: &Phase| matches!(phase, Phase::Pushing { push, .. } if push.to == *head);
+    let is_it = |phase: &FixPhase| matches!(phase, FixPhase::Pushing { push, .. } if push.to == *head);
     let is_fixers = workspace.fix.as_ref().is_some_and(|fix| is_it(&fix.phase));
     if !(is_own || is_trains || is_fixers) {
         workspace.pushed_from_outside(ts);
@@ -157,7 +157,7 @@ pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Sett
         | Input::Asked { .. }
         | Input::Housekeeping => {
             let is_on = |pr: &PrNumber| state.workspaces.contains_key(pr) || state.ratchet_is_on(*pr, settings);
-            let spoken_of = talk::spoken_of(state, input);
+            let spoken_of = comments::spoken_of(state, input);
             let is_said = |event: &Event| {
                 matches!(event, Event::Ratchet(_) | Event::Settings(settings::Event::SettingsObserved { .. }))
             };
@@ -169,7 +169,7 @@ pub(in crate::repo) fn concern(state: &RepoState, input: &Input, settings: &Sett
 /// What came of something that was done means for its workspace.
 pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Effect, outcome: &EffectOutcome<'_>) {
     match effect {
-        Effect::ReadTalk { prs } => talk::read(transaction, prs, outcome.requested_at, outcome.answer()),
+        Effect::ReadTalk { prs } => comments::read(transaction, prs, outcome.requested_at, outcome.answer()),
         // Whether a fixer is sent is decided where its workspace is looked at.
         Effect::Diagnose { .. } => {}
         Effect::Fix { pr, at, .. } => fixes::ended(transaction, *pr, *at, outcome.answer()),
@@ -186,7 +186,7 @@ pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Eff
 pub(in crate::repo) fn react(transaction: &mut Transaction<'_>, input: &Input) {
     match input {
         Input::Resume => {
-            talk::want_all(transaction);
+            comments::want_all(transaction);
             fixes::doubt(transaction);
             fixes::clear(transaction);
         }
@@ -201,8 +201,8 @@ pub(in crate::repo) fn react(transaction: &mut Transaction<'_>, input: &Input) {
         | Input::Asked { .. }
         | Input::Housekeeping => {}
     }
-    if let Some(pr) = talk::spoken_of(&transaction.state, input) {
-        talk::want(transaction, [pr]);
+    if let Some(pr) = comments::spoken_of(&transaction.state, input) {
+        comments::want(transaction, [pr]);
     }
     // Before the trains, which may have waited for them.
     fixes::end_overtaken(transaction);
@@ -213,7 +213,7 @@ pub(in crate::repo) fn requested(transaction: &mut Transaction<'_>, request: &Re
     Some(match request {
         Request::Ratchet { pr, on, behest } => toggle(transaction, *pr, *on, behest),
         Request::LookAt { prs } => {
-            talk::look_at(transaction, prs);
+            comments::look_at(transaction, prs);
             Ok(())
         }
         Request::DecideFix { pr, at, behest } => fixes::decide(transaction, *pr, *at, behest),
@@ -241,13 +241,14 @@ pub(in crate::repo) fn run(transaction: &mut Transaction<'_>, input: &Input) {
     }
     // What was kept waiting by a train, or by the budget of the repository, may go on.
     let is_kept = |workspace: &Workspace| {
-        matches!(workspace.reason, Reason::TrainAtWork | Reason::DailyBudget) && workspace.archived_at.is_none()
+        matches!(workspace.reason, WorkspaceReason::TrainAtWork | WorkspaceReason::DailyBudget)
+            && workspace.archived_at.is_none()
     };
     looked_at.extend(transaction.state.workspaces.iter().filter(|(_, it)| is_kept(it)).map(|(pr, _)| *pr));
     for pr in looked_at {
-        look::at(transaction, pr, input);
+        observation::at(transaction, pr, input);
     }
-    talk::read_if_due(transaction);
+    comments::read_if_due(transaction);
 }
 
 /// The pull request whose workspace may go on when an effect has ended.
@@ -283,7 +284,7 @@ fn open(transaction: &mut Transaction<'_>, input: &Input) {
     for pr in &missing {
         transaction.record(ratchet::Event::WorkspaceOpened { pr: *pr });
     }
-    talk::want(transaction, missing);
+    comments::want(transaction, missing);
 }
 
 /// The pull requests that events are about, as far as workspaces care.
@@ -344,17 +345,17 @@ pub(in crate::repo) fn wakes(state: &RepoState, settings: &Settings) -> Vec<Time
         wakes.extend(
             workspace.sessions.values().filter_map(|session| later(session.seen_at, settings.ratchet.session_timeout)),
         );
-        if workspace.reason == Reason::StaleCi {
+        if workspace.reason == WorkspaceReason::StaleCi {
             wakes.extend(workspace.stale_since.and_then(|at| later(at, settings.ratchet.stale_ci_timeout)));
         }
-        if workspace.reason == Reason::Grace {
+        if workspace.reason == WorkspaceReason::Grace {
             wakes.extend(workspace.green_since.and_then(|at| later(at, settings.ratchet.grace)));
         }
-        if workspace.reason == Reason::DailyBudget {
+        if workspace.reason == WorkspaceReason::DailyBudget {
             wakes.extend(state.fixers_sent.iter().filter_map(|at| later(*at, DAY)));
         }
     }
-    if talk::is_owed(state) {
+    if comments::is_owed(state) {
         wakes.extend(state.talk_reads.retry_at);
     }
     wakes

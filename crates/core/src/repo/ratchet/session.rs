@@ -8,7 +8,7 @@ pub type SessionId = String;
 
 /// A person's session, as its client last told of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
+pub struct UserSession {
     pub started_at: Timestamp,
     pub seen_at: Timestamp,
     /// It runs, but waits for its person.
@@ -21,11 +21,11 @@ pub struct Session {
 /// Whether somebody is at work in it: not if it waits for its person, and not if nobody has heard of it for too long.
 ///
 /// **Invariant:** this is the only place where that is decided.
-pub fn is_working(session: &Session, timeout: SignedDuration, now: Timestamp) -> bool {
+pub fn is_working(session: &UserSession, timeout: SignedDuration, now: Timestamp) -> bool {
     !session.idle && !has_vanished(session, timeout, now)
 }
 
 /// Whether its client is taken for gone.
-pub fn has_vanished(session: &Session, timeout: SignedDuration, now: Timestamp) -> bool {
+pub fn has_vanished(session: &UserSession, timeout: SignedDuration, now: Timestamp) -> bool {
     now.duration_since(session.seen_at) >= timeout
 }

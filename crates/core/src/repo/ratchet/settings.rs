@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 /// Which pushes of a fixer wait for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Approve {
+pub enum ApprovalRule {
     #[default]
     Never,
     Always,
@@ -12,7 +12,7 @@ pub enum Approve {
     Paths(Vec<String>),
 }
 
-impl Approve {
+impl ApprovalRule {
     /// How it is written that all wait.
     pub const ALWAYS: &str = "always";
 
@@ -87,7 +87,7 @@ pub struct Settings {
     pub grace: SignedDuration,
     /// A session that gave no sign of life for so long is over.
     pub session_timeout: SignedDuration,
-    pub approve: Approve,
+    pub approve: ApprovalRule,
 }
 
 impl Default for Settings {
@@ -100,7 +100,7 @@ impl Default for Settings {
             stale_ci_timeout: SignedDuration::from_mins(5),
             grace: SignedDuration::from_secs(60),
             session_timeout: SignedDuration::from_secs(90),
-            approve: Approve::Never,
+            approve: ApprovalRule::Never,
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::brief::Issue;
+use super::brief::FixIssue;
 
 /// What the ratchet is doing about a pull request, or why it does nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Status {
+pub enum WorkspaceStatus {
     /// Not checked yet.
     #[default]
     New,
@@ -43,7 +43,7 @@ pub enum OutcomeKind {
     Attention,
 }
 
-impl Status {
+impl WorkspaceStatus {
     pub const ALL: [Self; 18] = [
         Self::New,
         Self::FixingCi,
@@ -65,10 +65,10 @@ impl Status {
         Self::PausedAttentionNoFixer,
     ];
 
-    pub fn of(issue: Issue) -> Self {
+    pub fn of(issue: FixIssue) -> Self {
         match issue {
-            Issue::FixCi => Self::FixingCi,
-            Issue::FixReview => Self::FixingReview,
+            FixIssue::FixCi => Self::FixingCi,
+            FixIssue::FixReview => Self::FixingReview,
         }
     }
 
@@ -119,7 +119,7 @@ impl Status {
 /// Why a workspace has its status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Reason {
+pub enum WorkspaceReason {
     #[default]
     New,
     UserWorking,
@@ -176,7 +176,7 @@ pub(super) enum FixOutcome {
     Failed,
 }
 
-impl Reason {
+impl WorkspaceReason {
     /// What became of a fixer that ended for this reason.
     pub(super) fn fix_outcome(self) -> FixOutcome {
         match self {

@@ -1,7 +1,7 @@
 //! What the bot says about fixers. Markdown.
 
 use super::fix::FixPush;
-use super::status::{FixOutcome, OutcomeKind, Reason, Status};
+use super::status::{FixOutcome, OutcomeKind, WorkspaceReason, WorkspaceStatus};
 use super::workspace::Workspace;
 use crate::ids::RunId;
 use crate::markdown::{code_span, introduced};
@@ -10,10 +10,15 @@ use crate::markdown::{code_span, introduced};
 const FILES: usize = 10;
 
 /// What is said on a pull request when a person is needed; none where nobody is.
-pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Option<&str>) -> Option<String> {
+pub fn attention(
+    workspace: &Workspace,
+    status: WorkspaceStatus,
+    reason: WorkspaceReason,
+    told: Option<&str>,
+) -> Option<String> {
     let is_told = status.outcome_kind() == Some(OutcomeKind::Attention)
-        && status != Status::PausedAttentionPushApproval
-        && reason != Reason::DailyBudget;
+        && status != WorkspaceStatus::PausedAttentionPushApproval
+        && reason != WorkspaceReason::DailyBudget;
     if !is_told {
         return None;
     }
@@ -22,27 +27,31 @@ pub fn attention(workspace: &Workspace, status: Status, reason: Reason, told: Op
         attempts => format!("Fixers have tried {attempts} times"),
     };
     let what = match reason {
-        Reason::TooManyAttempts => format!(
+        WorkspaceReason::TooManyAttempts => format!(
             "{tried}, and problems remain. Someone needs to take over: push a fix, and I continue by myself; or \
              comment `@merge-train ratchet on` to let fixers try again."
         ),
-        Reason::SameFailure => "CI fails with the same error as before the last fixer's push. Someone needs to take \
+        WorkspaceReason::SameFailure => {
+            "CI fails with the same error as before the last fixer's push. Someone needs to take \
              over: push a fix, and I continue by myself; or comment `@merge-train ratchet on` to let fixers try again."
-            .to_owned(),
-        Reason::StaleCiTimeout => "A fixer pushed, and CI has not started since. Please check why: start CI by hand, \
+                .to_owned()
+        }
+        WorkspaceReason::StaleCiTimeout => {
+            "A fixer pushed, and CI has not started since. Please check why: start CI by hand, \
              or push something. I continue once CI reports."
-            .to_owned(),
-        Reason::FixerGaveUp => {
+                .to_owned()
+        }
+        WorkspaceReason::FixerGaveUp => {
             "The fixer looked at this and pushed nothing. Someone needs to take over. I check again \
              when somebody pushes, CI runs again, or a reviewer comments."
                 .to_owned()
         }
-        Reason::FixerFailed => {
+        WorkspaceReason::FixerFailed => {
             "The fixer reported failure and pushed nothing. Someone needs to take over; the fixer's \
              log may say why. I check again when somebody pushes, CI runs again, or a reviewer comments."
                 .to_owned()
         }
-        Reason::NoFixer => {
+        WorkspaceReason::NoFixer => {
             "This needs a fixer, and none is configured. Ask an operator to set `agent` or `command` in \
              `[ratchet.fixer]`."
                 .to_owned()
@@ -89,8 +98,8 @@ pub fn status(workspace: Option<&Workspace>, is_on: bool) -> String {
         return format!("**Ratchet**: {switch} for this pull request. `@merge-train ratchet on` turns it on.");
     }
     let Some(workspace) = workspace else {
-        let why = Reason::New.sentence();
-        return format!("**Ratchet**: {switch} for this pull request. `{}`: {why}.", Status::New.as_str());
+        let why = WorkspaceReason::New.sentence();
+        return format!("**Ratchet**: {switch} for this pull request. `{}`: {why}.", WorkspaceStatus::New.as_str());
     };
     let activity = workspace.activity.as_deref().map(|activity| format!(" {activity}.")).unwrap_or_default();
     let attempts = match workspace.attempts {
@@ -103,7 +112,7 @@ pub fn status(workspace: Option<&Workspace>, is_on: bool) -> String {
 }
 
 /// What is waited for after a fix.
-pub fn after_fix(reason: Reason) -> Option<&'static str> {
+pub fn after_fix(reason: WorkspaceReason) -> Option<&'static str> {
     match reason.fix_outcome() {
         FixOutcome::Pushed => Some("Waiting for CI to restart"),
         FixOutcome::TimedOut | FixOutcome::Outpaced => Some("Checking again"),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Event;
 use crate::facts::{HeadRepo, PullFacts, PullState};
 use crate::ids::PrNumber;
-use crate::repo::event::Behest;
+use crate::repo::event::Attribution;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::transaction::Transaction;
 
@@ -37,7 +37,7 @@ pub(in crate::repo) fn toggle(
     transaction: &mut Transaction<'_>,
     pr: Option<PrNumber>,
     on: bool,
-    behest: &Behest,
+    behest: &Attribution,
 ) -> Result<(), String> {
     if let Some(number) = pr {
         let known = transaction.state.pr(number);

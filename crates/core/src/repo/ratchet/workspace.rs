@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::action::Standing;
-use super::brief::Issue;
-use super::display::Column;
+use super::action::RatchetMemory;
+use super::brief::FixIssue;
+use super::display::BoardColumn;
 use super::event::Event;
-use super::fix::{Fix, Phase, Settled};
-use super::markers::{Ci, Markers, Seen};
-use super::session::{Session, SessionId, is_working};
+use super::fix::{Fix, FixPhase, FixResult};
+use super::markers::{CiSummary, Markers, ObservedPullRequest};
+use super::session::{SessionId, UserSession, is_working};
 use super::settings::Settings;
-use super::status::{FixOutcome, Reason, Status};
-use crate::facts::{CiFacts, MergeState, Point, ReviewDecision};
+use super::status::{FixOutcome, WorkspaceReason, WorkspaceStatus};
+use crate::facts::{CiFacts, MergeState, ReviewDecision, ReviewerRequest};
 use crate::ids::{PrNumber, Sha};
 
 pub type Workspaces = BTreeMap<PrNumber, Workspace>;
@@ -22,7 +22,7 @@ pub type Workspaces = BTreeMap<PrNumber, Workspace>;
 /// What the transition log calls an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Deed {
+pub enum TransitionLogAction {
     Wait,
     FixCi,
     FixReview,
@@ -30,11 +30,11 @@ pub enum Deed {
     Noop,
 }
 
-impl From<Issue> for Deed {
-    fn from(issue: Issue) -> Self {
+impl From<FixIssue> for TransitionLogAction {
+    fn from(issue: FixIssue) -> Self {
         match issue {
-            Issue::FixCi => Self::FixCi,
-            Issue::FixReview => Self::FixReview,
+            FixIssue::FixCi => Self::FixCi,
+            FixIssue::FixReview => Self::FixReview,
         }
     }
 }
@@ -52,8 +52,8 @@ pub struct Workspace {
     pub label: Option<bool>,
 
     // What is shown.
-    pub status: Status,
-    pub reason: Reason,
+    pub status: WorkspaceStatus,
+    pub reason: WorkspaceReason,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub struct Workspace {
 
     // What was said about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub talk: Option<Heard>,
+    pub talk: Option<HandledReviewActivity>,
     /// Since when a reading of it is owed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub talk_wanted_since: Option<Timestamp>,
@@ -88,7 +88,7 @@ pub struct Workspace {
     pub last_push_at: Option<Timestamp>,
     /// What the last fixer tried without success.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tried: Option<Tried>,
+    pub tried: Option<LastFix>,
     /// What the failure looked like that the last fixer pushed for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_signature: Option<String>,
@@ -102,22 +102,22 @@ pub struct Workspace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub sessions: BTreeMap<SessionId, Session>,
+    pub sessions: BTreeMap<SessionId, UserSession>,
 }
 
 /// What was said, as far as it counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
+pub struct HandledReviewActivity {
     pub overview: String,
     pub mark: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub points: Vec<Point>,
+    pub points: Vec<ReviewerRequest>,
 }
 
 /// What a fixer was sent for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tried {
-    pub issue: Issue,
+pub struct LastFix {
+    pub issue: FixIssue,
     pub head: Sha,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -125,27 +125,27 @@ pub struct Tried {
     pub points: BTreeMap<String, Timestamp>,
 }
 
-impl Tried {
+impl LastFix {
     /// Whether there is nothing else to fix than then: CI has not run again, if that is what fails, and no reviewer has said
     /// anything new.
-    pub fn covers(&self, issue: Issue, seen: &Seen) -> bool {
-        let is_same_run = issue == Issue::FixReview || self.run == seen.run;
+    pub fn covers(&self, issue: FixIssue, seen: &ObservedPullRequest) -> bool {
+        let is_same_run = issue == FixIssue::FixReview || self.run == seen.run;
         let is_known = |(point, said_at): (&String, &Timestamp)| self.points.get(point) == Some(said_at);
         (self.issue, &self.head) == (issue, &seen.head) && is_same_run && seen.points.iter().all(is_known)
     }
 }
 
 /// What people see of a decision.
-struct Shown {
-    status: Status,
-    reason: Reason,
+struct TransitionText {
+    status: WorkspaceStatus,
+    reason: WorkspaceReason,
     told: Option<String>,
     activity: Option<String>,
 }
 
 /// What is known of the pull request itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct WorkspaceFacts<'a> {
     pub head: &'a Sha,
     pub ci: &'a CiFacts,
     pub merge_state: MergeState,
@@ -159,12 +159,13 @@ impl Workspace {
     }
 
     /// What is seen of the pull request; none before it was read what was said about it.
-    pub fn seen(&self, facts: Facts<'_>) -> Option<Seen> {
+    pub fn seen(&self, facts: WorkspaceFacts<'_>) -> Option<ObservedPullRequest> {
         let talk = self.talk.as_ref()?;
-        let is_open = |point: &&Point| self.handled.get(&point.id).is_none_or(|handled| *handled < point.said_at);
-        Some(Seen {
+        let is_open =
+            |point: &&ReviewerRequest| self.handled.get(&point.id).is_none_or(|handled| *handled < point.said_at);
+        Some(ObservedPullRequest {
             head: facts.head.clone(),
-            ci: Ci::of(facts.ci),
+            ci: CiSummary::of(facts.ci),
             run: facts.ci.run_id(),
             merge_state: facts.merge_state,
             review: facts.review,
@@ -174,8 +175,8 @@ impl Workspace {
         })
     }
 
-    pub fn standing(&self, settings: &Settings) -> Standing {
-        Standing {
+    pub fn standing(&self, settings: &Settings) -> RatchetMemory {
+        RatchetMemory {
             last_ci_run: self.last_ci_run.clone(),
             stale_since: self.stale_since,
             stale_timeout: settings.stale_ci_timeout,
@@ -185,13 +186,13 @@ impl Workspace {
     }
 
     /// Where a board shows it.
-    pub fn column(&self, timeout: SignedDuration, now: Timestamp) -> Column {
+    pub fn column(&self, timeout: SignedDuration, now: Timestamp) -> BoardColumn {
         if self.archived_at.is_some() {
-            Column::Done
+            BoardColumn::Done
         } else if self.is_in_flight() || self.user_is_working(timeout, now) {
-            Column::Working
+            BoardColumn::Working
         } else {
-            Column::Waiting
+            BoardColumn::Waiting
         }
     }
 
@@ -238,11 +239,12 @@ impl Workspace {
             Event::TalkObserved { overview, mark, points, .. } => {
                 self.handled.retain(|id, _| points.iter().any(|point| point.id == *id));
                 let (overview, mark, points) = (overview.clone(), mark.clone(), points.clone());
-                self.talk = Some(Heard { overview, mark, points });
+                self.talk = Some(HandledReviewActivity { overview, mark, points });
                 self.talk_wanted_since = None;
             }
             Event::RatchetMoved { status, reason, told, activity, consumed, action, .. } => {
-                let shown = Shown { status: *status, reason: *reason, told: told.clone(), activity: activity.clone() };
+                let shown =
+                    TransitionText { status: *status, reason: *reason, told: told.clone(), activity: activity.clone() };
                 self.moved(*action, shown, consumed.as_deref(), ts);
             }
             Event::DiagnosisDelayed { retry_at, .. } => {
@@ -250,7 +252,7 @@ impl Workspace {
                 self.retry_at = Some(*retry_at);
             }
             Event::SessionOpened { session, idle, by, .. } => {
-                let opened = Session { started_at: ts, seen_at: ts, idle: *idle, by: by.clone() };
+                let opened = UserSession { started_at: ts, seen_at: ts, idle: *idle, by: by.clone() };
                 self.sessions.insert(session.clone(), opened);
             }
             Event::SessionSeen { session, idle, .. } => {
@@ -270,11 +272,11 @@ impl Workspace {
                 self.fix = Some(fix.as_ref().clone());
             }
             Event::FixStarted { .. } => self.change_fix(|fix| fix.started(ts)),
-            Event::FixInterrupted { .. } => self.change_fix(|fix| fix.phase = Phase::Queued),
+            Event::FixInterrupted { .. } => self.change_fix(|fix| fix.phase = FixPhase::Queued),
             Event::FixDelayed { retry_at, .. } => self.change_fix(|fix| fix.delayed(*retry_at)),
             Event::FixHeld { exit, push, path, diff, .. } => self.change_fix(|fix| {
                 (fix.exit, fix.exited_at) = (Some(exit.clone()), Some(ts));
-                fix.phase = Phase::Held { push: push.clone(), path: path.clone(), diff: diff.clone() };
+                fix.phase = FixPhase::Held { push: push.clone(), path: path.clone(), diff: diff.clone() };
             }),
             Event::FixPushIntended { exit, push, behest, .. } => {
                 self.change_fix(|fix| fix.push_intended(exit, push, behest, ts));
@@ -317,7 +319,7 @@ impl Workspace {
         }
     }
 
-    fn moved(&mut self, action: Deed, shown: Shown, consumed: Option<&Markers>, ts: Timestamp) {
+    fn moved(&mut self, action: TransitionLogAction, shown: TransitionText, consumed: Option<&Markers>, ts: Timestamp) {
         let (status, reason) = (shown.status, shown.reason);
         let has_restarted = self.stale_since.is_some() && ends_staleness(action, reason);
         if has_restarted {
@@ -327,15 +329,15 @@ impl Workspace {
         // about something that is over.
         let is_same_head = self.consumed.as_ref().map(|it| &it.seen.head) == consumed.map(|it| &it.seen.head);
         let is_over = !is_same_head || has_restarted || self.reason.keeps_out();
-        if action != Deed::Noop || status != self.status || is_over {
+        if action != TransitionLogAction::Noop || status != self.status || is_over {
             self.show(shown, ts);
-            self.green_since = if reason == Reason::Grace {
+            self.green_since = if reason == WorkspaceReason::Grace {
                 self.green_since.or(Some(ts))
             } else {
-                self.green_since.filter(|_| reason == Reason::AllGreen)
+                self.green_since.filter(|_| reason == WorkspaceReason::AllGreen)
             };
         }
-        if status == Status::PausedDone || reason == Reason::Disabled {
+        if status == WorkspaceStatus::PausedDone || reason == WorkspaceReason::Disabled {
             self.begin_anew();
         }
         // It is looked at once more when that is over, also where nothing else is new then.
@@ -347,22 +349,22 @@ impl Workspace {
         }
     }
 
-    fn show(&mut self, shown: Shown, ts: Timestamp) {
-        let Shown { status, reason, told, activity } = shown;
+    fn show(&mut self, shown: TransitionText, ts: Timestamp) {
+        let TransitionText { status, reason, told, activity } = shown;
         if (self.status, self.reason, &self.activity) != (status, reason, &activity) {
             self.moved_at = Some(ts);
         }
         (self.status, self.reason, self.told, self.activity) = (status, reason, told, activity);
     }
 
-    fn settled(&mut self, settled: &Settled, ts: Timestamp) {
+    fn settled(&mut self, settled: &FixResult, ts: Timestamp) {
         let Some(fix) = self.fix.take() else { return };
         match settled.reason.fix_outcome() {
             FixOutcome::Pushed => {
                 self.attempts += 1;
                 self.last_push_at = Some(ts);
                 self.last_signature = fix.signature;
-                if fix.issue == Issue::FixReview {
+                if fix.issue == FixIssue::FixReview {
                     self.handled.extend(fix.points);
                 }
                 // From here on CI may be expected to start.
@@ -378,13 +380,13 @@ impl Workspace {
             FixOutcome::Outpaced | FixOutcome::PrClosed => self.stale_since = None,
             FixOutcome::GaveUp | FixOutcome::Cancelled | FixOutcome::Failed => {
                 self.stale_since = None;
-                self.tried = Some(Tried { issue: fix.issue, head: fix.head, run: fix.run, points: fix.points });
+                self.tried = Some(LastFix { issue: fix.issue, head: fix.head, run: fix.run, points: fix.points });
             }
         }
     }
 }
 
 /// Whether CI need not be waited for any more that was expected to start again.
-fn ends_staleness(action: Deed, reason: Reason) -> bool {
-    !reason.leaves_ci_expected() && !matches!(action, Deed::FixCi | Deed::FixReview)
+fn ends_staleness(action: TransitionLogAction, reason: WorkspaceReason) -> bool {
+    !reason.leaves_ci_expected() && !matches!(action, TransitionLogAction::FixCi | TransitionLogAction::FixReview)
 }

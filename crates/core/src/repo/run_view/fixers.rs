@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::{FIXER, brought_about};
 use crate::ids::{PrNumber, RepoId};
-use crate::repo::event::{Behest, Event as RepoEvent};
-use crate::repo::ratchet::{Approved, Event, Fix, FixExit, Phase, Settled};
+use crate::repo::event::{Attribution, Event as RepoEvent};
+use crate::repo::ratchet::{Event, Fix, FixApproval, FixExit, FixPhase, FixResult};
 use crate::workflow::{
-    Approval, Cancellation, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus, TransitionContext, Trigger,
+    Approval, Cancellation, Initiator, Run, RunStatus, RunStep, SCHEMA_VERSION, StepStatus, TransitionContext, Trigger,
     TriggerSource,
 };
 
@@ -19,8 +19,8 @@ const PUSH: &str = "push";
 
 pub(super) fn run_of(pr: PrNumber, title: &str, fix: &Fix, repo: &RepoId, now: Timestamp) -> Run {
     let id = fix.run_id(pr);
-    let mut context = brought_about(&id, None, &Behest::default(), fix.at);
-    if let Phase::Held { path, .. } = &fix.phase {
+    let mut context = brought_about(&id, None, &Attribution::default(), fix.at);
+    if let FixPhase::Held { path, .. } = &fix.phase {
         let reason = if path.is_empty() {
             "every push of a fixer waits for approval".to_owned()
         } else {
@@ -40,7 +40,7 @@ pub(super) fn run_of(pr: PrNumber, title: &str, fix: &Fix, repo: &RepoId, now: T
             ..context
         };
     }
-    if let Some(Approved { at, behest }) = &fix.approved {
+    if let Some(FixApproval { at, behest }) = &fix.approved {
         context = brought_about(&id, None, behest, *at);
         if let Some(approval) = &mut context.approval {
             PUSH.clone_into(&mut approval.action);
@@ -76,9 +76,9 @@ pub(super) fn run_of(pr: PrNumber, title: &str, fix: &Fix, repo: &RepoId, now: T
 
 fn step(fix: &Fix) -> &'static str {
     match fix.phase {
-        Phase::Queued | Phase::Running => "fix",
-        Phase::Held { .. } => "approve",
-        Phase::Pushing { .. } => "push",
+        FixPhase::Queued | FixPhase::Running => "fix",
+        FixPhase::Held { .. } => "approve",
+        FixPhase::Pushing { .. } => "push",
     }
 }
 
@@ -92,13 +92,13 @@ fn result(title: &str, fix: &Fix) -> Value {
         "startedAt": fix.started_at,
         "exitedAt": fix.exited_at,
     });
-    if let Phase::Held { push, .. } | Phase::Pushing { push, .. } = &fix.phase {
+    if let FixPhase::Held { push, .. } | FixPhase::Pushing { push, .. } = &fix.phase {
         result["push"] = json!({ "from": push.from, "to": push.to, "files": push.files, "unlisted": push.unlisted });
     }
-    if let Phase::Held { diff: Some(diff), .. } = &fix.phase {
+    if let FixPhase::Held { diff: Some(diff), .. } = &fix.phase {
         result["diff"] = json!(diff);
     }
-    if let Some(Approved { at, behest }) = &fix.approved {
+    if let Some(FixApproval { at, behest }) = &fix.approved {
         result["approval"] = json!({ "by": behest.by, "reason": behest.reason, "at": at });
     }
     if let Some(told) = fix.exit.as_ref().and_then(FixExit::told) {
@@ -108,7 +108,7 @@ fn result(title: &str, fix: &Fix) -> Value {
 }
 
 /// What it does one after the other: it fixes, it is approved where that is asked for, and its push goes on.
-pub(super) fn steps_of(run: &Run) -> Vec<Step> {
+pub(super) fn steps_of(run: &Run) -> Vec<RunStep> {
     let current = run.current_step.as_deref().unwrap_or("fix");
     let was_held = current == "approve" || run.result.as_ref().is_some_and(|result| result.get("approval").is_some());
     let names: Vec<&str> =
@@ -122,7 +122,7 @@ pub(super) fn steps_of(run: &Run) -> Vec<Step> {
         RunStatus::Running | RunStatus::AwaitingApproval | RunStatus::WaitingExternal => StepStatus::Running,
     };
     let begun: Vec<Option<Timestamp>> = names.iter().map(|name| begun(run, name)).collect();
-    let step = |(at, name): (usize, &&str)| Step {
+    let step = |(at, name): (usize, &&str)| RunStep {
         tenant_id: run.tenant_id.clone(),
         run_id: run.id.clone(),
         step_id: (*name).to_owned(),
@@ -137,7 +137,7 @@ pub(super) fn steps_of(run: &Run) -> Vec<Step> {
         completed_at: if at < position { begun[at + 1] } else { run.completed_at },
         duration_ms: None,
     };
-    names.iter().enumerate().take(position + 1).map(step).map(Step::timed).collect()
+    names.iter().enumerate().take(position + 1).map(step).map(RunStep::timed).collect()
 }
 
 /// When a step of it was begun.
@@ -157,7 +157,7 @@ pub(super) fn ended(run: &Run, event: &RepoEvent, now: Timestamp) -> Run {
         settled.clone()
     } else {
         // The pull request is not known any more.
-        Settled::by_itself(crate::repo::ratchet::Reason::PrNotOpen, None)
+        FixResult::by_itself(crate::repo::ratchet::WorkspaceReason::PrNotOpen, None)
     };
     let status = settled.as_run();
     let context = brought_about(&run.id, None, &settled.behest, now);

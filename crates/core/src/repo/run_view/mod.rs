@@ -10,14 +10,14 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use crate::ids::{PrNumber, RepoId, RunId};
-use crate::repo::event::{Behest, Event};
+use crate::repo::event::{Attribution, Event};
 use crate::repo::mirror;
 use crate::repo::state::{PrState, RepoState};
-use crate::repo::trains::detail::{Detail, RunMark};
-use crate::repo::trains::status::Party;
+use crate::repo::trains::detail::{TrainDetail, TrainRunMark};
+use crate::repo::trains::status::WaitParty;
 use crate::repo::trains::{self, TrainRecord, TrainState};
 use crate::workflow::{
-    Approval, Cancellation, Decision, ExternalEvent, Initiator, Run, RunStatus, SCHEMA_VERSION, Step, StepStatus,
+    Approval, Cancellation, Decision, ExternalEvent, Initiator, Run, RunStatus, RunStep, SCHEMA_VERSION, StepStatus,
     TransitionContext, Trigger,
 };
 
@@ -29,9 +29,9 @@ const AGENT: &str = "merge-train";
 
 /// A run that is new, or is not what it was.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunMove {
+pub struct RunChange {
     pub run: Run,
-    pub steps: Vec<Step>,
+    pub steps: Vec<RunStep>,
     /// The states that it went through, the one that it had before first.
     pub path: Vec<RunStatus>,
     /// Whether it was not there before.
@@ -55,7 +55,7 @@ pub fn runs_moved(
     after: &RepoState,
     repo: &RepoId,
     now: Timestamp,
-) -> Vec<RunMove> {
+) -> Vec<RunChange> {
     let open = after.open_runs(repo, now);
     let ended = before.iter().filter(|(id, _)| !open.contains_key(*id)).map(|(_, run)| {
         let ended = match run.kind.as_str() {
@@ -63,12 +63,12 @@ pub fn runs_moved(
             _ => ended(run, event, after, now),
         };
         let (steps, path) = (after.steps_of(&ended), path(Some(run.status), ended.status));
-        RunMove { run: ended, steps, path, is_new: false }
+        RunChange { run: ended, steps, path, is_new: false }
     });
     let is_news = |(id, run): &(&RunId, &Run)| before.get(*id).is_none_or(|old| run_differs(old, run));
     let moved = open.iter().filter(is_news).map(|(id, run)| {
         let path = path(before.get(id).map(|old| old.status), run.status);
-        RunMove { run: run.clone(), steps: after.steps_of(run), path, is_new: !before.contains_key(id) }
+        RunChange { run: run.clone(), steps: after.steps_of(run), path, is_new: !before.contains_key(id) }
     });
     ended.chain(moved).collect()
 }
@@ -106,10 +106,10 @@ impl RepoState {
         is_open.then(|| run_id(repo, train.original_root_pr, &self.mark_of(train)))
     }
 
-    fn mark_of(&self, train: &TrainRecord) -> RunMark {
+    fn mark_of(&self, train: &TrainRecord) -> TrainRunMark {
         let mark = self.details.get(&train.original_root_pr).and_then(|detail| detail.run.clone());
         // A train of a version that knew no runs.
-        mark.unwrap_or(RunMark { moved_at: train.started_at, ..RunMark::new(train.started_at, 0) })
+        mark.unwrap_or(TrainRunMark { moved_at: train.started_at, ..TrainRunMark::new(train.started_at, 0) })
     }
 
     fn run_of(&self, train: &TrainRecord, repo: &RepoId, now: Timestamp) -> Run {
@@ -159,7 +159,7 @@ impl RepoState {
     }
 
     /// Each pull request that the train has dealt with is a step of it.
-    fn steps_of(&self, run: &Run) -> Vec<Step> {
+    fn steps_of(&self, run: &Run) -> Vec<RunStep> {
         if run.kind == FIXER {
             return fixers::steps_of(run);
         }
@@ -184,7 +184,7 @@ impl RepoState {
                 Some(PrState::Open | PrState::Closed { .. }) | None => (None, run.completed_at),
             };
             let started_at = std::mem::replace(&mut begun, at);
-            let step = Step {
+            let step = RunStep {
                 tenant_id: run.tenant_id.clone(),
                 run_id: run.id.clone(),
                 step_id: step_id(pr),
@@ -208,7 +208,7 @@ impl RepoState {
 const STEP_PREFIX: &str = "pr-";
 
 /// The pull request that a step landed, and when. None of a step that is no train's, or has landed nothing yet.
-pub fn landing(step: &Step) -> Option<(PrNumber, Timestamp)> {
+pub fn landing(step: &RunStep) -> Option<(PrNumber, Timestamp)> {
     let is_trains = step.run_id.as_str().strip_prefix(TRAIN).is_some_and(|rest| rest.starts_with('-'));
     let has_landed = is_trains && step.status == StepStatus::Completed;
     let pr = pull_of(&step.step_id).filter(|_| has_landed)?;
@@ -228,7 +228,7 @@ fn step_id(pr: PrNumber) -> String {
     format!("{STEP_PREFIX}{pr}")
 }
 
-fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
+fn run_id(repo: &RepoId, root: PrNumber, mark: &TrainRunMark) -> RunId {
     let name =
         format!("{}\n{root}\n{}\n{}", repo.to_string().to_ascii_lowercase(), mark.since.as_millisecond(), mark.seq);
     let digest = digest(&SHA256, name.as_bytes());
@@ -237,7 +237,7 @@ fn run_id(repo: &RepoId, root: PrNumber, mark: &RunMark) -> RunId {
 }
 
 /// Why the run is in the state that it is in.
-fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &RunMark) -> TransitionContext {
+fn context(run: &RunId, train: &TrainRecord, detail: Option<&TrainDetail>, mark: &TrainRunMark) -> TransitionContext {
     let base = brought_about(run, mark.set_off.by.as_ref(), &mark.moved, mark.moved_at);
     match train.state {
         TrainState::WaitingCi => {
@@ -270,7 +270,7 @@ fn context(run: &RunId, train: &TrainRecord, detail: Option<&Detail>, mark: &Run
 pub struct WaitingFor {
     pub blocker: String,
     pub who: String,
-    pub party: Party,
+    pub party: WaitParty,
 }
 
 impl WaitingFor {
@@ -280,15 +280,15 @@ impl WaitingFor {
         let text = |key: &str| told.get(key)?.as_str();
         let (blocker, who) = (text("blocker")?.to_owned(), text("who")?.to_owned());
         // Rows of older versions have no party.
-        let party = told.get("party").and_then(|party| Party::deserialize(party).ok());
-        let party = party.unwrap_or_else(|| Party::of_older_text(&who));
+        let party = told.get("party").and_then(|party| WaitParty::deserialize(party).ok());
+        let party = party.unwrap_or_else(|| WaitParty::of_older_text(&who));
         Some(Self { blocker, who, party })
     }
 }
 
 /// Who brought a run into its state, and what they said to it.
-fn brought_about(run: &RunId, set_off_by: Option<&String>, behest: &Behest, at: Timestamp) -> TransitionContext {
-    let Behest { by, reason, decision, .. } = behest;
+fn brought_about(run: &RunId, set_off_by: Option<&String>, behest: &Attribution, at: Timestamp) -> TransitionContext {
+    let Attribution { by, reason, decision, .. } = behest;
     let approval = decision.map(|decision| Approval {
         decision: Some(decision),
         decided_at: Some(at),
@@ -325,18 +325,18 @@ fn review(requested_by: Option<&String>) -> Approval {
 }
 
 /// How a run ended whose train is not under way any more.
-struct End {
+struct TrainRunEnd {
     status: RunStatus,
     /// Who wanted it.
-    behest: Behest,
+    behest: Attribution,
     /// None: the run itself, or whoever wanted it.
     initiator: Option<Initiator>,
     why: Option<String>,
 }
 
-impl End {
+impl TrainRunEnd {
     fn by_itself(status: RunStatus, why: Option<String>) -> Self {
-        Self { status, behest: Behest::default(), initiator: Some(Initiator::System), why }
+        Self { status, behest: Attribution::default(), initiator: Some(Initiator::System), why }
     }
 
     fn of(event: &Event, after: &RepoState) -> Self {
@@ -365,7 +365,7 @@ impl End {
                 initiator: None,
                 why: Some(format!("the train of #{root_pr} continues in its place")),
                 // Only what waited for a person gives way, to what one starts.
-                behest: Behest { decision: behest.by.as_ref().map(|_| Decision::Approved), ..behest.clone() },
+                behest: Attribution { decision: behest.by.as_ref().map(|_| Decision::Approved), ..behest.clone() },
             });
         }
         if let trains::Event::TrainAborted { error, .. } = event {
@@ -385,7 +385,7 @@ impl End {
 }
 
 fn ended(run: &Run, event: &Event, after: &RepoState, now: Timestamp) -> Run {
-    let End { status, behest, initiator, why } = End::of(event, after);
+    let TrainRunEnd { status, behest, initiator, why } = TrainRunEnd::of(event, after);
     let mut result = run.result.clone();
     if let (Event::Trains(trains::Event::FanOutCompleted { new_roots, .. }), Some(Value::Object(members))) =
         (event, &mut result)

@@ -1,6 +1,6 @@
 //! What is read of the repository's own settings, and shown of them.
 
-use super::Verdict;
+use super::SettingsFileVerdict;
 use crate::ids::{BranchName, PrNumber, Sha};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub enum Effect {
     /// Find out whether a pull request changes that, and what it would say.
     ReadProposal { pr: PrNumber, head: Sha },
     /// Have a check on a commit say this of the file in it: the one that does so already, or a new one.
-    ShowCheck { head: Sha, verdict: Verdict },
+    ShowCheck { head: Sha, verdict: SettingsFileVerdict },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

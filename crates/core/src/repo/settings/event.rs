@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{OwnSettings, Problem, Standing, Verdict};
+use super::{RepositorySettings, SettingsFileChange, SettingsFileProblem, SettingsFileVerdict};
 use crate::ids::{PrNumber, Sha};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,9 +21,9 @@ pub enum Event {
         blob: Option<Sha>,
         /// None where something is wrong with it: those before stay in force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        settings: Option<OwnSettings>,
+        settings: Option<RepositorySettings>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        problems: Vec<Problem>,
+        problems: Vec<SettingsFileProblem>,
     },
     /// This pull request may change the file.
     ProposalSuspected {
@@ -34,7 +34,7 @@ pub enum Event {
     ProposalSettled {
         pr: PrNumber,
         head_sha: Sha,
-        standing: Standing,
+        standing: SettingsFileChange,
     },
     /// A check on this commit is to say what is thought of the file in it.
     CheckOwed {
@@ -42,7 +42,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pr: Option<PrNumber>,
         #[serde(flatten)]
-        verdict: Verdict,
+        verdict: SettingsFileVerdict,
     },
     CheckShown {
         head_sha: Sha,

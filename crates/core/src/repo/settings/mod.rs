@@ -5,9 +5,9 @@
 
 mod effect;
 mod event;
+mod file_check;
+mod in_force;
 mod reading;
-mod shown;
-mod verdict;
 
 use std::borrow::Cow;
 
@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::Sha;
 use crate::repo::Settings;
-use crate::repo::ratchet::Approve;
-use crate::repo::trains::message::Wording;
+use crate::repo::ratchet::ApprovalRule;
+use crate::repo::trains::message::SquashMessageTemplates;
 
 pub use effect::{Effect, EffectKey};
 pub use event::Event;
+pub use file_check::{CHECK, SettingsFileProblem, SettingsFileVerdict};
+pub use in_force::{SettingInForce, SettingOrigin};
+pub use reading::{CheckPublication, SettingsFileChange, SettingsFileReading};
 pub(super) use reading::{Own, apply, backoffs, completed, due, forked, pushed, seen, settings_after};
-pub use reading::{Reading, Showing, Standing};
-pub use shown::{Origin, Shown};
-pub use verdict::{CHECK, Problem, Verdict};
 
 /// Where it is, in every repository.
 pub const FILE: &str = ".github/merge-train.toml";
@@ -32,18 +32,18 @@ pub const FILE: &str = ".github/merge-train.toml";
 /// What the file sets; what it does not is as the operator has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct OwnSettings {
+pub struct RepositorySettings {
     #[serde(skip_serializing_if = "is_default")]
-    pub behavior: Behavior,
+    pub behavior: RepositoryBehavior,
     #[serde(skip_serializing_if = "is_default")]
-    pub merge: Merge,
+    pub merge: RepositoryMerge,
     #[serde(skip_serializing_if = "is_default")]
-    pub ratchet: Ratchet,
+    pub ratchet: RepositoryRatchet,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Behavior {
+pub struct RepositoryBehavior {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_stack_size: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub struct Behavior {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Merge {
+pub struct RepositoryMerge {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct Merge {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Ratchet {
+pub struct RepositoryRatchet {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,24 +82,24 @@ pub struct Ratchet {
 
 /// The file at one commit of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct SettingsFile {
     pub at: Sha,
     /// What is in it; none where there is none.
     pub blob: Option<Sha>,
-    pub said: Result<OwnSettings, Vec<Problem>>,
+    pub said: Result<RepositorySettings, Vec<SettingsFileProblem>>,
 }
 
 /// What a pull request would make of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proposal {
+pub enum SettingsProposal {
     /// It does not touch it.
     Untouched,
     /// It would take it away.
     Removed,
-    Written(Result<OwnSettings, Vec<Problem>>),
+    Written(Result<RepositorySettings, Vec<SettingsFileProblem>>),
 }
 
-impl OwnSettings {
+impl RepositorySettings {
     /// The settings that are in force. Where the operator set a bound, the stricter of both counts.
     pub fn within<'s>(&self, operator: &'s Settings) -> Cow<'s, Settings> {
         if *self == Self::default() {
@@ -111,16 +111,18 @@ impl OwnSettings {
         replace(&mut settings.auto_start, behavior.auto_start);
         replace(&mut settings.delete_branches, behavior.delete_branches);
         replace(&mut settings.merge_in_background, merge.background);
-        let Wording { title, body } = &operator.wording;
-        settings.wording =
-            Wording { title: merge.title.clone().or(title.clone()), body: merge.body.clone().or(body.clone()) };
+        let SquashMessageTemplates { title, body } = &operator.wording;
+        settings.wording = SquashMessageTemplates {
+            title: merge.title.clone().or(title.clone()),
+            body: merge.body.clone().or(body.clone()),
+        };
         replace(&mut settings.ratchet.enabled, ratchet.enabled);
         at_most(&mut settings.ratchet.max_attempts, ratchet.max_attempts);
         at_most(&mut settings.ratchet.daily_budget, ratchet.daily_budget);
         replace(&mut settings.ratchet.stale_ci_timeout, ratchet.stale_ci_timeout_ms.map(duration));
         replace(&mut settings.ratchet.grace, ratchet.grace_ms.map(duration));
         if let Some(patterns) = &ratchet.approve_pushes {
-            settings.ratchet.approve = operator.ratchet.approve.and(&Approve::of(patterns));
+            settings.ratchet.approve = operator.ratchet.approve.and(&ApprovalRule::of(patterns));
         }
         Cow::Owned(settings)
     }

@@ -10,15 +10,18 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Event, File, Origin, OwnSettings, Problem, Proposal, Shown, Verdict};
-use crate::facts::{HeadRepo, OwnFile, PullFacts, PullState};
+use super::{
+    Effect, Event, RepositorySettings, SettingInForce, SettingOrigin, SettingsFile, SettingsFileProblem,
+    SettingsFileVerdict, SettingsProposal,
+};
+use crate::facts::{HeadRepo, PullFacts, PullState, SettingsFileContent};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::effect::EffectOutcome;
 use crate::repo::event::ReadKind;
 use crate::repo::mirror::reads;
 use crate::repo::state::{Backoff, CachedPr, PrState, RepoState};
 use crate::repo::transaction::Transaction;
-use crate::repo::{self, Event as RepoEvent, Failure, FailureKind, Plan, Settings, outbox};
+use crate::repo::{self, EffectFailure, EffectFailureKind, Event as RepoEvent, Plan, Settings, outbox};
 
 /// How often a check is tried to be shown before it is left.
 const MOST_TRIES: u32 = 20;
@@ -28,10 +31,10 @@ const MOST_TRIES: u32 = 20;
 pub(in crate::repo) struct Own {
     /// Those of the last file that was valid.
     #[serde(skip_serializing_if = "is_default")]
-    pub settings: OwnSettings,
+    pub settings: RepositorySettings,
     /// What was read last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub read: Option<Reading>,
+    pub read: Option<SettingsFileReading>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Wanted>,
     /// Pull requests that change the file, or may.
@@ -39,19 +42,19 @@ pub(in crate::repo) struct Own {
     pub proposals: BTreeMap<PrNumber, Proposed>,
     /// What is to be shown, by the commit on which it is.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub checks: BTreeMap<Sha, Owed>,
+    pub checks: BTreeMap<Sha, PendingCheck>,
 }
 
 /// The file of the default branch, when it was last another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct SettingsFileReading {
     /// The commit at which it was found.
     pub head_sha: Sha,
     #[serde(default)]
     pub blob: Option<Sha>,
     /// What is wrong with it: then it does not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SettingsFileProblem>,
     pub at: Timestamp,
 }
 
@@ -66,14 +69,14 @@ pub(in crate::repo) struct Wanted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::repo) struct Proposed {
     pub head_sha: Sha,
-    pub standing: Standing,
+    pub standing: SettingsFileChange,
     #[serde(default)]
     pub backoff: Backoff,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum SettingsFileChange {
     /// Whether it changes the file is to be found out.
     Suspected,
     Untouched,
@@ -82,11 +85,11 @@ pub enum Standing {
 
 /// A check that is to be shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::repo) struct Owed {
+pub(in crate::repo) struct PendingCheck {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pr: Option<PrNumber>,
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: SettingsFileVerdict,
     #[serde(default)]
     pub backoff: Backoff,
 }
@@ -102,22 +105,22 @@ impl RepoState {
     }
 
     /// What the repository itself has set.
-    pub fn own_settings(&self) -> &OwnSettings {
+    pub fn own_settings(&self) -> &RepositorySettings {
         &self.own.settings
     }
 
     /// All that a repository may set for itself, as it is now.
-    pub fn shown_settings(&self, operator: &Settings) -> Vec<Shown> {
+    pub fn shown_settings(&self, operator: &Settings) -> Vec<SettingInForce> {
         let mut all = self.own.settings.shown(operator);
         if let (Some(on), Some(switch)) = (self.ratchet_default, all.iter_mut().find(|it| it.key == "ratchet.enabled"))
         {
-            (switch.value, switch.origin) = (on.into(), Origin::People);
+            (switch.value, switch.origin) = (on.into(), SettingOrigin::People);
         }
         all
     }
 
     /// The file of the default branch; none before it was looked for.
-    pub fn own_file(&self) -> Option<&Reading> {
+    pub fn own_file(&self) -> Option<&SettingsFileReading> {
         self.own.read.as_ref()
     }
 }
@@ -139,10 +142,10 @@ pub(in crate::repo) fn completed(transaction: &mut Transaction<'_>, effect: &Eff
     }
 }
 
-fn read(transaction: &mut Transaction<'_>, requested_at: Timestamp, result: Result<&File, &Failure>) {
+fn read(transaction: &mut Transaction<'_>, requested_at: Timestamp, result: Result<&SettingsFile, &EffectFailure>) {
     let (state, operator, now) = (transaction.before, transaction.operator, transaction.now);
     let Some(wanted) = state.own.wanted else { return };
-    let File { at, blob, said } = match result {
+    let SettingsFile { at, blob, said } = match result {
         Ok(_) if reads::is_outdated(requested_at, wanted.since, now) => {
             transaction.effects(state.default_branch.clone().map(|default| Effect::ReadSettings { default }));
             return;
@@ -174,9 +177,14 @@ fn read(transaction: &mut Transaction<'_>, requested_at: Timestamp, result: Resu
     }
 }
 
-fn proposal_read(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha, result: Result<&Proposal, &Failure>) {
+fn proposal_read(
+    transaction: &mut Transaction<'_>,
+    pr: PrNumber,
+    head: &Sha,
+    result: Result<&SettingsProposal, &EffectFailure>,
+) {
     let (state, operator, now) = (transaction.before, transaction.operator, transaction.now);
-    let Some(proposed) = state.own.proposals.get(&pr).filter(|it| it.standing == Standing::Suspected) else {
+    let Some(proposed) = state.own.proposals.get(&pr).filter(|it| it.standing == SettingsFileChange::Suspected) else {
         return;
     };
     if proposed.head_sha != *head {
@@ -185,15 +193,15 @@ fn proposal_read(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha, re
     }
     let settled = |standing| Event::ProposalSettled { pr, head_sha: head.clone(), standing };
     let verdict = match result {
-        Ok(Proposal::Untouched) => {
-            transaction.record(settled(Standing::Untouched));
+        Ok(SettingsProposal::Untouched) => {
+            transaction.record(settled(SettingsFileChange::Untouched));
             return;
         }
-        Ok(Proposal::Removed) => Verdict::Removed {},
-        Ok(Proposal::Written(said)) => verdict(said, true, operator),
+        Ok(SettingsProposal::Removed) => SettingsFileVerdict::Removed {},
+        Ok(SettingsProposal::Written(said)) => verdict(said, true, operator),
         // It is gone, or may not be seen.
-        Err(failure) if failure.kind == FailureKind::Permanent => {
-            transaction.record(settled(Standing::Untouched));
+        Err(failure) if failure.kind == EffectFailureKind::Permanent => {
+            transaction.record(settled(SettingsFileChange::Untouched));
             return;
         }
         Err(failure) => {
@@ -201,26 +209,30 @@ fn proposal_read(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha, re
             return;
         }
     };
-    transaction.record(settled(Standing::Changed));
+    transaction.record(settled(SettingsFileChange::Changed));
     owe(transaction, head, Some(pr), verdict);
 }
 
-fn verdict(said: &Result<OwnSettings, Vec<Problem>>, is_there: bool, operator: &Settings) -> Verdict {
+fn verdict(
+    said: &Result<RepositorySettings, Vec<SettingsFileProblem>>,
+    is_there: bool,
+    operator: &Settings,
+) -> SettingsFileVerdict {
     match said {
-        Ok(_) if !is_there => Verdict::Removed {},
-        Ok(settings) => Verdict::Valid { limited: settings.limited(operator) },
-        Err(problems) => Verdict::Invalid { problems: problems.clone() },
+        Ok(_) if !is_there => SettingsFileVerdict::Removed {},
+        Ok(settings) => SettingsFileVerdict::Valid { limited: settings.limited(operator) },
+        Err(problems) => SettingsFileVerdict::Invalid { problems: problems.clone() },
     }
 }
 
-fn owe(transaction: &mut Transaction<'_>, head: &Sha, pr: Option<PrNumber>, verdict: Verdict) {
+fn owe(transaction: &mut Transaction<'_>, head: &Sha, pr: Option<PrNumber>, verdict: SettingsFileVerdict) {
     transaction.record(Event::CheckOwed { head_sha: head.clone(), pr, verdict: verdict.clone() });
     transaction.effect(Effect::ShowCheck { head: head.clone(), verdict });
 }
 
 /// What became of a check that was to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Showing {
+pub enum CheckPublication {
     Shown,
     /// GitHub lets nobody but an app with write access to checks show any.
     NotAllowed {
@@ -228,21 +240,21 @@ pub enum Showing {
     },
 }
 
-fn check_shown(transaction: &mut Transaction<'_>, head: &Sha, result: Result<&Showing, &Failure>) {
+fn check_shown(transaction: &mut Transaction<'_>, head: &Sha, result: Result<&CheckPublication, &EffectFailure>) {
     let (state, now) = (transaction.before, transaction.now);
     let Some(owed) = state.own.checks.get(head) else { return };
     let dropped =
         |reason: &str| RepoEvent::Settings(Event::CheckDropped { head_sha: head.clone(), reason: reason.to_owned() });
     match result {
-        Ok(Showing::Shown) => transaction.record(Event::CheckShown { head_sha: head.clone() }),
-        Ok(Showing::NotAllowed { reason }) => {
+        Ok(CheckPublication::Shown) => transaction.record(Event::CheckShown { head_sha: head.clone() }),
+        Ok(CheckPublication::NotAllowed { reason }) => {
             transaction.record(dropped(reason));
             if let Some(pr) = owed.pr.or_else(|| landed_as(state, head)) {
-                let say = outbox::Say::Comment { body: owed.verdict.comment() };
+                let say = outbox::NoteContent::Comment { body: owed.verdict.comment() };
                 transaction.say(pr, say);
             }
         }
-        Err(failure) if failure.kind == FailureKind::Permanent || owed.backoff.attempts >= MOST_TRIES => {
+        Err(failure) if failure.kind == EffectFailureKind::Permanent || owed.backoff.attempts >= MOST_TRIES => {
             transaction.record(dropped(&failure.reason));
         }
         Err(failure) => {
@@ -278,7 +290,7 @@ pub(in crate::repo) fn pushed(
     let heads = state.prs.iter().filter(|(_, pr)| pr.is_ours() && pr.head_ref.as_ref() == Some(branch));
     for (number, _) in heads {
         let proposed = state.own.proposals.get(number);
-        if touches || proposed.is_some_and(|proposed| proposed.standing == Standing::Changed) {
+        if touches || proposed.is_some_and(|proposed| proposed.standing == SettingsFileChange::Changed) {
             suspect(transaction, *number, after);
         }
     }
@@ -292,20 +304,20 @@ pub(in crate::repo) fn forked(transaction: &mut Transaction<'_>, pull: &PullFact
 }
 
 /// What the reading of a merge state shows on the way.
-pub(in crate::repo) fn seen(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha, file: &OwnFile) {
+pub(in crate::repo) fn seen(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha, file: &SettingsFileContent) {
     let state = transaction.before;
     let Some(read) = &state.own.read else { return };
     let differs = match file {
-        OwnFile::Unseen => false,
-        OwnFile::Absent => read.blob.is_some(),
-        OwnFile::Blob(blob) => read.blob.as_ref() != Some(blob),
+        SettingsFileContent::Unseen => false,
+        SettingsFileContent::Absent => read.blob.is_some(),
+        SettingsFileContent::Blob(blob) => read.blob.as_ref() != Some(blob),
     };
     if !differs {
         return;
     }
     // What merge-train itself pushes brings nothing of its own.
     let is_own_push = state.pr(pr).is_some_and(|pr| pr.pushed.as_ref() == Some(head));
-    let was_untouched = |proposed: &Proposed| proposed.standing == Standing::Untouched;
+    let was_untouched = |proposed: &Proposed| proposed.standing == SettingsFileChange::Untouched;
     if is_own_push && state.own.proposals.get(&pr).is_some_and(was_untouched) {
         return;
     }
@@ -326,7 +338,8 @@ fn suspect(transaction: &mut Transaction<'_>, pr: PrNumber, head: &Sha) -> bool 
 pub(in crate::repo) fn due(state: &RepoState, now: Timestamp) -> Vec<repo::Effect> {
     let own = &state.own;
     let default = state.default_branch.clone().filter(|_| own.wanted.is_some_and(|it| it.backoff.is_due(now)));
-    let suspects = own.proposals.iter().filter(|(_, it)| it.standing == Standing::Suspected && it.backoff.is_due(now));
+    let suspects =
+        own.proposals.iter().filter(|(_, it)| it.standing == SettingsFileChange::Suspected && it.backoff.is_due(now));
     let checks = own.checks.iter().filter(|(_, owed)| owed.backoff.is_due(now));
     let reads = default.map(|default| Effect::ReadSettings { default }.into());
     let proposals = suspects.map(|(pr, it)| Effect::ReadProposal { pr: *pr, head: it.head_sha.clone() }.into());
@@ -334,14 +347,15 @@ pub(in crate::repo) fn due(state: &RepoState, now: Timestamp) -> Vec<repo::Effec
     reads.into_iter().chain(proposals).chain(shows).collect()
 }
 
-fn show(head: &Sha, owed: &Owed) -> repo::Effect {
+fn show(head: &Sha, owed: &PendingCheck) -> repo::Effect {
     Effect::ShowCheck { head: head.clone(), verdict: owed.verdict.clone() }.into()
 }
 
 /// All that is owed, and when each is tried again.
 pub(in crate::repo) fn backoffs(state: &RepoState) -> impl Iterator<Item = &Backoff> {
     let own = &state.own;
-    let suspects = own.proposals.values().filter(|it| it.standing == Standing::Suspected).map(|it| &it.backoff);
+    let suspects =
+        own.proposals.values().filter(|it| it.standing == SettingsFileChange::Suspected).map(|it| &it.backoff);
     let checks = own.checks.values().map(|owed| &owed.backoff);
     own.wanted.iter().map(|wanted| &wanted.backoff).chain(suspects).chain(checks)
 }
@@ -360,14 +374,14 @@ pub(in crate::repo) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
         Event::SettingsConfirmed {} => own.wanted = None,
         Event::SettingsObserved { head_sha, blob, settings, problems } => {
             let (head_sha, blob, problems) = (head_sha.clone(), blob.clone(), problems.clone());
-            own.read = Some(Reading { head_sha, blob, problems, at: ts });
+            own.read = Some(SettingsFileReading { head_sha, blob, problems, at: ts });
             if let Some(settings) = settings {
                 own.settings = settings.clone();
             }
             own.wanted = None;
         }
         Event::ProposalSuspected { pr, head_sha } => {
-            let (head_sha, standing) = (head_sha.clone(), Standing::Suspected);
+            let (head_sha, standing) = (head_sha.clone(), SettingsFileChange::Suspected);
             own.proposals.insert(*pr, Proposed { head_sha, standing, backoff: Backoff::default() });
         }
         Event::ProposalSettled { pr, head_sha, standing } => {
@@ -375,7 +389,7 @@ pub(in crate::repo) fn apply(own: &mut Own, event: &Event, ts: Timestamp) {
             own.proposals.insert(*pr, Proposed { head_sha, standing, backoff: Backoff::default() });
         }
         Event::CheckOwed { head_sha, pr, verdict } => {
-            let owed = Owed { pr: *pr, verdict: verdict.clone(), backoff: Backoff::default() };
+            let owed = PendingCheck { pr: *pr, verdict: verdict.clone(), backoff: Backoff::default() };
             own.checks.insert(head_sha.clone(), owed);
         }
         Event::CheckShown { head_sha } | Event::CheckDropped { head_sha, .. } => {

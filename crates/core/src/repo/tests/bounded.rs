@@ -12,7 +12,7 @@ use super::trains::Yard;
 use super::trains_unruly::{Turn, shapes, turn};
 use super::*;
 use crate::repo::trains::detail::is_live;
-use crate::repo::trains::work::{Step, Work};
+use crate::repo::trains::work::{MergeStep, TrainTask};
 
 /// How often one thing may be done within a minute.
 const MOST_ACTS: usize = 5;
@@ -59,26 +59,26 @@ fn told(body: &str) -> String {
     body.rsplit("-->").next().unwrap_or_default().trim().to_owned()
 }
 
-fn works(root: PrNumber, work: &Work) -> Vec<Machine> {
+fn works(root: PrNumber, work: &TrainTask) -> Vec<Machine> {
     match work {
-        Work::Merge { step, pull, .. } => {
+        TrainTask::Merge { step, pull, .. } => {
             let name = match step {
-                Step::Prepare { .. } => "prepare",
-                Step::Reconcile { .. } => "reconcile",
-                Step::CatchUp { .. } => "catch up",
-                Step::UpdateRoot => "update root",
-                Step::AddLate { .. } => "add late",
+                MergeStep::Prepare { .. } => "prepare",
+                MergeStep::Reconcile { .. } => "reconcile",
+                MergeStep::CatchUp { .. } => "catch up",
+                MergeStep::UpdateRoot => "update root",
+                MergeStep::AddLate { .. } => "add late",
             };
             vec![Machine::Works(*pull, name)]
         }
-        Work::Push(push) => vec![Machine::Pushes(push.pull)],
-        Work::Probe(push) => vec![Machine::Works(push.pull, work.name())],
-        Work::Expect { change, .. } => vec![Machine::Works(change.pull, work.name())],
-        Work::Squash { pull, .. } | Work::Look { pull } | Work::Retarget { pull, .. } => {
+        TrainTask::Push(push) => vec![Machine::Pushes(push.pull)],
+        TrainTask::Probe(push) => vec![Machine::Works(push.pull, work.name())],
+        TrainTask::Expect { change, .. } => vec![Machine::Works(change.pull, work.name())],
+        TrainTask::Squash { pull, .. } | TrainTask::Look { pull } | TrainTask::Retarget { pull, .. } => {
             vec![Machine::Works(*pull, work.name())]
         }
-        Work::Prove { landed, .. } => vec![Machine::Works(landed.pull, work.name())],
-        Work::Plan { .. } | Work::Worktrees(_) => vec![Machine::Works(root, work.name())],
+        TrainTask::Prove { landed, .. } => vec![Machine::Works(landed.pull, work.name())],
+        TrainTask::Plan { .. } | TrainTask::Worktrees(_) => vec![Machine::Works(root, work.name())],
     }
 }
 

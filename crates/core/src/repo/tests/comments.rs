@@ -128,7 +128,7 @@ fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
             &Event::Trains(TrainsEvent::TrainStarted {
                 root_pr: pr(root),
                 current_pr: pr(root),
-                behest: Behest::default(),
+                behest: Attribution::default(),
             }),
             at(0),
         );
@@ -136,8 +136,11 @@ fn a_stop_cancels_what_is_under_way_for_that_train_and_no_other() {
     let stranger = CommentFacts { author: UserId::new(666), ..comment(3, 31, "@merge-train stop") };
     assert_eq!(worker.comment_event(CommentChange::Created, stranger).cancels, []);
     let plan = worker.comment_event(CommentChange::Created, comment(3, 32, "@merge-train stop"));
-    assert_eq!(plan.cancels, [Served::Train(pr(1))], "anywhere in the stack");
-    assert_eq!(Effect::Mirror(MirrorEffect::FetchPull { pr: pr(2) }).served(&worker.state), Some(Served::Train(pr(1))));
+    assert_eq!(plan.cancels, [EffectOwner::Train(pr(1))], "anywhere in the stack");
+    assert_eq!(
+        Effect::Mirror(MirrorEffect::FetchPull { pr: pr(2) }).served(&worker.state),
+        Some(EffectOwner::Train(pr(1)))
+    );
     assert_eq!(Effect::Mirror(MirrorEffect::Survey).served(&worker.state), None);
 }
 

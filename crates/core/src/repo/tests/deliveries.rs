@@ -43,14 +43,14 @@ fn the_rows_of_the_table_of_incremental_updates() {
         updated_at: at(12),
         pulls: vec![pr(1)],
     };
-    let plan = worker.heard("check_suite", Some("requested"), Happening::CheckSuite(suite.clone()));
+    let plan = worker.heard("check_suite", Some("requested"), WebhookEvent::CheckSuite(suite.clone()));
     assert_eq!(plan.effects, [], "nothing is complete yet");
-    assert_eq!(worker.heard("check_suite", Some("completed"), Happening::CheckSuite(suite)).effects, [reads()]);
-    let status = |state| Happening::Status { sha: sha(11), state, context: "ci".to_owned() };
+    assert_eq!(worker.heard("check_suite", Some("completed"), WebhookEvent::CheckSuite(suite)).effects, [reads()]);
+    let status = |state| WebhookEvent::Status { sha: sha(11), state, context: "ci".to_owned() };
     assert_eq!(worker.heard("status", None, status(StatusState::Pending)).effects, []);
     assert_eq!(worker.heard("status", None, status(StatusState::Success)).effects, [reads()]);
     let review =
-        Happening::Review { pull: ReviewedPull { number: pr(1), head_sha: sha(11) }, state: ReviewState::Approved };
+        WebhookEvent::Review { pull: ReviewedPull { number: pr(1), head_sha: sha(11) }, state: ReviewState::Approved };
     assert_eq!(worker.heard("pull_request_review", Some("submitted"), review).effects, [reads()]);
 
     let closed = PullFacts { state: PullState::Closed { at: at(20) }, updated_at: at(20), ..pull(1) };
@@ -126,8 +126,10 @@ fn a_pull_request_closed_twice_is_closed_twice() {
 #[test]
 fn an_equal_payload_is_a_repetition_for_five_seconds() {
     let mut worker = Worker::ready(&[pull(1)]);
-    let review =
-        || Happening::Review { pull: ReviewedPull { number: pr(1), head_sha: sha(1) }, state: ReviewState::Approved };
+    let review = || WebhookEvent::Review {
+        pull: ReviewedPull { number: pr(1), head_sha: sha(1) },
+        state: ReviewState::Approved,
+    };
     worker.clock = 100;
     worker.heard("pull_request_review", Some("submitted"), review());
     assert!(matches!(worker.outcome(), DeliveryOutcome::Applied { .. }));
@@ -137,7 +139,7 @@ fn an_equal_payload_is_a_repetition_for_five_seconds() {
     worker.clock = 105;
     worker.heard("pull_request_review", Some("submitted"), review());
     assert!(matches!(worker.outcome(), DeliveryOutcome::Applied { .. }));
-    let other = Happening::Review {
+    let other = WebhookEvent::Review {
         pull: ReviewedPull { number: pr(1), head_sha: sha(1) },
         state: ReviewState::ChangesRequested,
     };
@@ -158,7 +160,7 @@ fn a_pull_request_from_a_fork_is_known_and_left_alone() {
     assert_eq!(again.effects, []);
     assert!(matches!(worker.outcome(), DeliveryOutcome::Ignored { .. }));
     assert!(!worker.known(7).is_ours());
-    let status = Happening::Status { sha: sha(7), state: StatusState::Success, context: "ci".to_owned() };
+    let status = WebhookEvent::Status { sha: sha(7), state: StatusState::Success, context: "ci".to_owned() };
     assert_eq!(worker.heard("status", None, status).effects, [], "no budget is spent on it");
 }
 
@@ -166,13 +168,13 @@ fn a_pull_request_from_a_fork_is_known_and_left_alone() {
 fn an_unknown_pull_request_is_fetched_and_the_fifth_means_a_full_look() {
     let mut worker = Worker::ready(&[]);
     for number in 1..=4 {
-        let talk = Happening::ReviewTalk { pr: pr(number) };
+        let talk = WebhookEvent::ReviewTalk { pr: pr(number) };
         let plan = worker.heard("pull_request_review_comment", Some("created"), talk);
         assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(number) })]);
     }
-    let again = worker.heard("pull_request_review_comment", Some("edited"), Happening::ReviewTalk { pr: pr(1) });
+    let again = worker.heard("pull_request_review_comment", Some("edited"), WebhookEvent::ReviewTalk { pr: pr(1) });
     assert_eq!(again.effects, [], "it is wanted already");
-    let plan = worker.heard("pull_request_review_comment", Some("created"), Happening::ReviewTalk { pr: pr(5) });
+    let plan = worker.heard("pull_request_review_comment", Some("created"), WebhookEvent::ReviewTalk { pr: pr(5) });
     assert_eq!(
         plan.effects,
         [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(5) }), Effect::Mirror(MirrorEffect::Survey)]

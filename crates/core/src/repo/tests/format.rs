@@ -14,7 +14,7 @@ const LOG: &str = r#"{"seq":1,"ts":"2024-01-15T10:00:00Z","type":"train_started"
 #[test]
 fn the_lines_of_the_specification_read_and_write_back_byte_for_byte() {
     for line in LOG.lines() {
-        let recorded: Recorded = serde_json::from_str(line).unwrap();
+        let recorded: RecordedEvent = serde_json::from_str(line).unwrap();
         assert_eq!(serde_json::to_string(&recorded).unwrap(), line);
     }
 }
@@ -24,7 +24,7 @@ fn a_replay_of_the_specifications_log_follows_the_train() {
     let mut state = RepoState::default();
     let mut phases = Vec::new();
     for line in LOG.lines() {
-        let recorded: Recorded = serde_json::from_str(line).unwrap();
+        let recorded: RecordedEvent = serde_json::from_str(line).unwrap();
         apply(&mut state, &recorded.event, recorded.ts);
         let train = state.active_trains().get(&pr(123));
         phases.push(
@@ -65,6 +65,6 @@ fn the_snapshot_of_the_specification_is_understood() {
 #[test]
 fn a_line_of_an_unknown_type_is_refused() {
     let unknown = r#"{"seq":1,"ts":"2024-01-15T10:00:00Z","type":"moon_landed"}"#;
-    let error = serde_json::from_str::<Recorded>(unknown).unwrap_err().to_string();
+    let error = serde_json::from_str::<RecordedEvent>(unknown).unwrap_err().to_string();
     assert!(error.contains("moon_landed"), "{error}");
 }

@@ -32,7 +32,7 @@ fn what_a_train_needs_is_kept() {
     let mut worker = Worker::ready(&[closed(1, 0), closed(2, 0), closed(3, 0)]);
     apply(
         &mut worker.state,
-        &Event::Trains(TrainsEvent::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest: Behest::default() }),
+        &Event::Trains(TrainsEvent::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest: Attribution::default() }),
         at(0),
     );
     let phase = CascadePhase::SquashPending { frozen_descendants: vec![pr(2)], skipped: vec![] };

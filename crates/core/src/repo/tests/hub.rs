@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::repo::trains::status;
 use crate::repo::trains::work::{
-    Expected, Landed, Merged, Outcome, Probed, Proof, Push, Pushed, Retargeted, Seen, Squashed, Standing, Step, Work,
+    AuthoredHead, BranchMergeOutcome, BranchPush, ExpectedTree, LandedSquash, LandedTreeProof, MergeStep,
+    ObservedSquash, PushOutcome, PushProbeResult, RetargetOutcome, SquashOutcome, TrainTask, TrainTaskOutcome,
 };
-use crate::repo::trains::{MergeMethods, Policy, StaleApprovals};
+use crate::repo::trains::{MergeMethods, MergePolicy, StaleApprovals};
 
 /// A pull request as GitHub has it.
 #[derive(Clone)]
@@ -114,12 +115,12 @@ impl Hub {
         Some(CommentFacts { author: UserId::new(900), updated_at, ..comment(number, 5_000 + number, body) })
     }
 
-    fn conversation(&self, number: u64) -> Conversation {
+    fn conversation(&self, number: u64) -> ConversationFacts {
         let said = self.said.iter().filter(|comment| comment.pr == pr(number)).cloned();
         let comments = self.declaration(number).into_iter().chain(said).chain(self.status(number)).collect();
         let merged_by = self.squashes.contains(&number).then_some(UserId::new(900));
         let acknowledged = self.acknowledged.clone();
-        Conversation { pr: pr(number), merged_by, comments, acknowledged, former_heads: Vec::new() }
+        ConversationFacts { pr: pr(number), merged_by, comments, acknowledged, former_heads: Vec::new() }
     }
 
     pub fn facts(&self, number: u64) -> PullFacts {
@@ -170,7 +171,7 @@ impl Hub {
             Effect::Mirror(MirrorEffect::Survey) => {
                 let listed = self.pulls.keys().filter(|number| !self.unlisted.contains(number));
                 let pulls = listed.map(|number| self.facts(*number)).collect();
-                Listing { default_branch: branch("main"), pulls, bot: UserId::new(900) }.into()
+                RepoListing { default_branch: branch("main"), pulls, bot: UserId::new(900) }.into()
             }
             Effect::Mirror(MirrorEffect::ReadConversations { prs }) => {
                 Answer::Conversations(prs.iter().map(|pr| self.conversation(pr.get())).collect())
@@ -192,7 +193,7 @@ impl Hub {
                 Answer::MergeStates(prs.iter().map(fact).collect())
             }
             Effect::Outbox(OutboxEffect::Say { say, .. }) => {
-                if let Say::Acknowledge { comment } = say {
+                if let NoteContent::Acknowledge { comment } = say {
                     self.acknowledged.insert(comment);
                 }
                 ().into()
@@ -207,13 +208,15 @@ impl Hub {
                     MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
                 let stale_approvals = StaleApprovals::Kept;
                 let required_checks = Some(BTreeSet::new());
-                Policy { methods, stale_approvals, required_checks }.into()
+                MergePolicy { methods, stale_approvals, required_checks }.into()
             }
             Effect::Commands(CommandsEffect::ReadPermission { .. }) => crate::facts::Permission::Read.into(),
             Effect::Trains(TrainsEffect::DeleteBranch { .. }) => ().into(),
             Effect::Trains(TrainsEffect::Work { work, .. }) => self.work(&work).into(),
             Effect::Settings(SettingsEffect::ReadSettings { .. }) => no_settings().into(),
-            Effect::Settings(SettingsEffect::ReadProposal { .. }) => crate::repo::settings::Proposal::Untouched.into(),
+            Effect::Settings(SettingsEffect::ReadProposal { .. }) => {
+                crate::repo::settings::SettingsProposal::Untouched.into()
+            }
             Effect::Settings(SettingsEffect::ShowCheck { .. }) => {
                 unreachable!("nobody says anything about the repository here")
             }
@@ -221,9 +224,9 @@ impl Hub {
         }
     }
 
-    fn work(&mut self, work: &Work) -> Outcome {
+    fn work(&mut self, work: &TrainTask) -> TrainTaskOutcome {
         match work {
-            Work::Plan { members, default } => Outcome::Planned(crate::repo::trains::plan::Plan {
+            TrainTask::Plan { members, default } => TrainTaskOutcome::Planned(crate::repo::trains::plan::LandingPlan {
                 root: members[0].pull,
                 default_branch: default.clone(),
                 steps: Vec::new(),
@@ -231,116 +234,120 @@ impl Hub {
                 differences: Vec::new(),
                 unreached: Vec::new(),
             }),
-            Work::Merge { step, pull, .. } => Outcome::Merged(self.merge(step, pull.get())),
-            Work::Push(push) => Outcome::Pushed(self.take_push(push)),
-            Work::Probe(push) => Outcome::Probed(self.probe(push)),
-            Work::Expect { change, head, .. } => Outcome::Expected(match &self.pulls[&change.pull.get()].head {
-                found if found != head => Expected::HeadChanged { head: found.clone() },
-                _ => match change.below.iter().find(|landed| !self.contains(head, &landed.commit)) {
-                    Some(missing) => Expected::NotRelated { pull: missing.pull },
-                    None => Expected::Tree {
-                        default_head: self.main.clone(),
-                        tree: head.clone(),
-                        standing: Standing::new(head.clone(), self.main.clone()),
+            TrainTask::Merge { step, pull, .. } => TrainTaskOutcome::Merged(self.merge(step, pull.get())),
+            TrainTask::Push(push) => TrainTaskOutcome::Pushed(self.take_push(push)),
+            TrainTask::Probe(push) => TrainTaskOutcome::Probed(self.probe(push)),
+            TrainTask::Expect { change, head, .. } => {
+                TrainTaskOutcome::Expected(match &self.pulls[&change.pull.get()].head {
+                    found if found != head => ExpectedTree::HeadChanged { head: found.clone() },
+                    _ => match change.below.iter().find(|landed| !self.contains(head, &landed.commit)) {
+                        Some(missing) => ExpectedTree::NotRelated { pull: missing.pull },
+                        None => ExpectedTree::Tree {
+                            default_head: self.main.clone(),
+                            tree: head.clone(),
+                            standing: AuthoredHead::new(head.clone(), self.main.clone()),
+                        },
                     },
-                },
-            }),
-            Work::Squash { pull, head, base, .. } => Outcome::Squashed(self.squash(pull.get(), head, base)),
-            Work::Look { pull } => {
-                let HubPull { head, landed, closed, .. } = &self.pulls[&pull.get()];
-                Outcome::Seen(match landed {
-                    Some(commit) => Seen::Merged { commit: Some(commit.clone()) },
-                    None if *closed => Seen::Closed,
-                    None => Seen::Open { head: head.clone() },
                 })
             }
-            Work::Prove { .. } => Outcome::Proved(Proof::Proven),
-            Work::Retarget { pull, base } => {
+            TrainTask::Squash { pull, head, base, .. } => {
+                TrainTaskOutcome::Squashed(self.squash(pull.get(), head, base))
+            }
+            TrainTask::Look { pull } => {
+                let HubPull { head, landed, closed, .. } = &self.pulls[&pull.get()];
+                TrainTaskOutcome::Seen(match landed {
+                    Some(commit) => ObservedSquash::Merged { commit: Some(commit.clone()) },
+                    None if *closed => ObservedSquash::Closed,
+                    None => ObservedSquash::Open { head: head.clone() },
+                })
+            }
+            TrainTask::Prove { .. } => TrainTaskOutcome::Proved(LandedTreeProof::Proven),
+            TrainTask::Retarget { pull, base } => {
                 let pull = self.pulls.get_mut(&pull.get()).expect("there");
                 if pull.closed || pull.landed.is_some() {
-                    return Outcome::Retargeted(Retargeted::NotOpen);
+                    return TrainTaskOutcome::Retargeted(RetargetOutcome::NotOpen);
                 }
                 pull.base = base.clone();
-                Outcome::Retargeted(Retargeted::Done)
+                TrainTaskOutcome::Retargeted(RetargetOutcome::Done)
             }
-            Work::Worktrees(_) => Outcome::Tidied,
+            TrainTask::Worktrees(_) => TrainTaskOutcome::Tidied,
         }
     }
 
-    fn merge(&mut self, step: &Step, number: u64) -> Merged {
+    fn merge(&mut self, step: &MergeStep, number: u64) -> BranchMergeOutcome {
         let head = self.pulls[&number].head.clone();
         let main = self.main.clone();
         let theirs: Vec<Sha> = match step {
-            Step::Prepare { predecessor, .. } => vec![self.pulls[&predecessor.get()].head.clone()],
-            Step::Reconcile { landed: Landed { commit, pull, .. } } => {
+            MergeStep::Prepare { predecessor, .. } => vec![self.pulls[&predecessor.get()].head.clone()],
+            MergeStep::Reconcile { landed: LandedSquash { commit, pull, .. } } => {
                 if !self.contains(&head, &self.pulls[&pull.get()].head) {
-                    return Merged::NotPrepared(Standing::new(head, main));
+                    return BranchMergeOutcome::NotPrepared(AuthoredHead::new(head, main));
                 }
                 vec![commit.clone()]
             }
-            Step::AddLate { change } => {
+            MergeStep::AddLate { change } => {
                 let lacked = change.below.iter().filter(|landed| !self.contains(&head, &landed.commit));
                 let lacked: Vec<Sha> = lacked
                     .flat_map(|landed| [self.pulls[&landed.pull.get()].head.clone(), landed.commit.clone()])
                     .collect();
                 if lacked.is_empty() { lacked } else { lacked.into_iter().chain([main]).collect() }
             }
-            Step::CatchUp { .. } | Step::UpdateRoot => vec![main],
+            MergeStep::CatchUp { .. } | MergeStep::UpdateRoot => vec![main],
         };
         if theirs.iter().all(|theirs| self.contains(&head, theirs)) {
-            return Merged::Unchanged { head };
+            return BranchMergeOutcome::Unchanged { head };
         }
         let mut parents = vec![&head];
         parents.extend(&theirs);
         let to = self.commit(&parents);
-        Merged::Advance { from: head, tree: to.clone(), to, contains: theirs }
+        BranchMergeOutcome::Advance { from: head, tree: to.clone(), to, contains: theirs }
     }
 
-    fn take_push(&mut self, push: &Push) -> Pushed {
+    fn take_push(&mut self, push: &BranchPush) -> PushOutcome {
         let pull = self.pulls.get_mut(&push.pull.get()).expect("there");
         if pull.head == push.to {
-            return Pushed::Landed;
+            return PushOutcome::Landed;
         }
         if pull.head != push.from {
-            return Pushed::Foreign { head: pull.head.clone(), tree: Some(pull.head.clone()) };
+            return PushOutcome::Foreign { head: pull.head.clone(), tree: Some(pull.head.clone()) };
         }
         pull.head = push.to.clone();
-        Pushed::Landed
+        PushOutcome::Landed
     }
 
-    fn probe(&self, push: &Push) -> Probed {
+    fn probe(&self, push: &BranchPush) -> PushProbeResult {
         let head = self.pulls[&push.pull.get()].head.clone();
         match head {
-            head if head == push.to => Probed::Landed { head },
-            head if head == push.from => Probed::NotYet,
-            head => Probed::Foreign { tree: Some(head.clone()), head },
+            head if head == push.to => PushProbeResult::Landed { head },
+            head if head == push.from => PushProbeResult::NotYet,
+            head => PushProbeResult::Foreign { tree: Some(head.clone()), head },
         }
     }
 
-    fn squash(&mut self, number: u64, head: &Sha, base: &BranchName) -> Squashed {
+    fn squash(&mut self, number: u64, head: &Sha, base: &BranchName) -> SquashOutcome {
         let pull = self.pulls[&number].clone();
         if pull.base != *base {
-            return Squashed::BaseChanged { base: pull.base };
+            return SquashOutcome::BaseChanged { base: pull.base };
         }
         assert_eq!(pull.base, branch("main"), "#{number} is squashed into another branch");
         if pull.closed {
-            return Squashed::Refused { message: "Pull Request is closed".to_owned() };
+            return SquashOutcome::Refused { message: "Pull Request is closed".to_owned() };
         }
         if let Some(below) = pull.predecessor.filter(|_| pull.comment.is_some() && !self.lies) {
             let landed = self.pulls[&below].landed.clone().expect("its predecessor landed first");
             assert!(self.contains(&pull.head, &landed), "#{number} lands without being related to #{below}");
         }
         if pull.landed.is_some() {
-            return Squashed::Refused { message: "Pull Request is not mergeable".to_owned() };
+            return SquashOutcome::Refused { message: "Pull Request is not mergeable".to_owned() };
         }
         if pull.head != *head {
-            return Squashed::HeadChanged;
+            return SquashOutcome::HeadChanged;
         }
         let main = self.main.clone();
         let commit = self.commit(&[&main]);
         self.main = commit.clone();
         self.pulls.get_mut(&number).expect("there").landed = Some(commit.clone());
         self.squashes.push(number);
-        Squashed::Merged { commit }
+        SquashOutcome::Merged { commit }
     }
 }

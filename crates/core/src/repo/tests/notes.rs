@@ -8,7 +8,7 @@ fn declares(number: u64) -> String {
 }
 
 /// What is said to a comment: the effects that say something.
-fn answers(plan: &Plan) -> Vec<(PrNumber, Say)> {
+fn answers(plan: &Plan) -> Vec<(PrNumber, NoteContent)> {
     let say = |effect: &Effect| match effect {
         Effect::Outbox(OutboxEffect::Say { pr, say, .. }) => Some((*pr, say.clone())),
         _ => None,
@@ -18,7 +18,7 @@ fn answers(plan: &Plan) -> Vec<(PrNumber, Say)> {
 
 fn refusal(plan: &Plan) -> String {
     match answers(plan).as_slice() {
-        [(_, Say::Comment { body })] => body.clone(),
+        [(_, NoteContent::Comment { body })] => body.clone(),
         other => panic!("one comment: {other:?}"),
     }
 }
@@ -27,21 +27,21 @@ fn declare(worker: &mut Worker, on: u64, id: u64, predecessor: u64) -> Plan {
     worker.comment_event(CommentChange::Created, comment(on, id, &declares(predecessor)))
 }
 
-fn said(worker: &mut Worker, note: u64, result: Result<(), Failure>) -> Plan {
+fn said(worker: &mut Worker, note: u64, result: Result<(), EffectFailure>) -> Plan {
     worker.feed(&inputs::said(NoteId(note), result))
 }
 
-fn failure(kind: FailureKind) -> Failure {
-    Failure { reason: "no".to_owned(), kind, retry_at: None }
+fn failure(kind: EffectFailureKind) -> EffectFailure {
+    EffectFailure { reason: "no".to_owned(), kind, retry_at: None }
 }
 
 #[test]
 fn a_valid_declaration_is_acknowledged_under_its_comment() {
     let mut worker = Worker::ready(&[pull(1), stacked(2, 1), stacked(3, 2)]);
     let plan = declare(&mut worker, 2, 20, 1);
-    assert_eq!(answers(&plan), [(pr(2), Say::Acknowledge { comment: CommentId::new(20) })]);
+    assert_eq!(answers(&plan), [(pr(2), NoteContent::Acknowledge { comment: CommentId::new(20) })]);
     let plan = declare(&mut worker, 3, 30, 2);
-    assert_eq!(answers(&plan), [(pr(3), Say::Acknowledge { comment: CommentId::new(30) })]);
+    assert_eq!(answers(&plan), [(pr(3), NoteContent::Acknowledge { comment: CommentId::new(30) })]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_declaration_waits_until_its_predecessor_is_known() {
     let plan = declare(&mut worker, 2, 20, 1);
     assert_eq!(plan.effects, [Effect::Mirror(MirrorEffect::FetchPull { pr: pr(1) })]);
     let plan = worker.feed(&fetched(pr(1), at(0), Ok(Some(pull(1)))));
-    assert_eq!(answers(&plan), [(pr(2), Say::Acknowledge { comment: CommentId::new(20) })]);
+    assert_eq!(answers(&plan), [(pr(2), NoteContent::Acknowledge { comment: CommentId::new(20) })]);
     assert_eq!(worker.known(2).predecessor, Some(pr(1)));
 }
 
@@ -155,7 +155,8 @@ fn on_one_pull_request_notes_are_said_one_after_the_other() {
     assert_eq!(answers(&declare(&mut worker, 2, 21, 1)), [], "it waits for the first");
     assert_eq!(answers(&declare(&mut worker, 3, 30, 3)).len(), 1, "another pull request does not");
     let plan = said(&mut worker, 1, Ok(()));
-    let [Effect::Outbox(OutboxEffect::Say { note: NoteId(2), tried: Tried::Never, .. })] = plan.effects.as_slice()
+    let [Effect::Outbox(OutboxEffect::Say { note: NoteId(2), tried: PostAttempt::Never, .. })] =
+        plan.effects.as_slice()
     else {
         panic!("the second: {plan:?}")
     };
@@ -173,13 +174,13 @@ fn a_note_that_may_have_been_said_is_looked_for() {
             _ => None,
         })
     };
-    assert_eq!(tried(&worker.feed(&Input::Resume)), Some(Tried::Perhaps), "after a crash");
-    let plan = said(&mut worker, 1, Err(failure(FailureKind::Transient)));
+    assert_eq!(tried(&worker.feed(&Input::Resume)), Some(PostAttempt::Perhaps), "after a crash");
+    let plan = said(&mut worker, 1, Err(failure(EffectFailureKind::Transient)));
     assert_eq!(tried(&plan), None, "not at once");
     let wake = next_wake(&worker.state, &worker.settings, at(worker.clock)).expect("a time");
     worker.clock += wake.duration_since(at(worker.clock)).as_secs();
-    assert_eq!(tried(&worker.feed(&Input::Tick)), Some(Tried::Perhaps), "after a failure");
-    said(&mut worker, 1, Err(failure(FailureKind::Permanent)));
+    assert_eq!(tried(&worker.feed(&Input::Tick)), Some(PostAttempt::Perhaps), "after a failure");
+    said(&mut worker, 1, Err(failure(EffectFailureKind::Permanent)));
     assert_eq!(tried(&worker.feed(&Input::Resume)), None, "a locked conversation stays locked");
 }
 

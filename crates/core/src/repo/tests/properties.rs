@@ -118,11 +118,11 @@ impl Compacted {
                     updated_at: now,
                     pulls: vec![pr(head)],
                 };
-                worker.heard("check_suite", Some("completed"), Happening::CheckSuite(suite));
+                worker.heard("check_suite", Some("completed"), WebhookEvent::CheckSuite(suite));
             }
             What::Status(head) => {
                 let status =
-                    Happening::Status { sha: sha(head), state: StatusState::Failure, context: "ci".to_owned() };
+                    WebhookEvent::Status { sha: sha(head), state: StatusState::Failure, context: "ci".to_owned() };
                 worker.heard("status", None, status);
             }
             What::Review(number) => {
@@ -130,7 +130,7 @@ impl Compacted {
                 worker.heard(
                     "pull_request_review",
                     Some("submitted"),
-                    Happening::Review { pull, state: ReviewState::Approved },
+                    WebhookEvent::Review { pull, state: ReviewState::Approved },
                 );
             }
             What::Unusable => {
@@ -169,27 +169,29 @@ impl Compacted {
 
     fn train(&mut self, root: PrNumber, step: u8) {
         let event = match step {
-            0 => {
-                Event::Trains(TrainsEvent::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() })
-            }
+            0 => Event::Trains(TrainsEvent::TrainStarted {
+                root_pr: root,
+                current_pr: root,
+                behest: Attribution::default(),
+            }),
             1 => Event::Trains(TrainsEvent::SquashCommitted { train_root: root, pr: root, sha: sha(5) }),
             2 => Event::Trains(TrainsEvent::TrainAborted { root_pr: root, error: None }),
             _ => Event::Trains(TrainsEvent::TrainCompleted { root_pr: root }),
         };
         let ts = at(self.worker.clock);
         apply(&mut self.worker.state, &event, ts);
-        self.worker.log.push(Recorded { seq: self.worker.log.len() as u64 + 1, ts, event });
+        self.worker.log.push(RecordedEvent { seq: self.worker.log.len() as u64 + 1, ts, event });
     }
 }
 
-fn failure() -> Failure {
-    Failure { reason: "502".to_owned(), kind: FailureKind::Transient, retry_at: None }
+fn failure() -> EffectFailure {
+    EffectFailure { reason: "502".to_owned(), kind: EffectFailureKind::Transient, retry_at: None }
 }
 
-fn replay(mut state: RepoState, log: &[Recorded]) -> RepoState {
+fn replay(mut state: RepoState, log: &[RecordedEvent]) -> RepoState {
     for recorded in log {
         let line = serde_json::to_string(recorded).unwrap();
-        let read: Recorded = serde_json::from_str(&line).unwrap();
+        let read: RecordedEvent = serde_json::from_str(&line).unwrap();
         assert_eq!(&read, recorded, "{line}");
         apply(&mut state, &read.event, read.ts);
     }
@@ -227,7 +229,7 @@ proptest! {
             );
             let before = told.worker.log.len();
             told.step(step);
-            let ends = |line: &Recorded| matches!(line.event, Event::Mirror(MirrorEvent::DeliveryProcessed { .. }));
+            let ends = |line: &RecordedEvent| matches!(line.event, Event::Mirror(MirrorEvent::DeliveryProcessed { .. }));
             let count = told.worker.log[before..].iter().filter(|line| ends(line)).count();
             prop_assert_eq!(count, usize::from(is_delivery));
         }

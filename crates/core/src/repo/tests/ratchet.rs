@@ -20,15 +20,19 @@ use jiff::SignedDuration;
 use self::scripts::{Fixer, Script, Way};
 use super::hub::Hub;
 use super::*;
-use crate::facts::{Check, Glance, Point, Progress as CiProgress, ReviewDecision, Talk, TalkDetail, Verdict};
+use crate::facts::{
+    Check, CheckConclusion, CheckProgress as CiProgress, HeartbeatFacts, ReviewActivity, ReviewDecision,
+    ReviewThreadActivity, ReviewerRequest,
+};
 use crate::ids::CheckSuiteId;
 use crate::inbox::Key;
 use crate::repo::ratchet::{
-    self as workspace, Deed, Fix, FixEnd, FixExit, FixPush, Glimpse, Phase, Reason, Status, Workspace,
+    self as workspace, Fix, FixEnd, FixExit, FixPhase, FixPush, HeartbeatFingerprint, TransitionLogAction, Workspace,
+    WorkspaceReason, WorkspaceStatus,
 };
 use crate::repo::trains::CascadePhase;
-use crate::repo::trains::detail::{Intended, is_live};
-use crate::repo::trains::work::{Probed, Pushed};
+use crate::repo::trains::detail::{IntendedAction, is_live};
+use crate::repo::trains::work::{PushOutcome, PushProbeResult};
 use crate::workflow::Decision;
 
 struct Bench {
@@ -38,8 +42,8 @@ struct Bench {
     under_way: BTreeMap<EffectKey, (Effect, Timestamp)>,
     /// All that was ever begun.
     asked: Vec<Effect>,
-    cancels: Vec<Served>,
-    glimpses: BTreeMap<u64, Glimpse>,
+    cancels: Vec<EffectOwner>,
+    glimpses: BTreeMap<u64, HeartbeatFingerprint>,
     /// GitHub cannot be asked what was said.
     is_deaf: bool,
     /// GitHub takes its time to tell what is wrong.
@@ -56,8 +60,8 @@ struct Bench {
     requests: u64,
 }
 
-fn failure(kind: FailureKind) -> Failure {
-    Failure { reason: "it did not succeed".to_owned(), kind, retry_at: None }
+fn failure(kind: EffectFailureKind) -> EffectFailure {
+    EffectFailure { reason: "it did not succeed".to_owned(), kind, retry_at: None }
 }
 
 impl Bench {
@@ -117,9 +121,9 @@ impl Bench {
     /// With a failure of CI that a fixer is at work on.
     fn fixing() -> Self {
         let mut bench = Self::one();
-        bench.ci(1, Verdict::Failed);
+        bench.ci(1, CheckConclusion::Failed);
         bench.beat();
-        assert_eq!(bench.shown(1), (Status::FixingCi, Reason::CiFailed));
+        assert_eq!(bench.shown(1), (WorkspaceStatus::FixingCi, WorkspaceReason::CiFailed));
         bench
     }
 
@@ -142,7 +146,7 @@ impl Bench {
         self.script(number).ci.insert(head, CiFacts { suites, began, ..CiFacts::default() });
     }
 
-    fn ci_ends(&mut self, number: u64, verdict: Verdict) {
+    fn ci_ends(&mut self, number: u64, verdict: CheckConclusion) {
         let head = self.hub.pulls[&number].head.clone();
         let ci = self.script(number).ci.get_mut(&head).expect("it has begun");
         ci.suites.values_mut().for_each(|progress| *progress = CiProgress::Complete);
@@ -150,7 +154,7 @@ impl Bench {
     }
 
     /// A new run of CI, from its beginning to its end.
-    fn ci(&mut self, number: u64, verdict: Verdict) {
+    fn ci(&mut self, number: u64, verdict: CheckConclusion) {
         self.ci_begins(number);
         self.ci_ends(number, verdict);
     }
@@ -161,7 +165,7 @@ impl Bench {
         let script = self.script(number);
         script.said += 1;
         script.points.retain(|known| known.id != point);
-        script.points.push(Point { id: point.to_owned(), said_at });
+        script.points.push(ReviewerRequest { id: point.to_owned(), said_at });
     }
 
     fn resolves(&mut self, number: u64, point: &str) {
@@ -209,7 +213,7 @@ impl Bench {
     }
 
     fn toggle(&mut self, number: impl Into<Option<u64>>, on: bool) -> Result<(), String> {
-        self.ask(Request::Ratchet { pr: number.into().map(pr), on, behest: Behest::default() })
+        self.ask(Request::Ratchet { pr: number.into().map(pr), on, behest: Attribution::default() })
     }
 
     fn session(&mut self, number: u64, session: &str, idle: bool) {
@@ -225,13 +229,13 @@ impl Bench {
     fn decides(&mut self, number: u64, decision: Decision) -> Result<(), String> {
         let at = self.fix(number).at;
         let (by, reason) = (Some("api:ops".to_owned()), Some("so".to_owned()));
-        let behest = Behest { by, reason, decision: Some(decision), delivery: None };
+        let behest = Attribution { by, reason, decision: Some(decision), delivery: None };
         self.ask(Request::DecideFix { pr: pr(number), at, behest })
     }
 
     fn stops_fixer(&mut self, number: u64) -> Result<(), String> {
         let at = self.fix(number).at;
-        self.ask(Request::StopFix { pr: pr(number), at, behest: Behest::default() })
+        self.ask(Request::StopFix { pr: pr(number), at, behest: Attribution::default() })
     }
 
     /// A heartbeat, as the daemon does it: whose glance shows something else is looked at. Tells which.
@@ -241,15 +245,16 @@ impl Bench {
             .into_iter()
             .filter(|number| candidate(&self.worker.state, pr(*number), &self.worker.settings))
             .map(|number| (number, self.glance(number)));
-        let differs =
-            |(number, glance): &(u64, Glance)| self.glimpses.get(number).is_none_or(|known| known.differs_from(glance));
-        let news: Vec<(u64, Glance)> = candidates.filter(differs).collect();
+        let differs = |(number, glance): &(u64, HeartbeatFacts)| {
+            self.glimpses.get(number).is_none_or(|known| known.differs_from(glance))
+        };
+        let news: Vec<(u64, HeartbeatFacts)> = candidates.filter(differs).collect();
         if !news.is_empty() {
             let prs = news.iter().map(|(number, _)| pr(*number)).collect();
             self.ask(Request::LookAt { prs }).unwrap();
         }
-        let looked_at = |(number, glance): (u64, Glance)| {
-            self.glimpses.insert(number, Glimpse::of(&glance.merge, &glance.talk));
+        let looked_at = |(number, glance): (u64, HeartbeatFacts)| {
+            self.glimpses.insert(number, HeartbeatFingerprint::of(&glance.merge, &glance.talk));
             number
         };
         news.into_iter().map(looked_at).collect()
@@ -314,10 +319,11 @@ impl Bench {
             };
             match effect {
                 Effect::Ratchet(RatchetEffect::Fix { pr, at, .. }) => {
-                    assert!(matches!(phase(pr, at), Some(Phase::Queued | Phase::Running)), "{effect:?}");
+                    assert!(matches!(phase(pr, at), Some(FixPhase::Queued | FixPhase::Running)), "{effect:?}");
                 }
                 Effect::Ratchet(RatchetEffect::Forward { pr, at, push, doubted, .. }) => {
-                    let Some(Phase::Pushing { push: intended, doubted: is_doubted, hopeless }) = phase(pr, at) else {
+                    let Some(FixPhase::Pushing { push: intended, doubted: is_doubted, hopeless }) = phase(pr, at)
+                    else {
                         panic!("it was not intended: {effect:?}");
                     };
                     assert_eq!((intended, is_doubted), (push, doubted), "{effect:?}");
@@ -369,7 +375,7 @@ impl Bench {
         match &self.under_way[&key].0 {
             Effect::Ratchet(RatchetEffect::Fix { pr, .. }) => {
                 let is_running =
-                    matches!(self.worker.state.workspaces[pr].fix, Some(Fix { phase: Phase::Running, .. }));
+                    matches!(self.worker.state.workspaces[pr].fix, Some(Fix { phase: FixPhase::Running, .. }));
                 self.is_full || (is_running && self.scripts[&pr.get()].fixer == Fixer::Works)
             }
             Effect::Ratchet(RatchetEffect::Forward { pr, .. }) => self.scripts[&pr.get()].way == Way::Hangs,
@@ -386,7 +392,7 @@ impl Bench {
         if let Effect::Ratchet(RatchetEffect::Fix { pr, at, .. }) = &effect {
             let script = self.scripts[&pr.get()].fixer;
             let phase = self.worker.state.workspaces.get(pr).and_then(|it| it.fix.as_ref()).map(|fix| &fix.phase);
-            if phase == Some(&Phase::Queued) && !matches!(script, Fixer::Stumbles | Fixer::Breaks) {
+            if phase == Some(&FixPhase::Queued) && !matches!(script, Fixer::Stumbles | Fixer::Breaks) {
                 self.feed(&Input::FixStarted { pr: *pr, at: *at });
             }
             if script == Fixer::Works {
@@ -416,7 +422,7 @@ impl Bench {
     fn crash(&mut self) -> Plan {
         self.under_way.clear();
         let mut state = RepoState::default();
-        for Recorded { ts, event, .. } in &self.worker.log {
+        for RecordedEvent { ts, event, .. } in &self.worker.log {
             let line = serde_json::to_string(event).unwrap();
             apply(&mut state, &serde_json::from_str(&line).unwrap(), *ts);
         }
@@ -435,7 +441,7 @@ impl Bench {
         self.workspace(number).fix.as_ref().expect("a fixer is sent")
     }
 
-    fn shown(&self, number: u64) -> (Status, Reason) {
+    fn shown(&self, number: u64) -> (WorkspaceStatus, WorkspaceReason) {
         let workspace = self.workspace(number);
         (workspace.status, workspace.reason)
     }
@@ -450,7 +456,7 @@ impl Bench {
 
     /// What the log has about a workspace.
     fn events(&self, number: u64) -> Vec<workspace::Event> {
-        let about = |line: &Recorded| match &line.event {
+        let about = |line: &RecordedEvent| match &line.event {
             Event::Ratchet(event) if event.pr() == Some(pr(number)) => Some(event.clone()),
             _ => None,
         };
@@ -458,7 +464,7 @@ impl Bench {
     }
 
     /// The transition log.
-    fn moves(&self, number: u64) -> Vec<(Deed, Status, Reason)> {
+    fn moves(&self, number: u64) -> Vec<(TransitionLogAction, WorkspaceStatus, WorkspaceReason)> {
         let moves = self.events(number).into_iter().filter_map(|event| match event {
             workspace::Event::RatchetMoved { action, status, reason, .. } => Some((action, status, reason)),
             _ => None,
@@ -479,7 +485,7 @@ impl Bench {
     /// What the bot said about the ratchet.
     fn told(&self, number: u64) -> Vec<String> {
         let said = self.worker.log.iter().filter_map(|line| match &line.event {
-            Event::Outbox(OutboxEvent::NoteOwed { pr: there, say: Say::Comment { body }, .. })
+            Event::Outbox(OutboxEvent::NoteOwed { pr: there, say: NoteContent::Comment { body }, .. })
                 if *there == pr(number) =>
             {
                 Some(body.clone())
@@ -502,7 +508,7 @@ fn pushed_to_by_a_train(state: &RepoState, pr: PrNumber) -> bool {
         is_live(train.state) && *phase != CascadePhase::Idle && is_its
     });
     let is_intended = state.details.values().any(|detail| match detail.intent.as_ref().map(|intent| &intent.what) {
-        Some(Intended::Push(push)) => push.pull == pr,
+        Some(IntendedAction::Push(push)) => push.pull == pr,
         _ => false,
     });
     is_named || is_intended

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn transient(reason: &str) -> Failure {
-    Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None }
+fn transient(reason: &str) -> EffectFailure {
+    EffectFailure { reason: reason.to_owned(), kind: EffectFailureKind::Transient, retry_at: None }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_failed_bootstrap_is_tried_again_later_and_later() {
 fn a_retry_waits_as_long_as_github_asks() {
     let mut worker = Worker::default();
     worker.pull_event("opened", pull(1));
-    let told = Failure { retry_at: Some(at(900)), ..transient("secondary rate limit") };
+    let told = EffectFailure { retry_at: Some(at(900)), ..transient("secondary rate limit") };
     worker.feed(&surveyed(at(0), Err(told)));
     assert_eq!(next_wake(&worker.state, &worker.settings, at(0)), Some(at(900)));
 }
@@ -80,7 +80,7 @@ fn a_state_that_nobody_touched_for_an_hour_is_read_anew_on_resumption() {
 #[test]
 fn a_resumed_worker_asks_again_for_all_that_is_owed() {
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.heard("pull_request_review_comment", None, Happening::ReviewTalk { pr: pr(8) });
+    worker.heard("pull_request_review_comment", None, WebhookEvent::ReviewTalk { pr: pr(8) });
     let effects = worker.feed(&Input::Resume).effects;
     assert_eq!(
         effects,
@@ -138,7 +138,7 @@ fn what_ci_said_of_a_head_before_it_was_known_is_asked_for() {
     let clean = Ok(vec![merge_facts(1, MergeState::Clean)]);
     worker.feed(&merge_states(vec![pr(1)], at(0), clean));
     worker.clock = 2;
-    let synchronized = |head: u64| Happening::Pull(PullFacts { head_sha: sha(head), updated_at: at(2), ..pull(1) });
+    let synchronized = |head: u64| WebhookEvent::Pull(PullFacts { head_sha: sha(head), updated_at: at(2), ..pull(1) });
     worker.heard("pull_request", Some("synchronize"), synchronized(11));
     let plan = worker.heard("pull_request", Some("synchronize"), synchronized(12));
     assert!(
@@ -231,7 +231,7 @@ fn a_merge_state_that_github_has_not_computed_is_asked_for_again_with_patience_b
 fn an_answer_asked_for_before_the_last_reason_to_ask_does_not_settle_it() {
     let mut worker = Worker::ready(&[pull(1)]);
     worker.clock = 50;
-    let review = Happening::Review {
+    let review = WebhookEvent::Review {
         pull: crate::facts::ReviewedPull { number: pr(1), head_sha: sha(1) },
         state: crate::facts::ReviewState::Approved,
     };
@@ -260,7 +260,7 @@ fn a_full_look_can_be_asked_for_and_is_not_begun_twice() {
 fn a_repository_that_is_owed_something_is_looked_at_although_nothing_comes_in() {
     let mut worker = Worker::ready(&[]);
     assert_eq!(attention(&worker.state, &worker.settings), Some(at(3_600)), "the hourly look");
-    worker.heard("pull_request_review_comment", None, Happening::ReviewTalk { pr: pr(8) });
+    worker.heard("pull_request_review_comment", None, WebhookEvent::ReviewTalk { pr: pr(8) });
     assert_eq!(
         attention(&worker.state, &worker.settings),
         Some(at(0)),

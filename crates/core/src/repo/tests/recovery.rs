@@ -16,7 +16,7 @@ impl Yard {
         let settings = self.worker.settings.clone();
         self.worker = Worker { clock, settings, ..Worker::default() };
         self.feed(&Input::Resume);
-        let plan = self.worker.heard("ping", None, Happening::Other);
+        let plan = self.worker.heard("ping", None, WebhookEvent::Other);
         self.begin(plan);
     }
 
@@ -24,7 +24,7 @@ impl Yard {
     fn restore(&mut self, events: usize) {
         self.under_way.clear();
         // What was written at once is there as a whole or not at all.
-        let is_cut_there = |log: &[Recorded], at: usize| log.get(at).is_some_and(|next| next.ts == log[at - 1].ts);
+        let is_cut_there = |log: &[RecordedEvent], at: usize| log.get(at).is_some_and(|next| next.ts == log[at - 1].ts);
         let mut events = events;
         while events > 1 && is_cut_there(&self.worker.log, events) {
             events -= 1;
@@ -268,7 +268,7 @@ fn a_train_that_begins_anew_is_not_ended_by_the_last_word_on_the_one_before() {
     });
     yard.says(1, 900, "@merge-train stop");
     apply(&mut yard.worker.state, &closing, at(yard.worker.clock));
-    yard.worker.log.push(Recorded { seq: 0, ts: at(yard.worker.clock), event: closing });
+    yard.worker.log.push(RecordedEvent { seq: 0, ts: at(yard.worker.clock), event: closing });
     yard.settle();
     assert!(yard.shown(1).is_none());
     yard.start_as(1, 901);
@@ -312,7 +312,7 @@ fn a_stop_during_the_first_look_reaches_the_train_that_it_finds() {
 fn a_crawl_that_is_cut_off_reads_only_the_rest() {
     let pulls: Vec<PullFacts> = (1..=120).map(pull).collect();
     let mut worker = Worker::default();
-    worker.heard("ping", None, Happening::Other);
+    worker.heard("ping", None, WebhookEvent::Other);
     let plan = worker.feed(&surveyed(at(0), Ok(listing(&pulls))));
     let batches = |plan: &Plan| -> Vec<Vec<PrNumber>> {
         let prs = |effect: &Effect| match effect {
@@ -401,8 +401,8 @@ proptest! {
         let asked = trains.filter(asks).count();
         let never_began = yard.landed().is_empty() && yard.worker.state.active_trains.is_empty();
         // The start may be all that an old backup knows of, and what it was given on has landed since.
-        let is_refusal = |line: &Recorded| {
-            matches!(&line.event, Event::Outbox(OutboxEvent::NoteOwed { say: outbox::Say::Comment { body }, .. }) if body.starts_with("Cannot start"))
+        let is_refusal = |line: &RecordedEvent| {
+            matches!(&line.event, Event::Outbox(OutboxEvent::NoteOwed { say: outbox::NoteContent::Comment { body }, .. }) if body.starts_with("Cannot start"))
         };
         let was_refused = yard.worker.log.iter().any(is_refusal);
         prop_assert!(

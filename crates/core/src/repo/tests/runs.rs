@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::trains::Yard;
 use super::*;
 use crate::ids::RunId;
-use crate::repo::trains::{TrainError, TrainState, why};
+use crate::repo::trains::{TrainError, TrainState, blockers};
 use crate::workflow::{Decision, Initiator, Run, RunStatus, StepStatus, TriggerSource};
 
 fn repo() -> RepoId {
@@ -13,14 +13,14 @@ fn repo() -> RepoId {
 }
 
 /// Follows a log from its beginning: what became of each run. Nothing may move that has ended, or as no run may.
-pub(super) fn follow(log: &[Recorded]) -> BTreeMap<RunId, Run> {
+pub(super) fn follow(log: &[RecordedEvent]) -> BTreeMap<RunId, Run> {
     let (mut state, mut runs) = (RepoState::default(), BTreeMap::<RunId, Run>::new());
-    for Recorded { ts, event, .. } in log {
+    for RecordedEvent { ts, event, .. } in log {
         let before = state.open_runs(&repo(), *ts);
         apply(&mut state, event, *ts);
         let moves = runs_moved(&before, event, &state, &repo(), *ts);
         assert!(moves.is_empty() || moves_runs(event), "{event:?} moves {moves:?}");
-        for RunMove { run, path, steps, .. } in moves {
+        for RunChange { run, path, steps, .. } in moves {
             let known = runs.get(&run.id).map_or(RunStatus::Pending, |known| known.status);
             assert_eq!((path.first(), path.last()), (Some(&known), Some(&run.status)), "{event:?}: {run:?}");
             for step in path.windows(2) {
@@ -41,11 +41,11 @@ pub(super) fn follow(log: &[Recorded]) -> BTreeMap<RunId, Run> {
 impl Worker {
     fn happens(&mut self, when: i64, event: Event) {
         apply(&mut self.state, &event, at(when));
-        self.log.push(Recorded { seq: self.log.len() as u64 + 1, ts: at(when), event });
+        self.log.push(RecordedEvent { seq: self.log.len() as u64 + 1, ts: at(when), event });
     }
 }
 
-fn started(behest: Behest) -> Event {
+fn started(behest: Attribution) -> Event {
     Event::Trains(TrainsEvent::TrainStarted { root_pr: pr(1), current_pr: pr(1), behest })
 }
 
@@ -54,12 +54,12 @@ fn frozen() -> Event {
     Event::Trains(TrainsEvent::TrainFrozen { root_pr: pr(1), error })
 }
 
-fn by(who: &str, reason: &str) -> Behest {
-    Behest { by: Some(who.to_owned()), reason: Some(reason.to_owned()), ..Behest::default() }
+fn by(who: &str, reason: &str) -> Attribution {
+    Attribution { by: Some(who.to_owned()), reason: Some(reason.to_owned()), ..Attribution::default() }
 }
 
 /// The one run that a log tells of.
-fn only(log: &[Recorded]) -> Run {
+fn only(log: &[RecordedEvent]) -> Run {
     let mut runs = follow(log);
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.pop_first().unwrap().1
@@ -90,7 +90,7 @@ fn each_pull_request_is_a_step_of_the_run() {
     yard.start(1);
     yard.finish();
     let (mut state, mut told) = (RepoState::default(), BTreeMap::new());
-    for Recorded { ts, event, .. } in &yard.worker.log {
+    for RecordedEvent { ts, event, .. } in &yard.worker.log {
         let before = state.open_runs(&repo(), *ts);
         apply(&mut state, event, *ts);
         for moved in runs_moved(&before, event, &state, &repo(), *ts) {
@@ -103,9 +103,9 @@ fn each_pull_request_is_a_step_of_the_run() {
 }
 
 /// What the steps that a log makes say of landings: the pull request, and the run that landed it.
-fn landings(log: &[Recorded]) -> Vec<(u64, RunId)> {
+fn landings(log: &[RecordedEvent]) -> Vec<(u64, RunId)> {
     let (mut state, mut told) = (RepoState::default(), BTreeMap::new());
-    for Recorded { ts, event, .. } in log {
+    for RecordedEvent { ts, event, .. } in log {
         let before = state.open_runs(&repo(), *ts);
         apply(&mut state, event, *ts);
         for moved in runs_moved(&before, event, &state, &repo(), *ts) {
@@ -170,9 +170,9 @@ fn a_stop_cancels_the_run_and_a_start_begins_another() {
 #[test]
 fn a_start_and_a_stop_and_a_start_in_one_moment_are_two_runs() {
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(7, started(Behest::default()));
-    worker.happens(7, Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest: Behest::default() }));
-    worker.happens(7, started(Behest::default()));
+    worker.happens(7, started(Attribution::default()));
+    worker.happens(7, Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest: Attribution::default() }));
+    worker.happens(7, started(Attribution::default()));
     let runs = follow(&worker.log);
     assert_eq!(runs.len(), 2);
 }
@@ -181,17 +181,17 @@ fn a_start_and_a_stop_and_a_start_in_one_moment_are_two_runs() {
 fn a_train_that_a_person_looked_at_goes_on_as_the_same_run() {
     let mut worker = Worker::ready(&[pull(1)]);
     let events = [
-        started(Behest::default()),
+        started(Attribution::default()),
         Event::Trains(TrainsEvent::TrainWaiting {
             train_root: pr(1),
-            why: why::checks_running(pr(1), &["ci"], &sha(1)).since(at(1)),
+            why: blockers::checks_running(pr(1), &["ci"], &sha(1)).since(at(1)),
         }),
         frozen(),
     ];
     events.into_iter().for_each(|event| worker.happens(1, event));
     let frozen = follow(&worker.log);
     assert_eq!(statuses(&frozen), [(1, RunStatus::AwaitingApproval)], "by way of running");
-    worker.happens(2, started(Behest::default()));
+    worker.happens(2, started(Attribution::default()));
     let runs = follow(&worker.log);
     assert_eq!(runs.keys().collect::<Vec<_>>(), frozen.keys().collect::<Vec<_>>());
     assert_eq!(statuses(&runs), [(1, RunStatus::Running)]);
@@ -216,18 +216,18 @@ fn every_state_of_a_train_is_a_state_of_a_run() {
 #[test]
 fn a_run_tells_what_its_train_waits_for_now() {
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(1, started(Behest::default()));
-    let waits = |when: i64, reason: why::Reason| {
+    worker.happens(1, started(Attribution::default()));
+    let waits = |when: i64, reason: blockers::Blocker| {
         Event::Trains(TrainsEvent::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) })
     };
-    worker.happens(2, waits(2, why::checks_running(pr(1), &["ci"], &sha(1))));
+    worker.happens(2, waits(2, blockers::checks_running(pr(1), &["ci"], &sha(1))));
     let context = |run: &Run| run.last_transition.clone().unwrap();
     let blocker = |run: &Run| context(run).metadata.unwrap()["blocker"].as_str().unwrap().to_owned();
     let first = only(&worker.log);
     assert_eq!(blocker(&first), "The check `ci` has not finished on PR #1 at `0000000000`.");
 
     let before = worker.state.open_runs(&repo(), at(3));
-    let event = waits(3, why::review_required(pr(1)));
+    let event = waits(3, blockers::review_required(pr(1)));
     worker.happens(3, event.clone());
     let moves = runs_moved(&before, &event, &worker.state, &repo(), at(3));
     assert_eq!(moves.iter().map(|moved| &moved.path[..]).collect::<Vec<_>>(), [[RunStatus::WaitingExternal]]);
@@ -243,7 +243,7 @@ fn a_run_tells_what_its_train_waits_for_now() {
 #[test]
 fn a_run_is_called_as_its_pull_request_is_now() {
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(1, started(Behest::default()));
+    worker.happens(1, started(Attribution::default()));
     let title = |worker: &Worker| only(&worker.log).result.unwrap()["title"].clone();
     assert_eq!(title(&worker), "");
     worker.clock = 2;
@@ -254,16 +254,16 @@ fn a_run_is_called_as_its_pull_request_is_now() {
 #[test]
 fn a_run_knows_how_long_it_waited_for_whom() {
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(1, started(Behest::default()));
-    let waits = |when: i64, reason: why::Reason| {
+    worker.happens(1, started(Attribution::default()));
+    let waits = |when: i64, reason: blockers::Blocker| {
         Event::Trains(TrainsEvent::TrainWaiting { train_root: pr(1), why: reason.since(at(when)) })
     };
-    worker.happens(2, waits(2, why::checks_running(pr(1), &["ci"], &sha(1))));
+    worker.happens(2, waits(2, blockers::checks_running(pr(1), &["ci"], &sha(1))));
     // Another check, the same party: it is one wait.
-    worker.happens(5, waits(5, why::checks_expected(pr(1), &["lint"], &sha(1))));
-    worker.happens(12, waits(12, why::review_required(pr(1))));
+    worker.happens(5, waits(5, blockers::checks_expected(pr(1), &["lint"], &sha(1))));
+    worker.happens(12, waits(12, blockers::review_required(pr(1))));
     worker.happens(15, Event::Trains(TrainsEvent::TrainResumed { train_root: pr(1) }));
-    worker.happens(20, waits(20, why::ci_expected(pr(1), &sha(1))));
+    worker.happens(20, waits(20, blockers::ci_expected(pr(1), &sha(1))));
     worker.happens(21, Event::Trains(TrainsEvent::TrainResumed { train_root: pr(1) }));
     worker.happens(30, Event::Trains(TrainsEvent::TrainCompleted { root_pr: pr(1) }));
     let result = only(&worker.log).result.unwrap();
@@ -310,7 +310,7 @@ fn whoever_starts_a_train_through_the_api_is_known_with_what_they_said() {
     }
     // And nobody is made up.
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(1, started(Behest::default()));
+    worker.happens(1, started(Attribution::default()));
     let run = only(&worker.log);
     assert_eq!((run.trigger.source, run.trigger.user_id), (TriggerSource::Webhook, None));
     assert_eq!(run.last_transition.unwrap().initiator, Some(Initiator::System));
@@ -319,7 +319,7 @@ fn whoever_starts_a_train_through_the_api_is_known_with_what_they_said() {
 #[test]
 fn a_run_that_is_cancelled_says_by_whom_and_why() {
     let mut worker = Worker::ready(&[pull(1)]);
-    worker.happens(1, started(Behest::default()));
+    worker.happens(1, started(Attribution::default()));
     worker.happens(
         2,
         Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest: by("api:ops", "the release is off") }),
@@ -356,7 +356,7 @@ fn what_a_person_decides_about_a_train_is_told_with_their_name_and_reason() {
     assert_eq!(run.trigger.user_id.as_deref(), Some("github:author"), "who set it off is still who did");
 
     let decision = Some(Decision::Rejected);
-    let behest = Behest { decision, ..by("api:ops", "not like this") };
+    let behest = Attribution { decision, ..by("api:ops", "not like this") };
     worker.happens(3, Event::Trains(TrainsEvent::TrainStopped { root_pr: pr(1), behest }));
     let run = only(&worker.log);
     let no = (decision, Some("api:ops".to_owned()), Some("not like this".to_owned()));

@@ -2,37 +2,41 @@
 
 use super::*;
 use crate::repo::ratchet;
-use crate::repo::settings::{Behavior, File, OwnSettings, Problem, Proposal, Ratchet, Verdict};
+use crate::repo::settings::{
+    RepositoryBehavior, RepositoryRatchet, RepositorySettings, SettingsFile, SettingsFileProblem, SettingsFileVerdict,
+    SettingsProposal,
+};
 
-fn own(max_attempts: u32) -> OwnSettings {
-    let ratchet = Ratchet { enabled: Some(true), max_attempts: Some(max_attempts), ..Ratchet::default() };
-    OwnSettings { ratchet, ..OwnSettings::default() }
+fn own(max_attempts: u32) -> RepositorySettings {
+    let ratchet =
+        RepositoryRatchet { enabled: Some(true), max_attempts: Some(max_attempts), ..RepositoryRatchet::default() };
+    RepositorySettings { ratchet, ..RepositorySettings::default() }
 }
 
-fn problem(line: u32) -> Problem {
-    Problem { line, column: 1, text: "no".to_owned() }
+fn problem(line: u32) -> SettingsFileProblem {
+    SettingsFileProblem { line, column: 1, text: "no".to_owned() }
 }
 
-fn file(head: u64, blob: u64, said: Result<OwnSettings, Vec<Problem>>) -> File {
-    File { at: sha(head), blob: Some(sha(blob)), said }
+fn file(head: u64, blob: u64, said: Result<RepositorySettings, Vec<SettingsFileProblem>>) -> SettingsFile {
+    SettingsFile { at: sha(head), blob: Some(sha(blob)), said }
 }
 
 /// A push to the default branch touches the file, and this is found.
-fn lands(worker: &mut Worker, file: File) -> Plan {
+fn lands(worker: &mut Worker, file: SettingsFile) -> Plan {
     let after = 500 + u64::try_from(worker.clock).unwrap();
     let plan = push(worker, "main", after, true);
     assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadSettings { default: branch("main") })]);
     read(worker, file)
 }
 
-fn read(worker: &mut Worker, file: File) -> Plan {
+fn read(worker: &mut Worker, file: SettingsFile) -> Plan {
     let requested_at = at(worker.clock);
     worker.feed(&settings_read(requested_at, Ok(file)))
 }
 
 fn push(worker: &mut Worker, name: &str, after: u64, touches_own_file: bool) -> Plan {
     worker.clock += 1;
-    worker.heard("push", None, Happening::Push { branch: branch(name), after: sha(after), touches_own_file })
+    worker.heard("push", None, WebhookEvent::Push { branch: branch(name), after: sha(after), touches_own_file })
 }
 
 fn merge_states(worker: &mut Worker, facts: Vec<MergeFacts>) -> Plan {
@@ -41,23 +45,23 @@ fn merge_states(worker: &mut Worker, facts: Vec<MergeFacts>) -> Plan {
     worker.feed(&inputs::merge_states(prs, requested_at, Ok(facts)))
 }
 
-fn with_file(number: u64, own_file: OwnFile) -> MergeFacts {
+fn with_file(number: u64, own_file: SettingsFileContent) -> MergeFacts {
     MergeFacts { own_file, ..merge_facts(number, MergeState::Clean) }
 }
 
-fn proposes(worker: &mut Worker, number: u64, head: u64, proposal: Proposal) -> Plan {
+fn proposes(worker: &mut Worker, number: u64, head: u64, proposal: SettingsProposal) -> Plan {
     worker.feed(&proposal_read(pr(number), sha(head), Ok(proposal)))
 }
 
-fn shown(worker: &mut Worker, head: u64, result: Result<Showing, Failure>) -> Plan {
+fn shown(worker: &mut Worker, head: u64, result: Result<CheckPublication, EffectFailure>) -> Plan {
     worker.feed(&check_shown(sha(head), result))
 }
 
-fn failure(kind: FailureKind) -> Failure {
-    Failure { reason: "no".to_owned(), kind, retry_at: None }
+fn failure(kind: EffectFailureKind) -> EffectFailure {
+    EffectFailure { reason: "no".to_owned(), kind, retry_at: None }
 }
 
-fn checks(plan: &Plan) -> Vec<(Sha, Verdict)> {
+fn checks(plan: &Plan) -> Vec<(Sha, SettingsFileVerdict)> {
     let check = |effect: &Effect| match effect {
         Effect::Settings(SettingsEffect::ShowCheck { head, verdict }) => Some((head.clone(), verdict.clone())),
         _ => None,
@@ -70,7 +74,7 @@ fn is_the_same_after_a_replay(worker: &Worker) {
     let mut replayed = RepoState::default();
     for recorded in &worker.log {
         let json = serde_json::to_string(recorded).unwrap();
-        let read: Recorded = serde_json::from_str(&json).unwrap();
+        let read: RecordedEvent = serde_json::from_str(&json).unwrap();
         assert_eq!(read, *recorded, "{json}");
         apply(&mut replayed, &read.event, read.ts);
     }
@@ -83,7 +87,7 @@ fn is_the_same_after_a_replay(worker: &Worker) {
 #[test]
 fn every_full_look_reads_the_file_again_and_what_is_known_changes_nothing() {
     let mut worker = Worker::default();
-    worker.heard("ping", None, Happening::Other);
+    worker.heard("ping", None, WebhookEvent::Other);
     let plan = worker.feed(&surveyed(at(0), Ok(listing(&[]))));
     assert!(
         plan.effects.contains(&Effect::Settings(SettingsEffect::ReadSettings { default: branch("main") })),
@@ -104,19 +108,19 @@ fn every_full_look_reads_the_file_again_and_what_is_known_changes_nothing() {
 fn a_file_that_is_not_valid_leaves_the_last_that_was_in_force_and_is_shown_as_a_failure() {
     let mut worker = Worker::ready(&[]);
     let plan = lands(&mut worker, file(10, 20, Ok(own(2))));
-    assert_eq!(checks(&plan), [(sha(10), Verdict::Valid { limited: Vec::new() })], "somebody changed it");
-    shown(&mut worker, 10, Ok(Showing::Shown));
+    assert_eq!(checks(&plan), [(sha(10), SettingsFileVerdict::Valid { limited: Vec::new() })], "somebody changed it");
+    shown(&mut worker, 10, Ok(CheckPublication::Shown));
     let plan = lands(&mut worker, file(11, 21, Err(vec![problem(3)])));
-    assert_eq!(checks(&plan), [(sha(11), Verdict::Invalid { problems: vec![problem(3)] })]);
+    assert_eq!(checks(&plan), [(sha(11), SettingsFileVerdict::Invalid { problems: vec![problem(3)] })]);
     assert_eq!(worker.state.settings(&worker.settings).ratchet.max_attempts, 2);
     assert_eq!(worker.state.own_file().map(|read| read.problems.len()), Some(1));
-    shown(&mut worker, 11, Ok(Showing::Shown));
+    shown(&mut worker, 11, Ok(CheckPublication::Shown));
     let plan = lands(&mut worker, file(12, 22, Ok(own(1))));
     assert_eq!(checks(&plan).len(), 1);
     assert_eq!(worker.state.settings(&worker.settings).ratchet.max_attempts, 1);
-    let gone = File { at: sha(13), blob: None, said: Ok(OwnSettings::default()) };
+    let gone = SettingsFile { at: sha(13), blob: None, said: Ok(RepositorySettings::default()) };
     let plan = lands(&mut worker, gone);
-    assert_eq!(checks(&plan), [(sha(13), Verdict::Removed {})]);
+    assert_eq!(checks(&plan), [(sha(13), SettingsFileVerdict::Removed {})]);
     assert_eq!(*worker.state.settings(&worker.settings), worker.settings);
     is_the_same_after_a_replay(&worker);
 }
@@ -126,7 +130,7 @@ fn what_the_operator_allows_less_of_is_valid_and_told() {
     let mut worker = Worker::ready(&[]);
     let plan = lands(&mut worker, file(10, 20, Ok(own(99))));
     let checks = checks(&plan);
-    let [(_, Verdict::Valid { limited })] = checks.as_slice() else { panic!("it is valid: {checks:?}") };
+    let [(_, SettingsFileVerdict::Valid { limited })] = checks.as_slice() else { panic!("it is valid: {checks:?}") };
     assert_eq!(*limited, ["`ratchet.max_attempts`: `99` is requested, `3` applies."]);
 }
 
@@ -138,20 +142,20 @@ fn settings_count_from_the_moment_on_that_they_are_read() {
     let opened = |event: &&Event| matches!(event, Event::Ratchet(ratchet::Event::WorkspaceOpened { .. }));
     assert_eq!(plan.events.iter().filter(opened).count(), 2, "the ratchet is on: {plan:?}");
     assert!(candidate(&worker.state, pr(1), &worker.settings));
-    let gone = File { at: sha(13), blob: None, said: Ok(OwnSettings::default()) };
+    let gone = SettingsFile { at: sha(13), blob: None, said: Ok(RepositorySettings::default()) };
     lands(&mut worker, gone);
     assert!(!candidate(&worker.state, pr(1), &worker.settings));
 }
 
 #[test]
 fn a_stack_is_as_large_as_the_stricter_of_both_allows() {
-    let behavior = Behavior { max_stack_size: Some(1), ..Behavior::default() };
+    let behavior = RepositoryBehavior { max_stack_size: Some(1), ..RepositoryBehavior::default() };
     let mut worker = Worker::ready(&[pull(1), stacked(2, 1)]);
-    lands(&mut worker, file(10, 20, Ok(OwnSettings { behavior, ..OwnSettings::default() })));
+    lands(&mut worker, file(10, 20, Ok(RepositorySettings { behavior, ..RepositorySettings::default() })));
     worker.comment_event(CommentChange::Created, comment(2, 70, "@merge-train predecessor #1"));
     worker.comment_event(CommentChange::Created, comment(1, 71, "@merge-train start"));
     let refused = worker.log.iter().any(|recorded| match &recorded.event {
-        Event::Outbox(OutboxEvent::NoteOwed { say: Say::Comment { body }, .. }) => body.contains("maximum"),
+        Event::Outbox(OutboxEvent::NoteOwed { say: NoteContent::Comment { body }, .. }) => body.contains("maximum"),
         _ => false,
     });
     let said: Vec<&Event> = worker.log.iter().map(|recorded| &recorded.event).collect();
@@ -172,7 +176,7 @@ fn an_answer_from_before_the_last_push_is_asked_for_again() {
 fn a_reading_that_fails_is_tried_again_and_outlives_a_restart() {
     let mut worker = Worker::ready(&[]);
     push(&mut worker, "main", 500, true);
-    let result = Err(failure(FailureKind::Transient));
+    let result = Err(failure(EffectFailureKind::Transient));
     worker.feed(&settings_read(at(worker.clock), result));
     let wake = next_wake(&worker.state, &worker.settings, at(worker.clock)).expect("something is owed");
     assert_eq!(wake, at(worker.clock + 2));
@@ -202,28 +206,28 @@ fn pushes_that_do_not_touch_the_file_cost_nothing() {
 #[test]
 fn a_pull_request_that_changes_the_file_gets_a_check_and_its_settings_do_not_count() {
     let mut worker = Worker::ready(&[pull(1), pull(2)]);
-    let facts = vec![with_file(1, OwnFile::Blob(sha(20))), with_file(2, OwnFile::Absent)];
+    let facts = vec![with_file(1, SettingsFileContent::Blob(sha(20))), with_file(2, SettingsFileContent::Absent)];
     let plan = merge_states(&mut worker, facts);
     assert_eq!(
         plan.effects,
         [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(1) })],
         "the other is as the default branch"
     );
-    let plan = proposes(&mut worker, 1, 1, Proposal::Written(Err(vec![problem(2)])));
-    assert_eq!(checks(&plan), [(sha(1), Verdict::Invalid { problems: vec![problem(2)] })]);
+    let plan = proposes(&mut worker, 1, 1, SettingsProposal::Written(Err(vec![problem(2)])));
+    assert_eq!(checks(&plan), [(sha(1), SettingsFileVerdict::Invalid { problems: vec![problem(2)] })]);
     assert_eq!(*worker.state.settings(&worker.settings), worker.settings);
-    shown(&mut worker, 1, Ok(Showing::Shown));
+    shown(&mut worker, 1, Ok(CheckPublication::Shown));
     // Somebody fixes it.
     let plan = push(&mut worker, "feature-1", 101, true);
     assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(101) })]);
-    let plan = proposes(&mut worker, 1, 101, Proposal::Written(Ok(own(2))));
-    assert_eq!(checks(&plan), [(sha(101), Verdict::Valid { limited: Vec::new() })]);
-    shown(&mut worker, 101, Ok(Showing::Shown));
+    let plan = proposes(&mut worker, 1, 101, SettingsProposal::Written(Ok(own(2))));
+    assert_eq!(checks(&plan), [(sha(101), SettingsFileVerdict::Valid { limited: Vec::new() })]);
+    shown(&mut worker, 101, Ok(CheckPublication::Shown));
     // And pushes something else: the new head has no check yet.
     let plan = push(&mut worker, "feature-1", 102, false);
     assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(102) })]);
-    let plan = proposes(&mut worker, 1, 102, Proposal::Removed);
-    assert_eq!(checks(&plan), [(sha(102), Verdict::Removed {})]);
+    let plan = proposes(&mut worker, 1, 102, SettingsProposal::Removed);
+    assert_eq!(checks(&plan), [(sha(102), SettingsFileVerdict::Removed {})]);
     is_the_same_after_a_replay(&worker);
     worker.pull_event("closed", PullFacts { updated_at: at(9), state: PullState::Closed { at: at(9) }, ..pull(1) });
     assert_eq!(push(&mut worker, "feature-1", 103, true).effects, [], "nobody wants to know any more");
@@ -233,15 +237,15 @@ fn a_pull_request_that_changes_the_file_gets_a_check_and_its_settings_do_not_cou
 fn one_that_only_is_behind_the_default_branch_is_asked_about_once() {
     let mut worker = Worker::ready(&[pull(1)]);
     lands(&mut worker, file(10, 20, Ok(own(2))));
-    let plan = merge_states(&mut worker, vec![with_file(1, OwnFile::Absent)]);
+    let plan = merge_states(&mut worker, vec![with_file(1, SettingsFileContent::Absent)]);
     assert!(
         plan.effects.contains(&Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(1) })),
         "{plan:?}"
     );
-    let plan = proposes(&mut worker, 1, 1, Proposal::Untouched);
+    let plan = proposes(&mut worker, 1, 1, SettingsProposal::Untouched);
     assert_eq!(checks(&plan), []);
     worker.feed(&Input::Resume);
-    let plan = merge_states(&mut worker, vec![with_file(1, OwnFile::Absent)]);
+    let plan = merge_states(&mut worker, vec![with_file(1, SettingsFileContent::Absent)]);
     let asks = |effect: &Effect| matches!(effect, Effect::Settings(SettingsEffect::ReadProposal { .. }));
     assert!(!plan.effects.iter().any(asks), "{plan:?}");
 }
@@ -251,7 +255,7 @@ fn an_answer_about_another_head_is_asked_for_again() {
     let mut worker = Worker::ready(&[pull(1)]);
     push(&mut worker, "feature-1", 101, true);
     push(&mut worker, "feature-1", 102, true);
-    let plan = proposes(&mut worker, 1, 101, Proposal::Written(Ok(own(2))));
+    let plan = proposes(&mut worker, 1, 101, SettingsProposal::Written(Ok(own(2))));
     assert_eq!(plan.events, []);
     assert_eq!(plan.effects, [Effect::Settings(SettingsEffect::ReadProposal { pr: pr(1), head: sha(102) })]);
 }
@@ -261,14 +265,14 @@ fn a_check_is_tried_again_until_it_is_shown_and_two_wait_for_each_other() {
     let mut worker = Worker::ready(&[pull(1)]);
     lands(&mut worker, file(10, 20, Err(vec![problem(1)])));
     push(&mut worker, "feature-1", 101, true);
-    proposes(&mut worker, 1, 101, Proposal::Written(Ok(own(2))));
-    let plan = shown(&mut worker, 10, Err(failure(FailureKind::Transient)));
+    proposes(&mut worker, 1, 101, SettingsProposal::Written(Ok(own(2))));
+    let plan = shown(&mut worker, 10, Err(failure(EffectFailureKind::Transient)));
     assert_eq!(checks(&plan).iter().map(|(head, _)| head.clone()).collect::<Vec<_>>(), [sha(101)]);
-    assert_eq!(checks(&shown(&mut worker, 101, Ok(Showing::Shown))), []);
+    assert_eq!(checks(&shown(&mut worker, 101, Ok(CheckPublication::Shown))), []);
     worker.clock += 2;
     assert_eq!(checks(&worker.feed(&Input::Tick)).len(), 1);
     assert_eq!(checks(&worker.feed(&Input::Resume)).len(), 1, "a worker that comes later owes it, too");
-    shown(&mut worker, 10, Ok(Showing::Shown));
+    shown(&mut worker, 10, Ok(CheckPublication::Shown));
     assert_eq!(checks(&worker.feed(&Input::Resume)), []);
     is_the_same_after_a_replay(&worker);
 }
@@ -276,15 +280,17 @@ fn a_check_is_tried_again_until_it_is_shown_and_two_wait_for_each_other() {
 #[test]
 fn where_no_check_may_be_shown_one_comment_says_it() {
     let mut worker = Worker::ready(&[pull(1), merged(2)]);
-    let refused = || Ok(Showing::NotAllowed { reason: "Resource not accessible".to_owned() });
+    let refused = || Ok(CheckPublication::NotAllowed { reason: "Resource not accessible".to_owned() });
     push(&mut worker, "feature-1", 101, true);
-    proposes(&mut worker, 1, 101, Proposal::Written(Err(vec![problem(2)])));
+    proposes(&mut worker, 1, 101, SettingsProposal::Written(Err(vec![problem(2)])));
     let plan = shown(&mut worker, 101, refused());
     let comments: Vec<(PrNumber, String)> = plan
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Outbox(OutboxEffect::Say { pr, say: Say::Comment { body }, .. }) => Some((*pr, body.clone())),
+            Effect::Outbox(OutboxEffect::Say { pr, say: NoteContent::Comment { body }, .. }) => {
+                Some((*pr, body.clone()))
+            }
             _ => None,
         })
         .collect();
@@ -307,7 +313,7 @@ fn where_no_check_may_be_shown_one_comment_says_it() {
 fn a_check_that_github_does_not_take_is_left() {
     let mut worker = Worker::ready(&[]);
     lands(&mut worker, file(10, 20, Err(vec![problem(1)])));
-    let plan = shown(&mut worker, 10, Err(failure(FailureKind::Permanent)));
+    let plan = shown(&mut worker, 10, Err(failure(EffectFailureKind::Permanent)));
     assert!(matches!(plan.events.as_slice(), [Event::Settings(SettingsEvent::CheckDropped { .. })]), "{plan:?}");
     assert_eq!(checks(&worker.feed(&Input::Resume)), []);
 }

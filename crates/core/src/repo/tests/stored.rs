@@ -4,15 +4,17 @@
 use serde_json::Value;
 
 use super::*;
-use crate::facts::{Progress, ReviewDecision, Verdict};
+use crate::facts::{CheckConclusion, CheckProgress, ReviewDecision};
 use crate::fixtures::{Tag, assert_same, by_type, data, missing, read_back, variants};
 use crate::repo::event::PrStateName;
-use crate::repo::pace::Act;
-use crate::repo::ratchet::{Ci, Deed, FixExit, Issue, Phase, Reason, Status};
+use crate::repo::pace::PacedAction;
+use crate::repo::ratchet::{
+    CiSummary, FixExit, FixIssue, FixPhase, TransitionLogAction, WorkspaceReason, WorkspaceStatus,
+};
 use crate::repo::settings;
-use crate::repo::trains::detail::Intended;
-use crate::repo::trains::status::Party;
-use crate::repo::trains::work::{PushKind, Tidying};
+use crate::repo::trains::detail::IntendedAction;
+use crate::repo::trains::status::WaitParty;
+use crate::repo::trains::work::{PushKind, WorktreeCleanup};
 use crate::repo::trains::{CascadePhase, StaleApprovals, TrainState};
 use crate::workflow::Decision;
 
@@ -28,7 +30,7 @@ const TYPE: Tag = Tag::Member("type");
 fn replayed() -> RepoState {
     let mut state = RepoState::default();
     for line in LOG.lines() {
-        let recorded: Recorded = serde_json::from_str(line).unwrap();
+        let recorded: RecordedEvent = serde_json::from_str(line).unwrap();
         apply(&mut state, &recorded.event, recorded.ts);
     }
     state
@@ -37,7 +39,7 @@ fn replayed() -> RepoState {
 #[test]
 fn every_event_is_read_and_written_back_byte_for_byte() {
     for (line, seq) in LOG.lines().zip(1..) {
-        let recorded: Recorded = read_back(line);
+        let recorded: RecordedEvent = read_back(line);
         assert_eq!(recorded.seq, seq);
         assert_eq!(read_back::<Event>(&data(line)), recorded.event);
     }
@@ -62,7 +64,7 @@ fn the_log_has_every_value_that_an_event_of_trains_can_hold() {
         missing::<CascadePhase>(&log, value, &["phase_transition.phase"]),
         missing::<CascadePhase>(&log, value, &[&format!("{record}.cascade_phase")]),
         missing::<TrainState>(&log, value, &[&format!("{record}.state")]),
-        missing::<Party>(&log, value, &["train_waiting.why.party"]),
+        missing::<WaitParty>(&log, value, &["train_waiting.why.party"]),
         missing::<StaleApprovals>(&log, value, &["policy_observed.policy.stale_approvals"]),
         missing::<CommandOutcome>(&log, outcome, &["command_handled.outcome"]),
     ];
@@ -76,21 +78,21 @@ fn the_log_has_every_value_that_an_event_of_the_mirror_can_hold() {
     let mut all = [
         missing::<HeadRepo>(&log, value, &["pr_observed.head_repo"]),
         missing::<PrStateName>(&log, value, &["pr_state_changed.state"]),
-        missing::<WantReason>(&log, value, &["pr_wanted.reason"]),
+        missing::<FetchReason>(&log, value, &["pr_wanted.reason"]),
         missing::<MergeState>(&log, value, &["merge_state_observed.state"]),
         missing::<ReviewDecision>(&log, value, &["merge_state_observed.review"]),
-        missing::<Progress>(&log, value, &["merge_state_observed.ci.suites.*"]),
-        missing::<Verdict>(&log, value, &["merge_state_observed.ci.checks.*.verdict"]),
-        missing::<Verdict>(&log, value, &["merge_state_observed.ci.overall"]),
-        missing::<CiWord>(&log, value, &["ci_seen"]),
-        missing::<Progress>(&log, value, &["ci_seen.suite.progress"]),
-        missing::<Verdict>(&log, value, &["ci_seen.status.verdict"]),
+        missing::<CheckProgress>(&log, value, &["merge_state_observed.ci.suites.*"]),
+        missing::<CheckConclusion>(&log, value, &["merge_state_observed.ci.checks.*.verdict"]),
+        missing::<CheckConclusion>(&log, value, &["merge_state_observed.ci.overall"]),
+        missing::<CiReport>(&log, value, &["ci_seen"]),
+        missing::<CheckProgress>(&log, value, &["ci_seen.suite.progress"]),
+        missing::<CheckConclusion>(&log, value, &["ci_seen.status.verdict"]),
         missing::<SyncReason>(&log, value, &["sync_requested.reason"]),
         missing::<ReadKind>(&log, value, &["read_failed.read"]),
-        missing::<Shown>(&log, value, &["conversations_heard.traces.shown"]),
-        missing::<Standing>(&log, value, &["proposal_settled.standing"]),
-        missing::<settings::Verdict>(&log, Tag::Member("verdict"), &["check_owed.verdict"]),
-        missing::<Say>(&log, Tag::Member("say"), &["note_owed.say"]),
+        missing::<StatusCommentPart>(&log, value, &["conversations_heard.traces.shown"]),
+        missing::<SettingsFileChange>(&log, value, &["proposal_settled.standing"]),
+        missing::<settings::SettingsFileVerdict>(&log, Tag::Member("verdict"), &["check_owed.verdict"]),
+        missing::<NoteContent>(&log, Tag::Member("say"), &["note_owed.say"]),
         missing::<DeliveryOutcome>(&log, outcome, &["delivery_processed.outcome"]),
         missing::<Request>(&log, value, &["request_processed.request"]),
         missing::<RequestOutcome>(&log, value, &["request_processed.outcome"]),
@@ -109,13 +111,13 @@ fn the_log_has_every_value_that_an_event_of_the_ratchet_can_hold() {
     let in_fix = |member: &str| fix.map(|fix| format!("{fix}.{member}"));
     let (issues, phases) = (in_fix("issue"), in_fix("phase.phase"));
     let all = [
-        missing::<Deed>(&log, value, &["ratchet_moved.action"]),
-        missing::<Status>(&log, value, &["ratchet_moved.status"]),
-        missing::<Reason>(&log, value, &["ratchet_moved.reason"]),
-        missing::<Ci>(&log, value, &["ratchet_moved.consumed.ci"]),
+        missing::<TransitionLogAction>(&log, value, &["ratchet_moved.action"]),
+        missing::<WorkspaceStatus>(&log, value, &["ratchet_moved.status"]),
+        missing::<WorkspaceReason>(&log, value, &["ratchet_moved.reason"]),
+        missing::<CiSummary>(&log, value, &["ratchet_moved.consumed.ci"]),
         missing::<ReviewDecision>(&log, value, &["ratchet_moved.consumed.review"]),
-        missing::<Issue>(&log, value, &issues.each_ref().map(String::as_str)),
-        missing::<Phase>(&log, Tag::Member("phase"), &phases.each_ref().map(String::as_str)),
+        missing::<FixIssue>(&log, value, &issues.each_ref().map(String::as_str)),
+        missing::<FixPhase>(&log, Tag::Member("phase"), &phases.each_ref().map(String::as_str)),
         missing::<FixExit>(&log, value, &["fix_held.exit", "fix_push_intended.exit"]),
     ];
     assert_eq!(all.concat(), [""; 0]);
@@ -150,15 +152,15 @@ fn the_snapshot_has_every_value_that_only_a_state_can_hold() {
         missing::<PrStateName>(&snapshot, value, &["prs.*.state"]),
         missing::<TrainState>(&snapshot, value, &["active_trains.*.state"]),
         missing::<CascadePhase>(&snapshot, value, &["active_trains.*.cascade_phase"]),
-        missing::<Intended>(&snapshot, value, &["train_details.*.intent.what"]),
+        missing::<IntendedAction>(&snapshot, value, &["train_details.*.intent.what"]),
         missing::<PushKind>(&snapshot, value, &["train_details.*.intent.what.push.kind"]),
-        missing::<Tidying>(&snapshot, value, &["train_details.*.tidying"]),
-        missing::<Party>(&snapshot, value, &waits),
-        missing::<Act>(&snapshot, value, &["paces.*"]),
-        missing::<Say>(&snapshot, Tag::Member("say"), &["outbox.owed.*.say"]),
-        missing::<Standing>(&snapshot, value, &["own.proposals.*.standing"]),
-        missing::<settings::Verdict>(&snapshot, Tag::Member("verdict"), &["own.checks.*.verdict"]),
-        missing::<Phase>(&snapshot, Tag::Member("phase"), &["workspaces.*.fix.phase.phase"]),
+        missing::<WorktreeCleanup>(&snapshot, value, &["train_details.*.tidying"]),
+        missing::<WaitParty>(&snapshot, value, &waits),
+        missing::<PacedAction>(&snapshot, value, &["paces.*"]),
+        missing::<NoteContent>(&snapshot, Tag::Member("say"), &["outbox.owed.*.say"]),
+        missing::<SettingsFileChange>(&snapshot, value, &["own.proposals.*.standing"]),
+        missing::<settings::SettingsFileVerdict>(&snapshot, Tag::Member("verdict"), &["own.checks.*.verdict"]),
+        missing::<FixPhase>(&snapshot, Tag::Member("phase"), &["workspaces.*.fix.phase.phase"]),
     ];
     assert_eq!(all.concat(), [""; 0]);
 }
@@ -168,7 +170,7 @@ fn lines_of_older_versions_are_read_as_what_they_mean_now() {
     for pair in OLDER.split("\n\n") {
         let (older, now) = pair.trim_end().split_once('\n').expect("the older form, then the present one");
         assert_ne!(older, now);
-        let read: Recorded = serde_json::from_str(older).unwrap_or_else(|error| panic!("{error}: {older}"));
+        let read: RecordedEvent = serde_json::from_str(older).unwrap_or_else(|error| panic!("{error}: {older}"));
         assert_eq!(read, read_back(now), "{older}");
     }
 }

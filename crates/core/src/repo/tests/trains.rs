@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::hub::Hub;
 use super::*;
-use crate::repo::trains::work::{Expected, Outcome, Proof, Work};
+use crate::repo::trains::work::{ExpectedTree, LandedTreeProof, TrainTask, TrainTaskOutcome};
 use crate::repo::trains::{CascadePhase, TrainState};
 
 /// A worker, GitHub, and what is under way between them.
@@ -163,7 +163,7 @@ fn a_stop_is_final_until_somebody_starts_again() {
         yard.answer(0);
     }
     let plan = yard.worker.comment_event(CommentChange::Created, comment(2, 900, "@merge-train stop"));
-    assert_eq!(plan.cancels, [Served::Train(pr(1))]);
+    assert_eq!(plan.cancels, [EffectOwner::Train(pr(1))]);
     yard.under_way.retain(|key, _| *key != EffectKey::Trains(TrainsKey::Work(pr(1))));
     yard.begin(plan);
     for _ in 0..200 {
@@ -199,7 +199,7 @@ fn a_train_that_was_stopped_says_so_until_what_was_on_board_goes_on() {
     assert_eq!(status.shown, yard.worker.state.active_trains[&pr(1)].recovery_seq, "#2 is still left by it");
     yard.start_as(1, 902);
     yard.finish();
-    let closed = |line: &Recorded| matches!(&line.event, Event::Trains(TrainsEvent::StatusWritten { train_root, status_seq: u64::MAX, .. }) if *train_root == pr(1));
+    let closed = |line: &RecordedEvent| matches!(&line.event, Event::Trains(TrainsEvent::StatusWritten { train_root, status_seq: u64::MAX, .. }) if *train_root == pr(1));
     assert!(yard.worker.log.iter().any(closed), "and then its comment says who goes on");
     assert_eq!(yard.landed(), [1, 3, 2]);
     assert!(yard.worker.state.active_trains.is_empty());
@@ -210,20 +210,20 @@ fn squashed_late(shape: &[u64]) -> Yard {
     let mut yard = Yard::new(shape);
     yard.start(1);
     let train = EffectKey::Trains(TrainsKey::Work(pr(1)));
-    let asks = |yard: &Yard, what: fn(&Work) -> bool| match yard.under_way.get(&train) {
+    let asks = |yard: &Yard, what: fn(&TrainTask) -> bool| match yard.under_way.get(&train) {
         Some(Effect::Trains(TrainsEffect::Work { work, .. })) => what(work),
         _ => false,
     };
-    while !asks(&yard, |work| matches!(work, Work::Squash { .. })) {
+    while !asks(&yard, |work| matches!(work, TrainTask::Squash { .. })) {
         yard.answer(0);
     }
     let squash = yard.under_way[&train].clone();
     yard.crash(&[]);
-    while !asks(&yard, |work| matches!(work, Work::Expect { .. })) {
+    while !asks(&yard, |work| matches!(work, TrainTask::Expect { .. })) {
         yard.answer(0);
     }
     let Some(Effect::Trains(TrainsEffect::Work { root, work })) = yard.under_way.remove(&train) else { unreachable!() };
-    let elsewhere = Outcome::Expected(Expected::HeadChanged { head: sha(77) });
+    let elsewhere = TrainTaskOutcome::Expected(ExpectedTree::HeadChanged { head: sha(77) });
     yard.feed(&worked(root, work, Ok(elsewhere)));
     assert_eq!(yard.worker.state.active_trains[&pr(1)].cascade_phase, CascadePhase::Idle, "it is thought over");
     let asked = at(yard.worker.clock);
@@ -258,9 +258,9 @@ fn a_late_squash_that_is_not_what_it_should_be_freezes_the_train() {
     let Some(Effect::Trains(TrainsEffect::Work { root, work })) = yard.under_way.remove(&train) else {
         panic!("it is to be proven")
     };
-    assert!(matches!(work, Work::Prove { .. }), "{work:?}");
-    let proof = Proof::WrongTree { expected: sha(5), found: sha(6), files: Vec::new() };
-    yard.feed(&worked(root, work, Ok(Outcome::Proved(proof))));
+    assert!(matches!(work, TrainTask::Prove { .. }), "{work:?}");
+    let proof = LandedTreeProof::WrongTree { expected: sha(5), found: sha(6), files: Vec::new() };
+    yard.feed(&worked(root, work, Ok(TrainTaskOutcome::Proved(proof))));
     assert_eq!(yard.worker.state.active_trains[&pr(1)].state, TrainState::NeedsManualReview);
 }
 
@@ -274,9 +274,12 @@ fn an_answer_to_a_question_that_no_longer_stands_changes_nothing() {
         yard.answer(0);
     }
     let before = yard.worker.state.clone();
-    let (via, wording) = (crate::repo::trains::work::Via::Now, crate::repo::trains::message::Wording::default());
-    let work = Work::Squash { pull: pr(1), head: sha(77), base: branch("main"), via, wording };
-    let result = Ok(Outcome::Squashed(crate::repo::trains::work::Squashed::HeadChanged));
+    let (via, wording) = (
+        crate::repo::trains::work::MergeEndpoint::Now,
+        crate::repo::trains::message::SquashMessageTemplates::default(),
+    );
+    let work = TrainTask::Squash { pull: pr(1), head: sha(77), base: branch("main"), via, wording };
+    let result = Ok(TrainTaskOutcome::Squashed(crate::repo::trains::work::SquashOutcome::HeadChanged));
     yard.worker.feed(&worked(pr(1), work, result));
     assert_eq!(before.active_trains, yard.worker.state.active_trains);
     assert_eq!(before.details, yard.worker.state.details);
@@ -289,7 +292,7 @@ fn every_event_of_a_landing_reads_back_as_it_was_written() {
     yard.finish();
     for recorded in &yard.worker.log {
         let text = serde_json::to_string(recorded).unwrap();
-        assert_eq!(serde_json::from_str::<Recorded>(&text).unwrap(), *recorded, "{text}");
+        assert_eq!(serde_json::from_str::<RecordedEvent>(&text).unwrap(), *recorded, "{text}");
     }
 }
 

@@ -4,7 +4,7 @@ use super::trains::Yard;
 use super::*;
 use crate::inbox::Key;
 use crate::repo::trains::TrainState;
-use crate::repo::trains::work::{Outcome, Proof, Squashed, Step, Work};
+use crate::repo::trains::work::{LandedTreeProof, MergeStep, SquashOutcome, TrainTask, TrainTaskOutcome};
 
 impl Yard {
     /// Goes on until the state is as asked for.
@@ -19,7 +19,7 @@ impl Yard {
     }
 
     /// Until a train is to do something like this next.
-    fn until_next(&mut self, root: u64, what: impl Fn(&Work) -> bool) {
+    fn until_next(&mut self, root: u64, what: impl Fn(&TrainTask) -> bool) {
         let key = EffectKey::Trains(TrainsKey::Work(pr(root)));
         self.until(|yard| matches!(yard.under_way.get(&key), Some(Effect::Trains(TrainsEffect::Work { work, .. })) if what(work)));
     }
@@ -43,7 +43,7 @@ impl Yard {
     }
 
     /// What the train asked for comes to this.
-    fn answers(&mut self, root: u64, outcome: Outcome) {
+    fn answers(&mut self, root: u64, outcome: TrainTaskOutcome) {
         let effect = self.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(root))));
         let Some(Effect::Trains(TrainsEffect::Work { root, work })) = effect else { panic!("nothing is under way") };
         self.feed(&worked(root, work, Ok(outcome)));
@@ -60,10 +60,10 @@ impl Yard {
 
     /// The comments that were owed on a pull request, in their order.
     fn notes(&self, on: u64) -> Vec<&str> {
-        let note = |recorded: &Recorded| matches!(&recorded.event, Event::Outbox(OutboxEvent::NoteOwed { pr: there, .. }) if *there == pr(on));
+        let note = |recorded: &RecordedEvent| matches!(&recorded.event, Event::Outbox(OutboxEvent::NoteOwed { pr: there, .. }) if *there == pr(on));
         let owed = self.worker.log.iter().filter(|recorded| note(recorded));
         owed.filter_map(|recorded| match &recorded.event {
-            Event::Outbox(OutboxEvent::NoteOwed { say: Say::Comment { body }, .. }) => Some(body.as_str()),
+            Event::Outbox(OutboxEvent::NoteOwed { say: NoteContent::Comment { body }, .. }) => Some(body.as_str()),
             _ => None,
         })
         .collect()
@@ -111,7 +111,7 @@ fn a_review_of_what_has_landed_ends_no_train() {
     yard.start(1);
     yard.until(|yard| !yard.landed().is_empty() && yard.worker.state.active_trains[&pr(1)].current_pr == pr(2));
     let pull = crate::facts::ReviewedPull { number: pr(1), head_sha: yard.hub.pulls[&1].head.clone() };
-    let happening = Happening::Review { pull, state: crate::facts::ReviewState::Dismissed };
+    let happening = WebhookEvent::Review { pull, state: crate::facts::ReviewState::Dismissed };
     let plan = yard.worker.heard("pull_request_review", Some("dismissed"), happening);
     yard.take(plan);
     assert_ne!(yard.standing(1), Some(TrainState::Aborted));
@@ -123,7 +123,8 @@ fn a_command_beside_a_declaration_that_waits_for_its_predecessor_is_given_once()
     let said = comment(1, 7, "@merge-train predecessor #5\n@merge-train status");
     worker.comment_event(CommentChange::Created, said);
     worker.feed(&fetched(pr(5), at(0), Ok(Some(pull(5)))));
-    let given = |recorded: &&Recorded| matches!(recorded.event, Event::Commands(CommandsEvent::CommandGiven { .. }));
+    let given =
+        |recorded: &&RecordedEvent| matches!(recorded.event, Event::Commands(CommandsEvent::CommandGiven { .. }));
     assert_eq!(worker.log.iter().filter(given).count(), 1);
 }
 
@@ -150,8 +151,8 @@ fn who_is_left_out_is_told_once_however_often_the_squash_is_tried() {
     let warned = yard.notes(3).len();
     yard.start(1);
     for _ in 0..2 {
-        yard.until_next(1, |work| matches!(work, Work::Squash { .. }));
-        yard.answers(1, Outcome::Squashed(Squashed::Refused { message: "Please try again".to_owned() }));
+        yard.until_next(1, |work| matches!(work, TrainTask::Squash { .. }));
+        yard.answers(1, TrainTaskOutcome::Squashed(SquashOutcome::Refused { message: "Please try again".to_owned() }));
     }
     yard.until(|yard| !yard.landed().is_empty());
     assert_eq!(yard.notes(3).len(), warned + 1, "{:?}", yard.notes(3));
@@ -163,8 +164,10 @@ fn a_descendant_that_is_given_another_base_after_the_freeze_is_left_out() {
         let mut yard = Yard::new(&[0, 1, 1]);
         yard.start(1);
         match phase {
-            "Preparing" => yard.until_next(1, |work| matches!(work, Work::Merge { step: Step::Prepare { .. }, .. })),
-            _ => yard.until_next(1, |work| matches!(work, Work::Squash { .. })),
+            "Preparing" => {
+                yard.until_next(1, |work| matches!(work, TrainTask::Merge { step: MergeStep::Prepare { .. }, .. }))
+            }
+            _ => yard.until_next(1, |work| matches!(work, TrainTask::Squash { .. })),
         }
         yard.hub.edit(3, |pull| pull.base = branch("elsewhere"));
         yard.told(3);
@@ -179,11 +182,11 @@ fn a_merge_commit_by_somebody_else_is_not_taken_for_a_wrong_squash_of_the_train(
     let mut yard = Yard::new(&[0, 1, 2]);
     yard.start(1);
     yard.until(|yard| !yard.landed().is_empty());
-    yard.until_next(1, |work| matches!(work, Work::Expect { change, .. } if change.pull == pr(2)));
+    yard.until_next(1, |work| matches!(work, TrainTask::Expect { change, .. } if change.pull == pr(2)));
     yard.hub.edit(2, |pull| pull.landed = Some(sha(1_000)));
     yard.told(2);
-    yard.until_next(1, |work| matches!(work, Work::Prove { .. }));
-    yard.answers(1, Outcome::Proved(Proof::NotASquash { reason: "it has two parents".to_owned() }));
+    yard.until_next(1, |work| matches!(work, TrainTask::Prove { .. }));
+    yard.answers(1, TrainTaskOutcome::Proved(LandedTreeProof::NotASquash { reason: "it has two parents".to_owned() }));
     assert_eq!(yard.error(1), Some("MergedOutsideCascade"));
 }
 
@@ -191,7 +194,7 @@ fn a_merge_commit_by_somebody_else_is_not_taken_for_a_wrong_squash_of_the_train(
 fn a_start_after_one_that_was_refused_because_the_rules_could_not_be_read_reads_them_at_once() {
     let mut yard = Yard::new(&[0]);
     yard.start(1);
-    let denied = Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None };
+    let denied = EffectFailure { reason: "403".to_owned(), kind: EffectFailureKind::Permanent, retry_at: None };
     yard.under_way.remove(&EffectKey::Trains(TrainsKey::ReadPolicy)).expect("the rules are read");
     yard.feed(&policy_read(Err(denied)));
     assert!(yard.worker.state.starts.is_empty(), "refused");
@@ -250,21 +253,21 @@ fn a_stack_that_starts_by_itself_and_is_refused_is_told_so_once() {
     let mut yard = Yard::new(&[0, 1]);
     yard.worker.settings.auto_start = true;
     let ready = |yard: &mut Yard| {
-        let happening = Happening::Status {
+        let happening = WebhookEvent::Status {
             sha: yard.hub.pulls[&1].head.clone(),
             state: crate::facts::StatusState::Success,
             context: format!("ci-{}", yard.worker.clock),
         };
         let plan = yard.worker.heard("status", None, happening);
         yard.take(plan);
-        let check = crate::facts::Check { verdict: crate::facts::Verdict::Passed, required: true };
+        let check = crate::facts::Check { verdict: crate::facts::CheckConclusion::Passed, required: true };
         let ci = CiFacts { checks: [("ci".to_owned(), check)].into(), ..CiFacts::default() };
         let requested_at = at(yard.worker.clock);
         let fact = MergeFacts { ci, ..merge_facts(1, MergeState::Clean) };
         yard.under_way.remove(&EffectKey::Mirror(MirrorKey::ReadMergeStates));
         yard.feed(&merge_states(vec![pr(1)], requested_at, Ok(vec![fact])));
         if yard.under_way.remove(&EffectKey::Trains(TrainsKey::ReadPolicy)).is_some() {
-            let denied = Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None };
+            let denied = EffectFailure { reason: "403".to_owned(), kind: EffectFailureKind::Permanent, retry_at: None };
             yard.feed(&policy_read(Err(denied)));
         }
         yard.worker.clock += 10_000;
@@ -316,14 +319,14 @@ fn a_descendant_that_was_behind_is_looked_at_again_before_the_train_is_ended_for
 fn trains_that_parted_go_on_although_the_old_worktree_cannot_be_removed() {
     let mut yard = Yard::new(&[0, 1, 1]);
     yard.start(1);
-    yard.until_next(1, |work| matches!(work, Work::Worktrees(_)));
+    yard.until_next(1, |work| matches!(work, TrainTask::Worktrees(_)));
     for _ in 0..400 {
         let key = EffectKey::Trains(TrainsKey::Work(pr(1)));
-        if let Some(Effect::Trains(TrainsEffect::Work { root, work: work @ Work::Worktrees(_) })) =
+        if let Some(Effect::Trains(TrainsEffect::Work { root, work: work @ TrainTask::Worktrees(_) })) =
             yard.under_way.remove(&key)
         {
             let reason = "No space left on device".to_owned();
-            let result = Err(Failure { reason, kind: FailureKind::Transient, retry_at: None });
+            let result = Err(EffectFailure { reason, kind: EffectFailureKind::Transient, retry_at: None });
             yard.feed(&worked(root, work, result));
         } else {
             yard.answer(0);
@@ -340,7 +343,7 @@ fn a_train_that_cannot_read_how_its_pull_request_stands_says_so() {
     for _ in 0..20 {
         if yard.under_way.remove(&EffectKey::Mirror(MirrorKey::ReadMergeStates)).is_some() {
             let reason = "502".to_owned();
-            let result = Err(Failure { reason, kind: FailureKind::Transient, retry_at: None });
+            let result = Err(EffectFailure { reason, kind: EffectFailureKind::Transient, retry_at: None });
             yard.feed(&merge_states(vec![pr(1)], at(yard.worker.clock), result));
         } else {
             yard.answer(0);
@@ -417,14 +420,14 @@ fn a_train_is_not_stopped_by_what_stayed_behind_when_its_predecessor_landed() {
 fn a_retarget_that_was_begun_before_the_default_branch_was_renamed_goes_to_the_new_one() {
     let mut yard = Yard::new(&[0, 1]);
     yard.start(1);
-    yard.until_next(1, |work| matches!(work, Work::Retarget { .. }));
+    yard.until_next(1, |work| matches!(work, TrainTask::Retarget { .. }));
     let now = at(yard.worker.clock);
     let renamed = Event::Mirror(MirrorEvent::DefaultBranchChanged { default_branch: branch("trunk") });
     apply(&mut yard.worker.state, &renamed, now);
     yard.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(1))));
     yard.feed(&Input::Tick);
     let base = branch("trunk");
-    yard.until_next(1, |work| matches!(work, Work::Retarget { base: to, .. } if *to == base));
+    yard.until_next(1, |work| matches!(work, TrainTask::Retarget { base: to, .. } if *to == base));
 }
 
 #[test]
@@ -446,8 +449,11 @@ fn a_train_says_what_it_fails_at_even_if_it_waited_for_something_else_before() {
     for _ in 0..40 {
         match yard.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(1)))) {
             Some(Effect::Trains(TrainsEffect::Work { root, work })) => {
-                let result =
-                    Err(Failure { reason: "no route".to_owned(), kind: FailureKind::Transient, retry_at: None });
+                let result = Err(EffectFailure {
+                    reason: "no route".to_owned(),
+                    kind: EffectFailureKind::Transient,
+                    retry_at: None,
+                });
                 yard.feed(&worked(root, work, result));
             }
             _ => yard.tick(),
@@ -515,8 +521,9 @@ fn what_cannot_be_brought_into_order_for_good_is_told_so_once() {
     yard.told(1);
     for _ in 0..30 {
         match yard.under_way.remove(&EffectKey::Trains(TrainsKey::Work(pr(2)))) {
-            Some(Effect::Trains(TrainsEffect::Work { root, work: work @ Work::Merge { .. } })) => {
-                let result = Err(Failure { reason: "403".to_owned(), kind: FailureKind::Permanent, retry_at: None });
+            Some(Effect::Trains(TrainsEffect::Work { root, work: work @ TrainTask::Merge { .. } })) => {
+                let result =
+                    Err(EffectFailure { reason: "403".to_owned(), kind: EffectFailureKind::Permanent, retry_at: None });
                 yard.feed(&worked(root, work, result));
             }
             Some(other) => {

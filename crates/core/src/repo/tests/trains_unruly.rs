@@ -121,7 +121,7 @@ impl Yard {
         if matches!(answered, Answered::Done) {
             self.hub.perform(&effect, asked);
         }
-        let failure = Failure { reason: "502".to_owned(), kind: FailureKind::Transient, retry_at: None };
+        let failure = EffectFailure { reason: "502".to_owned(), kind: EffectFailureKind::Transient, retry_at: None };
         self.feed(&failed(effect, asked, failure));
     }
 

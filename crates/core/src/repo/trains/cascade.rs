@@ -1,33 +1,33 @@
 //! The cascade: from one pull request that is ready to land to the next.
 
 use super::detail::is_live;
-use super::texts::{halt, notice};
-use super::work::{Landed, OwnChange, Step, Via, Work};
+use super::texts::{notice, train_end};
+use super::work::{LandedSquash, MergeEndpoint, MergeStep, OwnChange, TrainTask};
 use super::{CascadePhase, Event, TrainRecord};
-use super::{Change, Next, Standpoint};
+use super::{Change, NextAction, TrainContext};
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::mirror;
 use crate::repo::state::{CachedPr, PrState};
 
-impl Standpoint<'_> {
-    pub(super) fn in_phase(&self, train: &TrainRecord) -> Next {
+impl TrainContext<'_> {
+    pub(super) fn in_phase(&self, train: &TrainRecord) -> NextAction {
         let current = train.current_pr;
         let Some(pr) = self.state.pr(current) else {
             // GitHub does not have it any more, so nothing will ever be heard of it.
-            return self.halt(train, current, &halt::not_done("land", current, "GitHub has no such pull request"));
+            return self.halt(train, current, &train_end::not_done("land", current, "GitHub has no such pull request"));
         };
         match (&train.cascade_phase, &pr.state) {
             (
                 CascadePhase::Idle | CascadePhase::Preparing { .. } | CascadePhase::SquashPending { .. },
                 PrState::Closed { .. },
-            ) => self.halt(train, current, &halt::root_closed(current)),
+            ) => self.halt(train, current, &train_end::root_closed(current)),
             (CascadePhase::Idle | CascadePhase::Preparing { .. }, PrState::Merged { .. })
                 if self.detail.unheard == Some(current) =>
             {
                 self.landed_after_all(train, pr)
             }
             (CascadePhase::Idle | CascadePhase::Preparing { .. }, PrState::Merged { .. }) => {
-                Next::Change(self.hand_over(train, &self.standing_on(current)))
+                NextAction::Change(self.hand_over(train, &self.standing_on(current)))
             }
             (CascadePhase::Idle, PrState::Open) => self.idle(train, pr),
             (CascadePhase::Preparing { .. }, PrState::Open) => self.preparing(train, pr),
@@ -38,7 +38,7 @@ impl Standpoint<'_> {
         }
     }
 
-    fn preparing(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+    fn preparing(&self, train: &TrainRecord, pr: &CachedPr) -> NextAction {
         let current = train.current_pr;
         if let Some(moved) = self.moved(train, pr) {
             return moved;
@@ -46,7 +46,7 @@ impl Standpoint<'_> {
         if let Some(next) = train.cascade_phase.remaining().next() {
             let prepared_with = self.state.pr(next).map(|pr| pr.prepared_with.clone()).unwrap_or_default();
             let former_heads = pr.heads_seen();
-            return self.merge(train, next, Step::Prepare { predecessor: current, prepared_with, former_heads });
+            return self.merge(train, next, MergeStep::Prepare { predecessor: current, prepared_with, former_heads });
         }
         let behind = |number: &&PrNumber| {
             self.state.pr(**number).is_some_and(|pr| pr.merge_state == crate::facts::MergeState::Behind)
@@ -54,13 +54,13 @@ impl Standpoint<'_> {
         match train.cascade_phase.completed().iter().find(behind) {
             Some(behind) if self.state.merge_wanted.contains(behind) => {
                 let told = self.why_unread(*behind).and_then(|reason| self.tell(reason));
-                told.map_or(Next::Rest, Next::Change)
+                told.map_or(NextAction::Rest, NextAction::Change)
             }
             Some(behind) if self.detail.prepared_twice.contains(behind) => {
-                self.halt(train, *behind, &halt::still_behind(*behind, current))
+                self.halt(train, *behind, &train_end::still_behind(*behind, current))
             }
-            Some(behind) => Next::Change(self.prepare_again(train, *behind)),
-            None => Next::Change(self.enter(train, train.cascade_phase.squash_pending())),
+            Some(behind) => NextAction::Change(self.prepare_again(train, *behind)),
+            None => NextAction::Change(self.enter(train, train.cascade_phase.squash_pending())),
         }
     }
 
@@ -71,37 +71,37 @@ impl Standpoint<'_> {
             .and(mirror::Event::MergeStateOutdated { prs: vec![pr] })
     }
 
-    fn squashing(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+    fn squashing(&self, train: &TrainRecord, pr: &CachedPr) -> NextAction {
         let current = train.current_pr;
         match &pr.state {
             PrState::Merged { merge_commit_sha: Some(sha), .. } => {
-                return Next::Change(self.squashed(train, sha));
+                return NextAction::Change(self.squashed(train, sha));
             }
-            PrState::Merged { merge_commit_sha: None, .. } => return Next::Do(Work::Look { pull: current }),
+            PrState::Merged { merge_commit_sha: None, .. } => return NextAction::Do(TrainTask::Look { pull: current }),
             PrState::Open | PrState::Closed { .. } => {}
         }
         if self.detail.held {
-            return Next::Rest;
+            return NextAction::Rest;
         }
         if let Some(moved) = self.moved(train, pr) {
             return moved;
         }
         if self.is_unchecked(current, pr) {
             // CI began again on the head that was found ready.
-            return Next::Change(self.enter(train, CascadePhase::Idle));
+            return NextAction::Change(self.enter(train, CascadePhase::Idle));
         }
-        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+        let Some(default) = self.state.default_branch.clone() else { return NextAction::Rest };
         match self.own_change(current) {
-            Ok(change) => Next::Do(Work::Expect { change, head: pr.head_sha.clone(), default }),
-            Err(pull) => Next::Do(Work::Look { pull }),
+            Ok(change) => NextAction::Do(TrainTask::Expect { change, head: pr.head_sha.clone(), default }),
+            Err(pull) => NextAction::Do(TrainTask::Look { pull }),
         }
     }
 
     /// Somebody pushed since the descendants were prepared: they lack it, and nobody has checked it.
-    fn moved(&self, train: &TrainRecord, pr: &CachedPr) -> Option<Next> {
+    fn moved(&self, train: &TrainRecord, pr: &CachedPr) -> Option<NextAction> {
         let expected = train.predecessor_head_sha.as_ref().filter(|expected| **expected != pr.head_sha)?;
         let current = train.current_pr;
-        Some(self.halt(train, current, &halt::head_moved(current, &pr.head_sha, expected)))
+        Some(self.halt(train, current, &train_end::head_moved(current, &pr.head_sha, expected)))
     }
 
     /// The squash is there: recorded at once with where it leads.
@@ -121,63 +121,71 @@ impl Standpoint<'_> {
     }
 
     /// GitHub carried out late what nobody had heard of. It is a squash like any other; only what stands on it is not prepared.
-    fn landed_after_all(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+    fn landed_after_all(&self, train: &TrainRecord, pr: &CachedPr) -> NextAction {
         let current = train.current_pr;
-        let Some(sha) = pr.merge_commit() else { return Next::Do(Work::Look { pull: current }) };
+        let Some(sha) = pr.merge_commit() else { return NextAction::Do(TrainTask::Look { pull: current }) };
         if self.detail.landed.last() != Some(&current) {
-            return Next::Change(Change::of([Event::SquashCommitted { train_root: self.root, pr: current, sha }]));
+            return NextAction::Change(Change::of([Event::SquashCommitted {
+                train_root: self.root,
+                pr: current,
+                sha,
+            }]));
         }
-        self.once_proven(train, |_| Next::Change(self.hand_over(train, &self.standing_on(current))))
+        self.once_proven(train, |_| NextAction::Change(self.hand_over(train, &self.standing_on(current))))
     }
 
     /// Goes on with the squash when it is proven to be what it should be.
-    fn once_proven(&self, train: &TrainRecord, go_on: impl FnOnce(Landed) -> Next) -> Next {
-        let Some(landed) = self.landed(train) else { return Next::Do(Work::Look { pull: train.current_pr }) };
-        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+    fn once_proven(&self, train: &TrainRecord, go_on: impl FnOnce(LandedSquash) -> NextAction) -> NextAction {
+        let Some(landed) = self.landed(train) else {
+            return NextAction::Do(TrainTask::Look { pull: train.current_pr });
+        };
+        let Some(default) = self.state.default_branch.clone() else { return NextAction::Rest };
         match self.detail.proven.as_ref() == Some(&landed.commit) {
             true => go_on(landed),
-            false => Next::Do(Work::Prove { earlier: self.landed_before(train.current_pr), landed, default }),
+            false => {
+                NextAction::Do(TrainTask::Prove { earlier: self.landed_before(train.current_pr), landed, default })
+            }
         }
     }
 
-    fn reconciling(&self, train: &TrainRecord) -> Next {
+    fn reconciling(&self, train: &TrainRecord) -> NextAction {
         self.once_proven(train, |landed| match train.cascade_phase.remaining().next() {
-            Some(next) => self.merge(train, next, Step::Reconcile { landed }),
-            None => Next::Change(self.enter(train, train.cascade_phase.catching_up())),
+            Some(next) => self.merge(train, next, MergeStep::Reconcile { landed }),
+            None => NextAction::Change(self.enter(train, train.cascade_phase.catching_up())),
         })
     }
 
-    fn catching_up(&self, train: &TrainRecord) -> Next {
+    fn catching_up(&self, train: &TrainRecord) -> NextAction {
         match train.cascade_phase.remaining().next() {
             Some(next) => match self.own_change(next) {
-                Ok(change) => self.merge(train, next, Step::CatchUp { change }),
-                Err(pull) => Next::Do(Work::Look { pull }),
+                Ok(change) => self.merge(train, next, MergeStep::CatchUp { change }),
+                Err(pull) => NextAction::Do(TrainTask::Look { pull }),
             },
-            None => Next::Change(self.enter(train, train.cascade_phase.retargeting())),
+            None => NextAction::Change(self.enter(train, train.cascade_phase.retargeting())),
         }
     }
 
-    fn retargeting(&self, train: &TrainRecord) -> Next {
+    fn retargeting(&self, train: &TrainRecord) -> NextAction {
         let Some(next) = train.cascade_phase.remaining().next() else {
             let mut next = train.cascade_phase.completed().to_vec();
             next.retain(|number| self.state.pr(*number).is_none_or(|pr| !pr.left_out));
             let native = self.state.descendants(train.current_pr).filter(|number| self.is_native(*number));
             let is_taken = |number: &PrNumber| self.state.pr(*number).is_some_and(|pr| pr.is_ours() && !pr.left_out);
             next.extend(native.filter(is_taken));
-            return Next::Change(self.hand_over(train, &next));
+            return NextAction::Change(self.hand_over(train, &next));
         };
-        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+        let Some(default) = self.state.default_branch.clone() else { return NextAction::Rest };
         match self.state.pr(next) {
             Some(pr) if pr.is_open() && (pr.left_out || !self.is_based_on(pr, train.current_pr)) => {
-                Next::Change(self.skip(train, next, notice::skipped_retargeted(next, &pr.base_ref)))
+                NextAction::Change(self.skip(train, next, notice::skipped_retargeted(next, &pr.base_ref)))
             }
-            Some(pr) if pr.is_open() && pr.base_ref == default => Next::Change(self.retargeted(train, next)),
+            Some(pr) if pr.is_open() && pr.base_ref == default => NextAction::Change(self.retargeted(train, next)),
             Some(pr) if pr.is_open() => {
                 let intent = Event::IntentRetarget { train_root: self.root, pr: next, new_base: default };
-                Next::Change(Change::of([intent]))
+                NextAction::Change(Change::of([intent]))
             }
-            Some(pr) if self.is_further(pr) => Next::Change(self.completing(train, next, Change::default())),
-            Some(_) | None => Next::Change(self.skip(train, next, self.why_skipped(next))),
+            Some(pr) if self.is_further(pr) => NextAction::Change(self.completing(train, next, Change::default())),
+            Some(_) | None => NextAction::Change(self.skip(train, next, self.why_skipped(next))),
         }
     }
 
@@ -187,20 +195,20 @@ impl Standpoint<'_> {
     }
 
     /// The merge that a descendant needs in this phase, if there still is a descendant.
-    fn merge(&self, train: &TrainRecord, pull: PrNumber, step: Step) -> Next {
-        let Some(default) = self.state.default_branch.clone() else { return Next::Rest };
+    fn merge(&self, train: &TrainRecord, pull: PrNumber, step: MergeStep) -> NextAction {
+        let Some(default) = self.state.default_branch.clone() else { return NextAction::Rest };
         match self.state.pr(pull) {
             // As it was told when it was given another base, even if GitHub would take that for the right one by now.
             Some(pr) if pr.is_open() && (pr.left_out || !self.is_based_on(pr, train.current_pr)) => {
-                Next::Change(self.skip(train, pull, notice::skipped_retargeted(pull, &pr.base_ref)))
+                NextAction::Change(self.skip(train, pull, notice::skipped_retargeted(pull, &pr.base_ref)))
             }
             Some(CachedPr { state: PrState::Open, head_ref: Some(branch), .. }) => {
-                Next::Do(Work::Merge { step, pull, branch: branch.clone(), default })
+                NextAction::Do(TrainTask::Merge { step, pull, branch: branch.clone(), default })
             }
-            Some(pr) if !matches!(step, Step::Prepare { .. }) && self.is_further(pr) => {
-                Next::Change(self.completing(train, pull, Change::default()))
+            Some(pr) if !matches!(step, MergeStep::Prepare { .. }) && self.is_further(pr) => {
+                NextAction::Change(self.completing(train, pull, Change::default()))
             }
-            Some(_) | None => Next::Change(self.skip(train, pull, self.why_skipped(pull))),
+            Some(_) | None => NextAction::Change(self.skip(train, pull, self.why_skipped(pull))),
         }
     }
 
@@ -321,10 +329,10 @@ impl Standpoint<'_> {
     }
 
     /// The squash that the descendants are to be related to.
-    pub(super) fn landed(&self, train: &TrainRecord) -> Option<Landed> {
+    pub(super) fn landed(&self, train: &TrainRecord) -> Option<LandedSquash> {
         let commit = train.last_squash_sha.clone()?;
         let former_heads = self.state.pr(train.current_pr).map(|pr| pr.former_heads.clone()).unwrap_or_default();
-        Some(Landed {
+        Some(LandedSquash {
             pull: train.current_pr,
             commit,
             head: train.predecessor_head_sha.clone(),
@@ -344,7 +352,7 @@ impl Standpoint<'_> {
     }
 
     /// What the train landed before this one.
-    fn landed_before(&self, number: PrNumber) -> Vec<Landed> {
+    fn landed_before(&self, number: PrNumber) -> Vec<LandedSquash> {
         let landed = self.detail.landed.iter().filter(|landed| **landed != number);
         landed.filter_map(|landed| self.state.landed_as(*landed)).collect()
     }
@@ -354,8 +362,12 @@ impl Standpoint<'_> {
         self.state.pr(number).is_some_and(|pr| pr.stack_position.is_some())
     }
 
-    pub(super) fn via(&self, pull: PrNumber) -> Via {
-        if self.is_native(pull) || self.settings.merge_in_background { Via::Background } else { Via::Now }
+    pub(super) fn via(&self, pull: PrNumber) -> MergeEndpoint {
+        if self.is_native(pull) || self.settings.merge_in_background {
+            MergeEndpoint::Background
+        } else {
+            MergeEndpoint::Now
+        }
     }
 
     /// The branch of what landed, if it is to go.
@@ -372,7 +384,7 @@ impl Standpoint<'_> {
 }
 
 /// Nothing lands where the default branch is not known; its base is the same.
-fn fallback(here: &Standpoint<'_>, pr: PrNumber) -> BranchName {
+fn fallback(here: &TrainContext<'_>, pr: PrNumber) -> BranchName {
     let base = here.state.pr(pr).map(|pr| pr.base_ref.clone());
     base.unwrap_or_else(|| BranchName::parse("main").expect("a name"))
 }

@@ -7,7 +7,7 @@ use crate::ids::PrNumber;
 use crate::repo::event::ReadKind;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
-use crate::repo::{Failure, FailureKind, mirror};
+use crate::repo::{EffectFailure, EffectFailureKind, mirror};
 
 /// Deletes the branches of what landed, unless a pull request that has not landed needs them: is based on one, or would bring it
 /// into yet another branch. GitHub does not re-open a pull request whose base is gone.
@@ -23,10 +23,10 @@ pub(super) fn delete_branches(transaction: &mut Transaction<'_>) {
     }
 }
 
-pub(super) fn branch_deleted(transaction: &mut Transaction<'_>, pr: PrNumber, result: Result<&(), &Failure>) {
+pub(super) fn branch_deleted(transaction: &mut Transaction<'_>, pr: PrNumber, result: Result<&(), &EffectFailure>) {
     let Some(outlived) = transaction.state.outlived.get(&pr) else { return };
     match result {
-        Err(failure) if failure.kind == FailureKind::Transient => {
+        Err(failure) if failure.kind == EffectFailureKind::Transient => {
             let retry_at = reads::retry_at(failure, outlived.backoff.attempts, transaction.now);
             transaction.record(mirror::Event::ReadFailed {
                 read: ReadKind::Branch(pr),

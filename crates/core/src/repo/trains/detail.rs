@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::status::{Party, Why};
-use super::work::{Push, Tidying};
-use super::{CascadePhase, TrainRecord, TrainState, Trains};
+use super::status::{WaitParty, WaitReason};
+use super::work::{BranchPush, WorktreeCleanup};
+use super::{ActiveTrains, CascadePhase, TrainRecord, TrainState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
-use crate::repo::Behest;
+use crate::repo::Attribution;
 use crate::workflow::{Decision, RunStatus, TriggerSource};
 
 /// Beside the record of one train; what outlives the record is what is left to do for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Detail {
+pub struct TrainDetail {
     /// Something that cannot be undone was begun, and nobody has heard of its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
     /// The run that the train is, while it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunMark>,
+    pub run: Option<TrainRunMark>,
     /// What landed so far, the first first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub landed: Vec<PrNumber>,
@@ -58,12 +58,12 @@ pub struct Detail {
     /// Until GitHub says something new of the pull request.
     pub held: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<Why>,
+    pub why: Option<WaitReason>,
     /// There is no train, only this: the pull request is to be related to what landed without it.
     pub late: bool,
     /// What is to become of the worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tidying: Option<Tidying>,
+    pub tidying: Option<WorktreeCleanup>,
     /// The train that this one parted from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parted_from: Option<PrNumber>,
@@ -72,43 +72,43 @@ pub struct Detail {
 
 /// What tells the run of a train from all others of its name, and what set it off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunMark {
+pub struct TrainRunMark {
     pub since: Timestamp,
     /// The `recovery_seq` that it began with: it is never the same twice.
     pub seq: u64,
     pub source: TriggerSource,
-    #[serde(default, skip_serializing_if = "Behest::is_empty")]
-    pub set_off: Behest,
+    #[serde(default, skip_serializing_if = "Attribution::is_empty")]
+    pub set_off: Attribution,
     /// Its state, since when it is in it, and who brought it there.
     pub status: RunStatus,
     pub moved_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Behest::is_empty")]
-    pub moved: Behest,
+    #[serde(default, skip_serializing_if = "Attribution::is_empty")]
+    pub moved: Attribution,
     /// Who is waited for, and since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<(Party, Timestamp)>,
+    pub waiting: Option<(WaitParty, Timestamp)>,
     /// How long it has waited for each, in milliseconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub waited: BTreeMap<Party, u64>,
+    pub waited: BTreeMap<WaitParty, u64>,
 }
 
-impl RunMark {
+impl TrainRunMark {
     pub fn new(since: Timestamp, seq: u64) -> Self {
         Self {
             since,
             seq,
             source: TriggerSource::Webhook,
-            set_off: Behest::default(),
+            set_off: Attribution::default(),
             status: RunStatus::Running,
             moved_at: since,
-            moved: Behest::default(),
+            moved: Attribution::default(),
             waiting: None,
             waited: BTreeMap::new(),
         }
     }
 
     /// Somebody else is waited for, or nobody any more.
-    fn waits(&mut self, party: Option<Party>, ts: Timestamp) {
+    fn waits(&mut self, party: Option<WaitParty>, ts: Timestamp) {
         if self.waiting.map(|(party, _)| party) == party {
             return;
         }
@@ -120,10 +120,10 @@ impl RunMark {
     }
 
     /// Its train is in another state now; where it was started, at this behest.
-    fn moves(&mut self, to: RunStatus, started: Option<&Behest>, ts: Timestamp) {
+    fn moves(&mut self, to: RunStatus, started: Option<&Attribution>, ts: Timestamp) {
         // To start what waits for a person is to approve it.
         let decision = (self.status == RunStatus::AwaitingApproval).then_some(Decision::Approved);
-        self.moved = started.map(|behest| Behest { decision, ..behest.clone() }).unwrap_or_default();
+        self.moved = started.map(|behest| Attribution { decision, ..behest.clone() }).unwrap_or_default();
         (self.status, self.moved_at) = (to, ts);
     }
 }
@@ -182,7 +182,7 @@ impl StatusDetail {
 /// What was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
-    pub what: Intended,
+    pub what: IntendedAction,
     /// It may have been done: it is looked for before it is done again.
     #[serde(default)]
     pub doubted: bool,
@@ -190,26 +190,26 @@ pub struct Intent {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Intended {
-    Push(Push),
+pub enum IntendedAction {
+    Push(BranchPush),
     Squash { pull: PrNumber, head: Option<Sha> },
     Retarget { pull: PrNumber, base: BranchName },
 }
 
 /// Details, by the pull request that each train began with.
-pub type Details = BTreeMap<PrNumber, Detail>;
+pub type TrainDetails = BTreeMap<PrNumber, TrainDetail>;
 
 /// What a status comment with the last word shows: nothing comes after it.
 pub const CLOSED: u64 = u64::MAX;
 
-impl Detail {
+impl TrainDetail {
     /// Whether something is left to do although there is no train any more.
     pub(super) fn is_of_use(&self) -> bool {
         self.late || self.tidying.is_some() || self.status.closing.is_some()
     }
 
     /// The run is in the state that the record of its train is in, and waits for whom the train waits for.
-    pub(super) fn follow(&mut self, record: Option<&TrainRecord>, started: Option<&Behest>, ts: Timestamp) {
+    pub(super) fn follow(&mut self, record: Option<&TrainRecord>, started: Option<&Attribution>, ts: Timestamp) {
         let Some(run) = &mut self.run else { return };
         run.waits(self.why.as_ref().map(|why| why.party), ts);
         match record.map(|train| train.state.as_run()).filter(|status| !status.is_terminal()) {
@@ -220,7 +220,7 @@ impl Detail {
     }
 
     /// The retries of one thing are counted over its intents: only its success settles it.
-    pub(super) fn intend(&mut self, what: Option<Intended>) {
+    pub(super) fn intend(&mut self, what: Option<IntendedAction>) {
         self.intent = what.map(|what| Intent { what, doubted: false });
     }
 
@@ -240,11 +240,11 @@ impl Detail {
     pub(super) fn drop_intent(&mut self, by_others: bool) {
         let Some(Intent { what, doubted }) = self.intent.take() else { return };
         match what {
-            Intended::Push(push) if by_others => {
+            IntendedAction::Push(push) if by_others => {
                 self.pushed_by_others.insert(push.pull);
             }
-            Intended::Squash { pull, .. } if doubted => self.unheard = Some(pull),
-            Intended::Push(_) | Intended::Squash { .. } | Intended::Retarget { .. } => {}
+            IntendedAction::Squash { pull, .. } if doubted => self.unheard = Some(pull),
+            IntendedAction::Push(_) | IntendedAction::Squash { .. } | IntendedAction::Retarget { .. } => {}
         }
     }
 
@@ -287,7 +287,7 @@ impl Detail {
     }
 
     /// Nothing of what it was about is done any more; this becomes of its worktree.
-    pub(super) fn end(&mut self, tidying: Tidying) {
+    pub(super) fn end(&mut self, tidying: WorktreeCleanup) {
         self.tidying = Some(tidying);
         self.intent = None;
         self.why = None;
@@ -300,7 +300,7 @@ impl Detail {
     pub fn is_not_late(&mut self) {
         if self.late {
             self.late = false;
-            self.end(Tidying::Remove);
+            self.end(WorktreeCleanup::Remove);
         }
     }
 
@@ -311,10 +311,10 @@ impl Detail {
     }
 
     /// What is being pushed.
-    pub fn intended_push(&self) -> Option<&Push> {
+    pub fn intended_push(&self) -> Option<&BranchPush> {
         match &self.intent.as_ref()?.what {
-            Intended::Push(push) => Some(push),
-            Intended::Squash { .. } | Intended::Retarget { .. } => None,
+            IntendedAction::Push(push) => Some(push),
+            IntendedAction::Squash { .. } | IntendedAction::Retarget { .. } => None,
         }
     }
 
@@ -336,32 +336,42 @@ impl Detail {
 
 /// A train begins, or begins anew; its status comment stays the same. Where a person had to look at it, it goes on as the same
 /// run.
-pub(super) fn begin(details: &mut Details, trains: &Trains, root: PrNumber, behest: &Behest, ts: Timestamp) {
+pub(super) fn begin(
+    details: &mut TrainDetails,
+    trains: &ActiveTrains,
+    root: PrNumber,
+    behest: &Attribution,
+    ts: Timestamp,
+) {
     let before = details.remove(&root).unwrap_or_default();
     let status = StatusDetail { comment: before.status.comment, ..StatusDetail::default() };
     let seq = trains.get(&root).map(|train| train.recovery_seq).unwrap_or_default();
-    let new =
-        || RunMark { source: behest.source(), set_off: behest.clone(), moved: behest.clone(), ..RunMark::new(ts, seq) };
+    let new = || TrainRunMark {
+        source: behest.source(),
+        set_off: behest.clone(),
+        moved: behest.clone(),
+        ..TrainRunMark::new(ts, seq)
+    };
     let run = Some(before.run.unwrap_or_else(new));
-    details.insert(root, Detail { status, run, ..Detail::default() });
+    details.insert(root, TrainDetail { status, run, ..TrainDetail::default() });
 }
 
 /// Goes on from what the status comment shows. What was begun beyond that is not known: it is looked for.
 pub(super) fn recover(
-    details: &mut Details,
+    details: &mut TrainDetails,
     record: &TrainRecord,
     comment: CommentId,
     landed: &[PrNumber],
     ts: Timestamp,
 ) {
     let status = StatusDetail { comment: Some(comment), shown: record.recovery_seq, ..StatusDetail::default() };
-    let squash = Intended::Squash { pull: record.current_pr, head: record.predecessor_head_sha.clone() };
+    let squash = IntendedAction::Squash { pull: record.current_pr, head: record.predecessor_head_sha.clone() };
     let is_squashing = is_live(record.state) && matches!(record.cascade_phase, CascadePhase::SquashPending { .. });
     let intent = is_squashing.then_some(Intent { what: squash, doubted: true });
     let root = record.original_root_pr;
     let before = details.remove(&root).and_then(|before| before.run);
-    let run = before.or(Some(RunMark::new(ts, record.recovery_seq)));
-    details.insert(root, Detail { intent, run, landed: landed.to_vec(), status, ..Detail::default() });
+    let run = before.or(Some(TrainRunMark::new(ts, record.recovery_seq)));
+    details.insert(root, TrainDetail { intent, run, landed: landed.to_vec(), status, ..TrainDetail::default() });
 }
 
 /// Whether a train does something by itself.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::conflict::Conflict;
-use super::work::Standing;
+use super::work::AuthoredHead;
 use crate::ids::Sha;
 use crate::markdown::{code_span, introduced};
 
@@ -21,7 +21,7 @@ pub struct Difference {
     pub lines: String,
     /// The commits of the branch that are not on the default branch, the newest first, as far as they are named.
     pub commits: Vec<NamedCommit>,
-    pub standing: Standing,
+    pub standing: AuthoredHead,
 }
 
 /// A commit, and whose it is.
@@ -56,16 +56,16 @@ impl fmt::Display for Difference {
             }
         }
         if !self.commits.is_empty() {
-            write!(f, "\n\nThe branch has these commits:\n{}", Listed(&self.commits))?;
+            write!(f, "\n\nThe branch has these commits:\n{}", CommitList(&self.commits))?;
         }
         Ok(())
     }
 }
 
 /// Commits as a list in Markdown.
-pub struct Listed<'a>(pub &'a [NamedCommit]);
+pub struct CommitList<'a>(pub &'a [NamedCommit]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for CommitList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for commit in self.0 {
             let who = if commit.by_merge_train { "merge-train".to_owned() } else { code_span(&commit.author) };

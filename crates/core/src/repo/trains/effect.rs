@@ -1,13 +1,13 @@
 //! What trains have done outside.
 
-use super::work::Work;
+use super::work::TrainTask;
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
-use crate::repo::Served;
+use crate::repo::EffectOwner;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
     /// One thing for a train; also for one that is to start, and for what is left to do when it has ended.
-    Work { root: PrNumber, work: Work },
+    Work { root: PrNumber, work: TrainTask },
     /// Make the status comment on `root` say this: `comment` if it is known, another if that is gone. The answer is the
     /// comment that holds it now.
     WriteStatus {
@@ -56,9 +56,9 @@ impl Effect {
     }
 
     /// What it is done for, whose end ends it.
-    pub(in crate::repo) fn served(&self) -> Option<Served> {
+    pub(in crate::repo) fn served(&self) -> Option<EffectOwner> {
         match self {
-            Self::Work { root, .. } => Some(Served::Train(*root)),
+            Self::Work { root, .. } => Some(EffectOwner::Train(*root)),
             Self::WriteStatus { .. }
             | Self::ReadStatus { .. }
             | Self::ReadPolicy { .. }

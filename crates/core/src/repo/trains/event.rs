@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::status::Why;
-use super::{CascadePhase, Policy, TrainError, TrainRecord};
+use super::status::WaitReason;
+use super::{CascadePhase, MergePolicy, TrainError, TrainRecord};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha};
-use crate::repo::{Behest, CommentRef, PushDetail};
+use crate::repo::{Attribution, CommentRef, PushDetail};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -16,12 +16,12 @@ pub enum Event {
         root_pr: PrNumber,
         current_pr: PrNumber,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     TrainStopped {
         root_pr: PrNumber,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     TrainCompleted {
         root_pr: PrNumber,
@@ -131,7 +131,7 @@ pub enum Event {
     // ── What goes on between them ──
     TrainWaiting {
         train_root: PrNumber,
-        why: Why,
+        why: WaitReason,
     },
     /// What it waited for has come.
     TrainResumed {
@@ -183,7 +183,7 @@ pub enum Event {
     TrainNudged {
         train_root: PrNumber,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     /// GitHub's word does not fit what else it says, and is asked for again.
     RecheckPlanned {
@@ -247,7 +247,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<CommentRef>,
         #[serde(flatten)]
-        behest: Behest,
+        behest: Attribution,
     },
     StartDelayed {
         pr: PrNumber,
@@ -260,7 +260,7 @@ pub enum Event {
     },
     PolicyWanted {},
     PolicyObserved {
-        policy: Policy,
+        policy: MergePolicy,
     },
     /// An approval was taken away; people are told why as soon as the rules are read again.
     DismissalNoticed {

@@ -4,15 +4,15 @@
 
 use jiff::Timestamp;
 
-use super::detail::{self, Detail, Intended};
-use super::work::{Push, PushKind, Tidying};
-use super::{Ended, Event, TrainRecord, TrainState, Trains};
+use super::detail::{self, IntendedAction, TrainDetail};
+use super::work::{BranchPush, PushKind, WorktreeCleanup};
+use super::{ActiveTrains, EndedTrains, Event, TrainRecord, TrainState};
 use crate::facts::MergeState;
 use crate::ids::{BranchName, PrNumber, Sha};
 use crate::repo::mirror::fold::{change as change_pr, pushed, remember};
-use crate::repo::pace::{self, Act};
-use crate::repo::state::{Asked, Backoff, Outlived, RepoState};
-use crate::repo::{Behest, PushDetail};
+use crate::repo::pace::{self, PacedAction};
+use crate::repo::state::{Backoff, LandedBranch, RepoState, RequestedTrain};
+use crate::repo::{Attribution, PushDetail};
 
 /// Folds one event in.
 pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp) {
@@ -28,25 +28,25 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
                 train.state = TrainState::Stopped;
                 train.stopped_at = Some(ts);
             });
-            beside(state, *root_pr, |detail| detail.end(Tidying::Remove));
+            beside(state, *root_pr, |detail| detail.end(WorktreeCleanup::Remove));
         }
         Event::TrainCompleted { root_pr } => {
             end(&mut state.active_trains, &mut state.ended, *root_pr);
-            beside(state, *root_pr, |detail| detail.end(Tidying::Remove));
+            beside(state, *root_pr, |detail| detail.end(WorktreeCleanup::Remove));
         }
         Event::TrainAborted { root_pr, error } => {
             change(state, *root_pr, |train| {
                 train.state = TrainState::Aborted;
                 train.error.clone_from(error);
             });
-            beside(state, *root_pr, |detail| detail.end(Tidying::Clean));
+            beside(state, *root_pr, |detail| detail.end(WorktreeCleanup::Clean));
         }
         Event::TrainFrozen { root_pr, error } => {
             change(state, *root_pr, |train| {
                 train.state = TrainState::NeedsManualReview;
                 train.error = Some(error.clone());
             });
-            beside(state, *root_pr, |detail| detail.end(Tidying::Clean));
+            beside(state, *root_pr, |detail| detail.end(WorktreeCleanup::Clean));
         }
         Event::TrainRecovered { record, comment, landed } => {
             state.ended.remove(&record.original_root_pr);
@@ -59,7 +59,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             end(&mut state.active_trains, &mut state.ended, *root_pr);
             beside(state, *root_pr, |detail| {
                 detail.status.doubted = false;
-                detail.end(Tidying::Remove);
+                detail.end(WorktreeCleanup::Remove);
             });
         }
         Event::FanOutCompleted { old_root, new_roots, .. } => parted(state, *old_root, new_roots, ts),
@@ -96,12 +96,12 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             change(state, *train_root, |train| train.state = TrainState::Running);
             beside(state, *train_root, |detail| detail.why = None);
         }
-        Event::TrainHeld { train_root } => beside(state, *train_root, Detail::hold),
+        Event::TrainHeld { train_root } => beside(state, *train_root, TrainDetail::hold),
         Event::TrainNudged { train_root, .. } => {
             if let Some(pr) = state.active_trains.get(train_root).map(|train| train.current_pr) {
                 pace::forget_above(state, pr);
             }
-            beside(state, *train_root, Detail::nudge);
+            beside(state, *train_root, TrainDetail::nudge);
         }
         Event::TrainsPolled {} => state.polled_at = Some(ts),
 
@@ -122,32 +122,32 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             push_intended(state, *train_root, push, pre_push_sha, more, ts);
         }
         Event::IntentSquash { train_root, pr, head_sha, default_head, .. } => {
-            pace::count(state, *pr, Act::Squash, ts);
+            pace::count(state, *pr, PacedAction::Squash, ts);
             beside(state, *train_root, |detail| {
                 detail.known_before.clone_from(default_head);
-                detail.intend(Some(Intended::Squash { pull: *pr, head: head_sha.clone() }));
+                detail.intend(Some(IntendedAction::Squash { pull: *pr, head: head_sha.clone() }));
             });
         }
         Event::IntentRetarget { train_root, pr, new_base } => {
-            pace::count(state, *pr, Act::Retarget, ts);
-            let retarget = Intended::Retarget { pull: *pr, base: new_base.clone() };
+            pace::count(state, *pr, PacedAction::Retarget, ts);
+            let retarget = IntendedAction::Retarget { pull: *pr, base: new_base.clone() };
             beside(state, *train_root, |detail| detail.intend(Some(retarget)));
         }
         Event::DonePushPrep { train_root, pr, head_sha, .. } => {
-            beside(state, *train_root, Detail::succeed);
+            beside(state, *train_root, TrainDetail::succeed);
             if let (Some(pr), Some(head)) = (pr, head_sha) {
                 change_pr(state, *pr, |pr| pushed(pr, head, ts));
             }
         }
         Event::DonePushReconcile { train_root, pr, head_sha, .. }
         | Event::DonePushCatchup { train_root, pr, head_sha, .. } => {
-            beside(state, *train_root, Detail::succeed);
+            beside(state, *train_root, TrainDetail::succeed);
             if let (Some(pr), Some(head)) = (pr, head_sha) {
                 pushed_related(state, *pr, head, ts);
             }
         }
         Event::DoneRetarget { train_root, pr } => {
-            beside(state, *train_root, Detail::succeed);
+            beside(state, *train_root, TrainDetail::succeed);
             let base = state.default_branch.clone();
             change_pr(state, *pr, |pr| {
                 pr.base_ref = base.unwrap_or_else(|| pr.base_ref.clone());
@@ -171,7 +171,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             });
         }
         Event::WorkDelayed { train_root, retry_at, .. } => beside(state, *train_root, |detail| detail.delay(*retry_at)),
-        Event::WorkDoubted { train_root } => beside(state, *train_root, Detail::doubt),
+        Event::WorkDoubted { train_root } => beside(state, *train_root, TrainDetail::doubt),
         Event::WorkDropped { train_root, by_others, .. } => {
             beside(state, *train_root, |detail| detail.drop_intent(*by_others));
         }
@@ -216,7 +216,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         Event::StartAsked { pr, comment, behest } => {
             // A person wants it done now.
             pace::forget_above(state, *pr);
-            let asked = Asked { comment: *comment, behest: behest.clone(), backoff: Backoff::default() };
+            let asked = RequestedTrain { comment: *comment, behest: behest.clone(), backoff: Backoff::default() };
             state.starts.insert(*pr, asked);
         }
         Event::StartDelayed { pr, retry_at, .. } => {
@@ -242,15 +242,15 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         // ── Pull requests that came late, and what landed ──
         Event::LateFound { pr } => state.details.entry(*pr).or_default().late = true,
         Event::LateRefused { pr, head_sha } => {
-            beside(state, *pr, Detail::is_not_late);
+            beside(state, *pr, TrainDetail::is_not_late);
             change_pr(state, *pr, |pr| pr.late_refused = Some(head_sha.clone()));
         }
-        Event::LateReconciled { pr, .. } => beside(state, *pr, Detail::is_not_late),
+        Event::LateReconciled { pr, .. } => beside(state, *pr, TrainDetail::is_not_late),
         // `SquashContained` says it since.
         Event::LateJoined { .. } => {}
         Event::SquashContained { train_root, pr, squash, head_sha } => {
             if squash.is_some() {
-                beside(state, *train_root, Detail::settle);
+                beside(state, *train_root, TrainDetail::settle);
             }
             change_pr(state, *pr, |pr| {
                 pr.predecessor_squash_reconciled = squash.clone();
@@ -266,7 +266,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         Event::PrsTakenIn { prs } => prs.iter().for_each(|pr| change_pr(state, *pr, |pr| pr.left_out = false)),
         Event::BranchOutlived { pr, branch, head_sha } => {
             let (branch, head) = (branch.clone(), head_sha.clone());
-            state.outlived.insert(*pr, Outlived { branch, head, backoff: Backoff::default() });
+            state.outlived.insert(*pr, LandedBranch { branch, head, backoff: Backoff::default() });
         }
         Event::BranchSettled { pr } => {
             state.outlived.remove(pr);
@@ -275,7 +275,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
     follow_records(state, set_off, ts);
 }
 
-fn started(state: &mut RepoState, root: PrNumber, current: PrNumber, behest: &Behest, ts: Timestamp) {
+fn started(state: &mut RepoState, root: PrNumber, current: PrNumber, behest: &Attribution, ts: Timestamp) {
     let RepoState { active_trains: trains, ended, details, .. } = state;
     // What halted with this pull request on board has its successor now.
     let status = trains.get(&root).and_then(|old| old.status_comment_id);
@@ -286,9 +286,9 @@ fn started(state: &mut RepoState, root: PrNumber, current: PrNumber, behest: &Be
         train.status_comment_id = status;
     }
     // And it needs no worktree.
-    let is_over = |root: &PrNumber, detail: &Detail| !trains.contains_key(root) && !detail.late;
+    let is_over = |root: &PrNumber, detail: &TrainDetail| !trains.contains_key(root) && !detail.late;
     for (_, over) in details.iter_mut().filter(|(root, detail)| is_over(root, detail)) {
-        over.tidying.get_or_insert(Tidying::Remove);
+        over.tidying.get_or_insert(WorktreeCleanup::Remove);
     }
     detail::begin(details, trains, root, behest, ts);
     let head = state.prs.get(&current).map(|pr| pr.head_sha.clone());
@@ -301,9 +301,9 @@ fn parted(state: &mut RepoState, old: PrNumber, new: &[PrNumber], ts: Timestamp)
     end(trains, ended, old);
     new.iter().for_each(|root| begin(trains, ended, *root, *root, ts));
     let run = state.details.get(&old).and_then(|detail| detail.run.clone());
-    beside(state, old, |detail| detail.end(Tidying::FanOut { new: new.to_vec() }));
+    beside(state, old, |detail| detail.end(WorktreeCleanup::FanOut { new: new.to_vec() }));
     for root in new {
-        detail::begin(&mut state.details, &state.active_trains, *root, &Behest::default(), ts);
+        detail::begin(&mut state.details, &state.active_trains, *root, &Attribution::default(), ts);
         beside(state, *root, |detail| {
             detail.parted_from = Some(old);
             if let (Some(new), Some(old)) = (&mut detail.run, &run) {
@@ -317,13 +317,13 @@ fn parted(state: &mut RepoState, old: PrNumber, new: &[PrNumber], ts: Timestamp)
 fn push_intended(
     state: &mut RepoState,
     root: PrNumber,
-    push: Option<Intended>,
+    push: Option<IntendedAction>,
     onto: &Sha,
     more: &PushDetail,
     ts: Timestamp,
 ) {
     if let Some(pr) = more.pr {
-        pace::count(state, pr, Act::Push, ts);
+        pace::count(state, pr, PacedAction::Push, ts);
     }
     beside(state, root, |detail| detail.intend(push));
     if let Some(pr) = more.pr {
@@ -336,10 +336,10 @@ fn push_intended(
 }
 
 /// None for an intent of a log that does not say what it was about: it is computed anew.
-fn push(kind: PushKind, branch: &BranchName, from: &Sha, tree: &Sha, more: &PushDetail) -> Option<Intended> {
+fn push(kind: PushKind, branch: &BranchName, from: &Sha, tree: &Sha, more: &PushDetail) -> Option<IntendedAction> {
     let PushDetail { pr: Some(pull), commit: Some(to), contains } = more.clone() else { return None };
     let (branch, from, tree) = (branch.clone(), from.clone(), tree.clone());
-    Some(Intended::Push(Push { kind, pull, branch, from, to, tree, contains }))
+    Some(IntendedAction::Push(BranchPush { kind, pull, branch, from, to, tree, contains }))
 }
 
 /// What was pushed contains the squash below it, where there is one.
@@ -355,7 +355,7 @@ fn pushed_related(state: &mut RepoState, number: PrNumber, head: &Sha, ts: Times
 }
 
 /// What is left of trains that are over goes once it is of no use, and the runs are in the state that the records are in.
-fn follow_records(state: &mut RepoState, set_off: Option<&Behest>, ts: Timestamp) {
+fn follow_records(state: &mut RepoState, set_off: Option<&Attribution>, ts: Timestamp) {
     let RepoState { active_trains: trains, details, .. } = state;
     details.retain(|root, detail| trains.contains_key(root) || detail.is_of_use());
     for (root, detail) in details {
@@ -364,13 +364,13 @@ fn follow_records(state: &mut RepoState, set_off: Option<&Behest>, ts: Timestamp
 }
 
 /// A train begins. Of two records with one name the newer has the higher number, also where one has ended.
-fn begin(trains: &mut Trains, ended: &mut Ended, root: PrNumber, current: PrNumber, ts: Timestamp) {
+fn begin(trains: &mut ActiveTrains, ended: &mut EndedTrains, root: PrNumber, current: PrNumber, ts: Timestamp) {
     let mut train = TrainRecord::new(root, current, ts);
     train.recovery_seq += ended.remove(&root).unwrap_or_default();
     trains.insert(root, train);
 }
 
-fn end(trains: &mut Trains, ended: &mut Ended, root: PrNumber) {
+fn end(trains: &mut ActiveTrains, ended: &mut EndedTrains, root: PrNumber) {
     if let Some(train) = trains.remove(&root) {
         ended.insert(root, train.recovery_seq);
     }
@@ -384,7 +384,7 @@ fn change(state: &mut RepoState, root: PrNumber, how: impl FnOnce(&mut TrainReco
 }
 
 /// Changes what is remembered beside the record.
-fn beside(state: &mut RepoState, root: PrNumber, how: impl FnOnce(&mut Detail)) {
+fn beside(state: &mut RepoState, root: PrNumber, how: impl FnOnce(&mut TrainDetail)) {
     if let Some(detail) = state.details.get_mut(&root) {
         how(detail);
     }

@@ -3,12 +3,12 @@
 //! They get at once what a descendant gets step by step: the predecessor's head, the relation to its squash, and what came
 //! after it. Until then they must not land.
 
-use super::texts::{declare, halt};
-use super::work::{Step, Work};
-use super::{Change, Event, Next, Standpoint, Transaction};
+use super::texts::{declare, train_end};
+use super::work::{MergeStep, TrainTask};
+use super::{Change, Event, NextAction, TrainContext, Transaction};
 use super::{TrainRecord, TrainState};
 use crate::ids::PrNumber;
-use crate::repo::event::Behest;
+use crate::repo::event::Attribution;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::{Event as RepoEvent, mirror};
 
@@ -28,7 +28,11 @@ pub(super) fn find(transaction: &mut Transaction<'_>) {
             transaction.comment(number, declare::manually_retargeted(&default, predecessor));
         }
         if follows_a_train(&transaction.state, number) {
-            transaction.record(Event::TrainStarted { root_pr: number, current_pr: number, behest: Behest::default() });
+            transaction.record(Event::TrainStarted {
+                root_pr: number,
+                current_pr: number,
+                behest: Attribution::default(),
+            });
         } else {
             transaction.record(Event::LateFound { pr: number });
         }
@@ -110,40 +114,45 @@ fn follows_a_train(state: &RepoState, number: PrNumber) -> bool {
     landed_by.is_some_and(|root| state.active_trains.get(&root).is_none_or(goes_on))
 }
 
-impl Standpoint<'_> {
+impl TrainContext<'_> {
     pub(super) fn needs_joining(&self, number: PrNumber) -> bool {
         is_unrelated(self.state, number)
     }
 
     /// What a pull request still lacks that came after its predecessor had landed.
-    pub(super) fn join_late(&self, number: PrNumber) -> Next {
+    pub(super) fn join_late(&self, number: PrNumber) -> NextAction {
         let (Some(pr), Some(default)) = (self.state.pr(number), self.state.default_branch.clone()) else {
-            return Next::Rest;
+            return NextAction::Rest;
         };
-        let Some(branch) = pr.head_ref.clone() else { return Next::Rest };
+        let Some(branch) = pr.head_ref.clone() else { return NextAction::Rest };
         if !pr.is_open() {
             // For a train its own rules tell what becomes of it.
-            return Next::Change(self.give_up_late(number, None));
+            return NextAction::Change(self.give_up_late(number, None));
         }
         if is_unrelated(self.state, number) {
             return match self.own_change(number) {
-                Ok(change) => Next::Do(Work::Merge { step: Step::AddLate { change }, pull: number, branch, default }),
-                Err(pull) => Next::Do(Work::Look { pull }),
+                Ok(change) => NextAction::Do(TrainTask::Merge {
+                    step: MergeStep::AddLate { change },
+                    pull: number,
+                    branch,
+                    default,
+                }),
+                Err(pull) => NextAction::Do(TrainTask::Look { pull }),
             };
         }
         if pr.base_ref != default {
             let intent = Event::IntentRetarget { train_root: self.root, pr: number, new_base: default };
-            return Next::Change(Change::of([intent]));
+            return NextAction::Change(Change::of([intent]));
         }
         match self.state.squash_below(number) {
-            Some(squash) => Next::Change(Change::of([Event::LateReconciled { pr: number, squash }])),
+            Some(squash) => NextAction::Change(Change::of([Event::LateReconciled { pr: number, squash }])),
             // Nothing has landed below it any more: nobody declares it.
-            None => Next::Change(self.give_up_late(number, None)),
+            None => NextAction::Change(self.give_up_late(number, None)),
         }
     }
 
     /// A person has to help. With a train, that ends it; without, it is said once for each head.
-    pub(super) fn give_up_late(&self, number: PrNumber, halt: Option<&halt::Halt>) -> Change {
+    pub(super) fn give_up_late(&self, number: PrNumber, halt: Option<&train_end::TrainEndText>) -> Change {
         if let (Some(train), Some(halt)) = (self.train(), halt) {
             return self.halted(train, number, halt);
         }

@@ -3,15 +3,17 @@
 //! `next` looks at the state alone. Asked again it says the same, so whoever resumes a train asks it and does what it says;
 //! an answer counts only as long as its question still stands.
 
+pub mod blockers;
 mod cascade;
 mod chores;
 pub mod conflict;
 pub mod detail;
 pub mod difference;
 mod effect;
+mod ending;
 mod event;
 mod fold;
-mod halting;
+mod interventions;
 mod late;
 pub mod message;
 mod pacing;
@@ -27,8 +29,6 @@ mod start;
 pub mod status;
 mod status_updates;
 pub mod texts;
-mod turns;
-pub mod why;
 pub mod work;
 
 use std::time::Duration;
@@ -38,13 +38,13 @@ use jiff::Timestamp;
 use super::effect::EffectOutcome;
 use super::state::{Backoff, RepoState};
 use super::transaction::{Change, Transaction};
-use super::{Failure, FailureKind, Input, Settings};
+use super::{EffectFailure, EffectFailureKind, Input, Settings};
 use crate::backoff::ExponentialBackoff;
 use crate::ids::PrNumber;
-use detail::{Detail, Intended, is_live};
-use work::Work;
+use detail::{IntendedAction, TrainDetail, is_live};
+use work::TrainTask;
 
-pub(super) use halting::{Stopping, stop};
+pub(super) use ending::{Stopping, stop};
 pub(super) use polls::wakes;
 pub(super) use recover::trace;
 pub(super) use start::ask as ask_for_start;
@@ -52,32 +52,32 @@ pub(super) use start::ask as ask_for_start;
 pub use effect::{Effect, EffectKey};
 pub use event::Event;
 pub(super) use fold::apply;
-pub use policy::{Policy, StaleApprovals};
+pub use policy::{MergePolicy, StaleApprovals};
 pub use preflight::{MergeMethodRefusal, MergeMethods, check_merge_method_preflight};
 pub use record::{CascadePhase, TrainError, TrainRecord, TrainState};
 
 /// Trains that are over, by the pull request that each began with: the `recovery_seq` that each had reached.
-pub type Ended = std::collections::BTreeMap<crate::ids::PrNumber, u64>;
+pub type EndedTrains = std::collections::BTreeMap<crate::ids::PrNumber, u64>;
 
 /// Active trains, by the pull request that each began with.
-pub type Trains = std::collections::BTreeMap<crate::ids::PrNumber, TrainRecord>;
+pub type ActiveTrains = std::collections::BTreeMap<crate::ids::PrNumber, TrainRecord>;
 
 /// What a train does next.
 #[derive(Debug, PartialEq)]
-enum Next {
+enum NextAction {
     Change(Change),
-    Do(Work),
+    Do(TrainTask),
     /// Until something happens, or until a time that `wakes` tells.
     Rest,
 }
 
 /// A train and what it stands in.
-struct Standpoint<'a> {
+struct TrainContext<'a> {
     state: &'a RepoState,
     settings: &'a Settings,
     now: Timestamp,
     root: PrNumber,
-    detail: &'a Detail,
+    detail: &'a TrainDetail,
 }
 
 /// More turns than any train takes without something being done outside.
@@ -94,7 +94,7 @@ pub(super) fn concern(state: &RepoState) -> bool {
 /// Whether somebody has to be there for them, even if nothing comes in.
 pub(super) fn need_a_worker(state: &RepoState) -> bool {
     let is_live = state.active_trains.values().any(|train| is_live(train.state));
-    let is_left = |detail: &Detail| detail.tidying.is_some() || detail.late || detail.status.closing.is_some();
+    let is_left = |detail: &TrainDetail| detail.tidying.is_some() || detail.late || detail.status.closing.is_some();
     is_live || !state.starts.is_empty() || !state.outlived.is_empty() || state.details.values().any(is_left)
 }
 
@@ -124,14 +124,14 @@ pub(super) fn react(transaction: &mut Transaction<'_>, input: &Input) {
             start::want_unknown_policy(transaction);
         }
         Input::Tick => polls::poll_if_due(transaction),
-        Input::Delivery { delivery, .. } => turns::reviewed(transaction, delivery),
+        Input::Delivery { delivery, .. } => interventions::reviewed(transaction, delivery),
         Input::Completed { .. }
         | Input::Unusable { .. }
         | Input::Asked { .. }
         | Input::FixStarted { .. }
         | Input::Housekeeping => {}
     }
-    turns::happened(transaction, input);
+    interventions::happened(transaction, input);
     recover::settle(transaction);
 }
 
@@ -168,32 +168,32 @@ pub(super) fn run(transaction: &mut Transaction<'_>) {
 fn advance(transaction: &mut Transaction<'_>, root: PrNumber) {
     for _ in 0..MOST_TURNS {
         match next(&transaction.state, root, &transaction.settings, transaction.now) {
-            Next::Change(change) => transaction.make(change),
-            Next::Do(work) => return transaction.effect(Effect::Work { root, work }),
-            Next::Rest => return,
+            NextAction::Change(change) => transaction.make(change),
+            NextAction::Do(work) => return transaction.effect(Effect::Work { root, work }),
+            NextAction::Rest => return,
         }
     }
     unreachable!("the train of #{root} takes turn after turn: {:?}", transaction.state.active_trains.get(&root));
 }
 
 /// What the train does next. A pure function of the state and the time.
-fn next(state: &RepoState, root: PrNumber, settings: &Settings, now: Timestamp) -> Next {
-    let Some(detail) = state.details.get(&root) else { return Next::Rest };
+fn next(state: &RepoState, root: PrNumber, settings: &Settings, now: Timestamp) -> NextAction {
+    let Some(detail) = state.details.get(&root) else { return NextAction::Rest };
     // What the status comment shows may be ahead of all that follows from the state.
     if detail.status.doubted || detail.retry_at.is_some_and(|at| at > now) {
-        return Next::Rest;
+        return NextAction::Rest;
     }
-    let here = Standpoint { state, settings, now, root, detail };
+    let here = TrainContext { state, settings, now, root, detail };
     here.paced(match state.active_trains.get(&root) {
         Some(train) if is_live(train.state) => here.live(train),
         _ => here.left_over(),
     })
 }
 
-impl Standpoint<'_> {
-    fn live(&self, train: &TrainRecord) -> Next {
+impl TrainContext<'_> {
+    fn live(&self, train: &TrainRecord) -> NextAction {
         if self.waits_for_worktrees() || self.waits_for_rules() {
-            return Next::Rest;
+            return NextAction::Rest;
         }
         match self.intended() {
             Some(next) => next,
@@ -202,16 +202,16 @@ impl Standpoint<'_> {
     }
 
     /// What is left to do where no train runs.
-    fn left_over(&self) -> Next {
+    fn left_over(&self) -> NextAction {
         if let Some(tidying) = &self.detail.tidying {
-            return Next::Do(Work::Worktrees(tidying.clone()));
+            return NextAction::Do(TrainTask::Worktrees(tidying.clone()));
         }
         if !self.detail.late {
-            return Next::Rest;
+            return NextAction::Rest;
         }
         match self.intended() {
             Some(next) => next,
-            None if self.fixer_at(self.root).is_some() => Next::Rest,
+            None if self.fixer_at(self.root).is_some() => NextAction::Rest,
             None => self.join_late(self.root),
         }
     }
@@ -219,8 +219,9 @@ impl Standpoint<'_> {
     /// The old worktree is removed before new ones are made. One that cannot be removed keeps nobody.
     fn waits_for_worktrees(&self) -> bool {
         let parted_from = self.detail.parted_from.and_then(|old| self.state.details.get(&old));
-        let may_pass =
-            |old: &Detail| old.attempts < results::QUIET_FAILURES && !old.retry_at.is_some_and(|at| self.is_far(at));
+        let may_pass = |old: &TrainDetail| {
+            old.attempts < results::QUIET_FAILURES && !old.retry_at.is_some_and(|at| self.is_far(at))
+        };
         parted_from.is_some_and(|old| old.tidying.is_some() && may_pass(old))
     }
 
@@ -234,31 +235,33 @@ impl Standpoint<'_> {
     }
 
     /// What was begun is brought to its end first.
-    fn intended(&self) -> Option<Next> {
+    fn intended(&self) -> Option<NextAction> {
         let intent = self.detail.intent.as_ref()?;
         Some(match (&intent.what, intent.doubted) {
-            (Intended::Push(push), false) => Next::Do(Work::Push(push.clone())),
-            (Intended::Push(push), true) => Next::Do(Work::Probe(push.clone())),
-            (Intended::Squash { pull, head: Some(head) }, false) => {
-                let Some(base) = self.state.default_branch.clone() else { return Some(Next::Rest) };
+            (IntendedAction::Push(push), false) => NextAction::Do(TrainTask::Push(push.clone())),
+            (IntendedAction::Push(push), true) => NextAction::Do(TrainTask::Probe(push.clone())),
+            (IntendedAction::Squash { pull, head: Some(head) }, false) => {
+                let Some(base) = self.state.default_branch.clone() else { return Some(NextAction::Rest) };
                 let (via, wording) = (self.via(*pull), self.settings.wording.clone());
-                Next::Do(Work::Squash { pull: *pull, head: head.clone(), base, via, wording })
+                NextAction::Do(TrainTask::Squash { pull: *pull, head: head.clone(), base, via, wording })
             }
-            (Intended::Squash { pull, .. }, _) => Next::Do(Work::Look { pull: *pull }),
-            (Intended::Retarget { base, .. }, _) if self.state.default_branch.as_ref() != Some(base) => {
+            (IntendedAction::Squash { pull, .. }, _) => NextAction::Do(TrainTask::Look { pull: *pull }),
+            (IntendedAction::Retarget { base, .. }, _) if self.state.default_branch.as_ref() != Some(base) => {
                 let reason = "the default branch has another name".to_owned();
                 let dropped = Event::WorkDropped { train_root: self.root, reason, by_others: false };
-                Next::Change(Change::of([dropped]))
+                NextAction::Change(Change::of([dropped]))
             }
             // Asking twice for the same base does no harm.
-            (Intended::Retarget { pull, base }, _) => Next::Do(Work::Retarget { pull: *pull, base: base.clone() }),
+            (IntendedAction::Retarget { pull, base }, _) => {
+                NextAction::Do(TrainTask::Retarget { pull: *pull, base: base.clone() })
+            }
         })
     }
 }
 
 /// The process that began these may have ended in the middle of them.
 fn doubt_intents(transaction: &mut Transaction<'_>) {
-    let is_trusting = |detail: &Detail| detail.intent.as_ref().is_some_and(|intent| !intent.doubted);
+    let is_trusting = |detail: &TrainDetail| detail.intent.as_ref().is_some_and(|intent| !intent.doubted);
     let roots: Vec<PrNumber> =
         transaction.state.details.iter().filter(|(_, detail)| is_trusting(detail)).map(|(root, _)| *root).collect();
     for train_root in roots {
@@ -267,9 +270,9 @@ fn doubt_intents(transaction: &mut Transaction<'_>) {
 }
 
 /// When something that failed is tried again: after 2, 4, 8 seconds, and so on to five minutes.
-fn retry_at(failure: &Failure, attempts: u32, now: Timestamp) -> Timestamp {
+fn retry_at(failure: &EffectFailure, attempts: u32, now: Timestamp) -> Timestamp {
     const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(2), Duration::from_mins(5));
-    let wait = if failure.kind == FailureKind::Permanent { RETRY.longest } else { RETRY.delay(attempts) };
+    let wait = if failure.kind == EffectFailureKind::Permanent { RETRY.longest } else { RETRY.delay(attempts) };
     let at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
     failure.retry_at.map_or(at, |told| told.max(at))
 }

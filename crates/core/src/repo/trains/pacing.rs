@@ -2,40 +2,40 @@
 
 use jiff::SignedDuration;
 
+use super::blockers::{self, Blocker};
 use super::results::QUIET_FAILURES;
 use super::texts::notice;
-use super::why::{self, Reason};
-use super::work::{OwnChange, Work};
-use super::{Change, Event, Next, Standpoint};
+use super::work::{OwnChange, TrainTask};
+use super::{Change, Event, NextAction, TrainContext};
 use crate::ids::PrNumber;
 use crate::repo::Event as RepoEvent;
-use crate::repo::pace::{self, Act};
+use crate::repo::pace::{self, PacedAction};
 use crate::repo::state::Backoff;
 
 /// A pause that is at least as long is told at once: who waits for a minute without a word thinks that nothing happens.
 const LONG_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 
-impl Standpoint<'_> {
+impl TrainContext<'_> {
     /// The same, as soon as it may be done again.
-    pub(super) fn paced(&self, next: Next) -> Next {
+    pub(super) fn paced(&self, next: NextAction) -> NextAction {
         let Some((act, pull)) = leads_to(&next) else { return next };
         let Some(pace) = pace::of(self.state, act, pull) else { return next };
         if pace.until <= self.now {
             return next;
         }
         let reason = match act {
-            Act::Push => why::pushed_again(pull, pace.times),
-            Act::Squash => why::squashed_again(pull, pace.times),
-            Act::Retarget => why::retargeted_again(pull, pace.times),
-            Act::ReadMergeState => why::unknown(pull),
-            Act::ReadPull => why::unread(pull),
+            PacedAction::Push => blockers::pushed_again(pull, pace.times),
+            PacedAction::Squash => blockers::squashed_again(pull, pace.times),
+            PacedAction::Retarget => blockers::retargeted_again(pull, pace.times),
+            PacedAction::ReadMergeState => blockers::unknown(pull),
+            PacedAction::ReadPull => blockers::unread(pull),
         };
         let told = pace.is_worth_telling(act).then(|| self.tell(reason)).flatten();
-        told.map_or(Next::Rest, Next::Change)
+        told.map_or(NextAction::Rest, NextAction::Change)
     }
 
     /// Says what is waited for: a train in its status, and a late relation, which has none, in a comment. None if that is known.
-    pub(super) fn tell(&self, reason: Reason) -> Option<Change> {
+    pub(super) fn tell(&self, reason: Blocker) -> Option<Change> {
         let train_root = self.root;
         let is_known = self.detail.why.as_ref().is_some_and(|why| reason.is_like(why));
         let is_late = self.detail.late && self.detail.why.is_none();
@@ -52,7 +52,7 @@ impl Standpoint<'_> {
     }
 
     /// What failed is done again at this time; if that is not the first time, or not soon, it is told.
-    pub(super) fn again_at(&self, retry_at: jiff::Timestamp, message: String, reason: Reason) -> Change {
+    pub(super) fn again_at(&self, retry_at: jiff::Timestamp, message: String, reason: Blocker) -> Change {
         let is_told = self.detail.attempts + 1 >= QUIET_FAILURES || self.is_far(retry_at);
         let delayed = Change::of([Event::WorkDelayed { train_root: self.root, reason: message, retry_at }]);
         delayed.then(is_told.then(|| self.tell(reason)).flatten().unwrap_or_default())
@@ -64,15 +64,17 @@ impl Standpoint<'_> {
     }
 
     /// What is to be read of a pull request, and is not for so often or for so long that people should know it.
-    pub(super) fn why_unread(&self, pr: PrNumber) -> Option<Reason> {
-        let is_held_back = |act: Act| {
+    pub(super) fn why_unread(&self, pr: PrNumber) -> Option<Blocker> {
+        let is_held_back = |act: PacedAction| {
             pace::of(self.state, act, pr).is_some_and(|pace| pace.until > self.now && pace.is_worth_telling(act))
         };
         let wanted = self.state.wanted.get(&pr);
-        let is_unread = wanted.is_some_and(|wanted| self.is_failing(&wanted.backoff) || is_held_back(Act::ReadPull));
+        let is_unread =
+            wanted.is_some_and(|wanted| self.is_failing(&wanted.backoff) || is_held_back(PacedAction::ReadPull));
         let is_wanted = self.state.merge_wanted.contains(&pr);
-        let is_unknown = is_wanted && (self.is_failing(&self.state.merge_reads) || is_held_back(Act::ReadMergeState));
-        is_unread.then(|| why::unread(pr)).or_else(|| is_unknown.then(|| why::unknown(pr)))
+        let is_unknown =
+            is_wanted && (self.is_failing(&self.state.merge_reads) || is_held_back(PacedAction::ReadMergeState));
+        is_unread.then(|| blockers::unread(pr)).or_else(|| is_unknown.then(|| blockers::unknown(pr)))
     }
 
     pub(super) fn is_far(&self, at: jiff::Timestamp) -> bool {
@@ -81,24 +83,24 @@ impl Standpoint<'_> {
 }
 
 /// What cannot be undone at the end of it. Where that is intended already, it was counted.
-fn leads_to(next: &Next) -> Option<(Act, PrNumber)> {
+fn leads_to(next: &NextAction) -> Option<(PacedAction, PrNumber)> {
     match next {
-        Next::Do(Work::Merge { pull, .. }) => Some((Act::Push, *pull)),
-        Next::Do(Work::Expect { change: OwnChange { pull, .. }, .. }) => Some((Act::Squash, *pull)),
-        Next::Do(
-            Work::Plan { .. }
-            | Work::Push(_)
-            | Work::Probe(_)
-            | Work::Squash { .. }
-            | Work::Look { .. }
-            | Work::Prove { .. }
-            | Work::Retarget { .. }
-            | Work::Worktrees(_),
+        NextAction::Do(TrainTask::Merge { pull, .. }) => Some((PacedAction::Push, *pull)),
+        NextAction::Do(TrainTask::Expect { change: OwnChange { pull, .. }, .. }) => Some((PacedAction::Squash, *pull)),
+        NextAction::Do(
+            TrainTask::Plan { .. }
+            | TrainTask::Push(_)
+            | TrainTask::Probe(_)
+            | TrainTask::Squash { .. }
+            | TrainTask::Look { .. }
+            | TrainTask::Prove { .. }
+            | TrainTask::Retarget { .. }
+            | TrainTask::Worktrees(_),
         )
-        | Next::Rest => None,
-        Next::Change(change) => change.events.iter().find_map(|event| {
+        | NextAction::Rest => None,
+        NextAction::Change(change) => change.events.iter().find_map(|event| {
             let RepoEvent::Trains(Event::IntentRetarget { pr, .. }) = event else { return None };
-            Some((Act::Retarget, *pr))
+            Some((PacedAction::Retarget, *pr))
         }),
     }
 }

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::conflict::Conflict;
 use super::difference::Difference;
-use super::texts::halt::{MergeIn, Move};
-use super::work::{Landed, Standing};
+use super::texts::train_end::{ManualBranchMove, ManualMerge};
+use super::work::{AuthoredHead, LandedSquash};
 use crate::ids::{BranchName, PrNumber, Sha};
 
 /// A pull request of a stack that is to be planned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Member {
+pub struct StackMember {
     pub pull: PrNumber,
     pub branch: BranchName,
     /// What GitHub has as its base.
@@ -27,10 +27,10 @@ pub struct Member {
     pub former_heads: Vec<Sha>,
     /// Of the root: the landed pull requests that it was stacked on, the lowest first, as far as they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub landed_below: Vec<Landed>,
+    pub landed_below: Vec<LandedSquash>,
 }
 
-impl Member {
+impl StackMember {
     /// Of which no more is known than what GitHub shows.
     pub fn new(pull: PrNumber, branch: BranchName, base: BranchName, predecessor: Option<PrNumber>) -> Self {
         Self { pull, branch, base, predecessor, people_head: None, former_heads: Vec::new(), landed_below: Vec::new() }
@@ -39,7 +39,7 @@ impl Member {
 
 /// A whole cascade, from the stack as it is to its last squash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct LandingPlan {
     pub root: PrNumber,
     pub default_branch: BranchName,
     /// In the order in which they would be done, as far as nothing conflicts. Trains that part at a fan-out are listed one
@@ -95,22 +95,22 @@ pub struct PredictedConflict {
     pub from: BranchName,
     /// What is to be merged first, the lowest first: each into the branch above it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub first: Vec<Merging>,
+    pub first: Vec<PredictedMerge>,
     /// What the pull request was written on, where it is to be stacked on something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub standing: Option<AuthoredHead>,
     pub with: ConflictsWith,
     pub conflict: Conflict,
 }
 
 /// A branch, and what is to be merged into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Merging {
+pub struct PredictedMerge {
     pub branch: BranchName,
     pub from: BranchName,
     /// Where `from` was rewritten since the branch was written on it: then it is moved, and not merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub standing: Option<AuthoredHead>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ pub enum ConflictsWith {
     DefaultBranch,
 }
 
-impl Plan {
+impl LandingPlan {
     /// Whether every pull request would land.
     pub fn lands_everything(&self) -> bool {
         self.conflicts.is_empty() && self.differences.is_empty()
@@ -182,7 +182,7 @@ impl fmt::Display for ToldConflict<'_> {
         let PredictedConflict { pull, branch, from, first, standing, with, conflict } = self.predicted;
         let with = match (with, standing) {
             (ConflictsWith::Sibling(number), Some(standing)) => {
-                let moved = Move::of(branch, standing, from);
+                let moved = ManualBranchMove::of(branch, standing, from);
                 return write!(
                     f,
                     "**#{pull} conflicts with #{number}, which lands before it:**\n{conflict}\n\nStack it on #{number}:\n\n\
@@ -195,30 +195,30 @@ impl fmt::Display for ToldConflict<'_> {
             (ConflictsWith::DefaultBranch, _) => format!("`{}`", self.default),
         };
         write!(f, "**#{pull} conflicts with {with}:**\n{conflict}")?;
-        for Merging { branch, from, standing } in first {
+        for PredictedMerge { branch, from, standing } in first {
             match standing {
                 Some(standing) => {
-                    let commands = Move::of(branch, standing, from).commands();
+                    let commands = ManualBranchMove::of(branch, standing, from).commands();
                     write!(f, "\n\nMove only the commits of `{branch}` onto `{from}`:\n\n{commands}")?;
                 }
                 None => {
-                    let commands = MergeIn::new(branch, from).commands();
+                    let commands = ManualMerge::new(branch, from).commands();
                     write!(f, "\n\nMerge `{from}` into `{branch}`:\n\n{commands}")?;
                 }
             }
         }
         if let Some(standing) = standing {
             // What it is stacked on was rewritten: a merge would bring back what it deleted of that.
-            let commands = Move::of(branch, standing, from).commands();
+            let commands = ManualBranchMove::of(branch, standing, from).commands();
             return write!(f, "\n\nMove its own commits onto `{from}`:\n\n{commands}");
         }
-        let commands = MergeIn::new(branch, from).commands();
+        let commands = ManualMerge::new(branch, from).commands();
         write!(f, "\n\nMerge `{from}` into its branch:\n\n{commands}")
     }
 }
 
 /// As Markdown, fit for a comment and for a terminal.
-impl fmt::Display for Plan {
+impl fmt::Display for LandingPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.lands_everything() {
             return self.fmt_steps(f);
@@ -228,7 +228,7 @@ impl fmt::Display for Plan {
             write!(f, "\n\n{}", ToldConflict { predicted, default: &self.default_branch })?;
         }
         for PredictedDifference { pull, branch, base, difference } in &self.differences {
-            let moved = Move::of(branch, &difference.standing, base);
+            let moved = ManualBranchMove::of(branch, &difference.standing, base);
             write!(f, "\n\n**#{pull} would land changes that are not its own.** {difference}")?;
             write!(f, "\n\nMove its own commits onto `{base}`:\n\n{}", moved.commands())?;
         }
@@ -291,9 +291,9 @@ mod tests {
         BranchName::parse(name).unwrap()
     }
 
-    fn plan(steps: Vec<PlannedStep>) -> Plan {
+    fn plan(steps: Vec<PlannedStep>) -> LandingPlan {
         let (conflicts, differences, unreached) = (Vec::new(), Vec::new(), Vec::new());
-        Plan { root: pr(1), default_branch: branch("main"), steps, conflicts, differences, unreached }
+        LandingPlan { root: pr(1), default_branch: branch("main"), steps, conflicts, differences, unreached }
     }
 
     fn two_pulls() -> Vec<PlannedStep> {
@@ -359,7 +359,7 @@ mod tests {
             branch: branch("three"),
             from: branch("two"),
             first: Vec::new(),
-            standing: Some(Standing::new(sha('b'), sha('a'))),
+            standing: Some(AuthoredHead::new(sha('b'), sha('a'))),
             with: ConflictsWith::Sibling(pr(2)),
             conflict: Conflict { files: vec![file] },
         });
@@ -379,6 +379,6 @@ mod tests {
         let plan = plan(two_pulls());
         let text = serde_json::to_string(&plan).unwrap();
         assert!(text.contains(r#"{"do":"retarget","pull":2,"from":"one","to":"main"}"#), "{text}");
-        assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+        assert_eq!(serde_json::from_str::<LandingPlan>(&text).unwrap(), plan);
     }
 }

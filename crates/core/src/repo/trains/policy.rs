@@ -8,7 +8,7 @@ use super::MergeMethods;
 
 /// What was read of a repository's settings and of the rules of its default branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Policy {
+pub struct MergePolicy {
     pub methods: MergeMethods,
     pub stale_approvals: StaleApprovals,
     /// The checks without which nothing lands, by name; none if that could not be seen.

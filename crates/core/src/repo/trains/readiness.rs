@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::texts::halt::{self, Halt};
+use super::blockers::{self, Blocker};
 use super::texts::notice;
-use super::why::{self, Reason};
-use super::work::{Step, Work};
+use super::texts::train_end::{self, TrainEndText};
+use super::work::{MergeStep, TrainTask};
 use super::{CascadePhase, Event, TrainRecord, TrainState};
-use super::{Change, Next, Standpoint};
+use super::{Change, NextAction, TrainContext};
 use crate::backoff::ExponentialBackoff;
-use crate::facts::{MergeState, Progress, ReviewDecision, Verdict};
+use crate::facts::{CheckConclusion, CheckProgress, MergeState, ReviewDecision};
 use crate::ids::{BranchName, PrNumber};
-use crate::repo::event::WantReason;
+use crate::repo::event::FetchReason;
 use crate::repo::mirror;
 use crate::repo::state::{CachedPr, PrState};
 use crate::workflow::RunStatus;
@@ -24,20 +24,20 @@ enum Readiness {
     /// GitHub is being asked.
     Reading,
     /// It waits for CI or for people, who will be heard of.
-    Wait(Reason),
+    Wait(Blocker),
     /// GitHub says something that does not fit what else it says: it is behind, and asked again.
-    Doubtful(Reason),
+    Doubtful(Blocker),
     Behind,
-    Never(Halt),
+    Never(TrainEndText),
 }
 
 /// How often GitHub is asked again before a conflict that it reports of a new head is believed.
 const CONFLICT_RECHECKS: u32 = 3;
 const RECHECK: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
 
-impl Standpoint<'_> {
+impl TrainContext<'_> {
     /// The pull request is next to land.
-    pub(super) fn idle(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+    pub(super) fn idle(&self, train: &TrainRecord, pr: &CachedPr) -> NextAction {
         let current = train.current_pr;
         if let Some(reason) = self.fixer_at(current) {
             return self.wait(train, reason);
@@ -46,17 +46,17 @@ impl Standpoint<'_> {
             // Of a head that nobody has heard of yet, GitHub is asked first.
             return match (self.state.wanted.contains_key(&current), self.why_unread(current)) {
                 (true, Some(reason)) => self.wait(train, reason),
-                (true, None) => Next::Rest,
+                (true, None) => NextAction::Rest,
                 (false, _) => self.join_late(current),
             };
         }
         if let Some(default) = self.left_behind(pr) {
             let intent = Event::IntentRetarget { train_root: self.root, pr: current, new_base: default };
-            return Next::Change(Change::of([intent]));
+            return NextAction::Change(Change::of([intent]));
         }
         let readiness = self.readiness(train, pr);
         match readiness {
-            Readiness::Reading => Next::Rest,
+            Readiness::Reading => NextAction::Rest,
             Readiness::Never(halt) => self.halt(train, current, &halt),
             Readiness::Wait(reason) => self.wait(train, reason),
             Readiness::Doubtful(reason) => self.doubtful(train, reason),
@@ -66,10 +66,10 @@ impl Standpoint<'_> {
     }
 
     /// A branch has one owner at a time: what stands on this one is pushed to, as soon as it can land.
-    pub(super) fn fixer_at(&self, current: PrNumber) -> Option<Reason> {
+    pub(super) fn fixer_at(&self, current: PrNumber) -> Option<Blocker> {
         let above = self.standing_on(current);
         let (pr, fix) = self.state.owned_by_fixer(std::iter::once(current).chain(above))?;
-        Some(why::fixer_at_work(pr, fix.as_run() == RunStatus::AwaitingApproval))
+        Some(blockers::fixer_at_work(pr, fix.as_run() == RunStatus::AwaitingApproval))
     }
 
     /// The default branch, if the pull request is related to what landed and yet still based on that one's branch: it was
@@ -94,13 +94,13 @@ impl Standpoint<'_> {
         if let Some(default) = self.state.default_branch.as_ref()
             && pr.base_ref != *default
         {
-            return Readiness::Doubtful(why::other_base(current, &pr.base_ref, default));
+            return Readiness::Doubtful(blockers::other_base(current, &pr.base_ref, default));
         }
         if pr.draft {
-            return Readiness::Wait(why::draft(current));
+            return Readiness::Wait(blockers::draft(current));
         }
         match pr.merge_state {
-            MergeState::HasHooks => Readiness::Never(halt::merge_hooks(current)),
+            MergeState::HasHooks => Readiness::Never(train_end::merge_hooks(current)),
             MergeState::Dirty => self.dirty(pr, current),
             MergeState::Behind => Readiness::Behind,
             MergeState::Clean | MergeState::Unstable => match self.ci(current, pr) {
@@ -115,7 +115,7 @@ impl Standpoint<'_> {
     fn dirty(&self, pr: &CachedPr, current: PrNumber) -> Readiness {
         let is_new = self.detail.first_head.as_ref() != Some(&pr.head_sha);
         if is_new && self.detail.rechecks < CONFLICT_RECHECKS && !self.detail.timed_out {
-            return Readiness::Doubtful(why::unknown(current));
+            return Readiness::Doubtful(blockers::unknown(current));
         }
         if !self.state.landed_below(current).is_empty() {
             // To merge the default branch may be wrong here: git tells what conflicts, and what to do.
@@ -123,7 +123,7 @@ impl Standpoint<'_> {
         }
         let default = self.state.default_branch.as_ref().unwrap_or(&pr.base_ref);
         let branch = pr.head_ref.as_ref().unwrap_or(default);
-        Readiness::Never(halt::dirty(current, default, &halt::MergeIn::new(branch, default)))
+        Readiness::Never(train_end::dirty(current, default, &train_end::ManualMerge::new(branch, default)))
     }
 
     /// GitHub says no or nothing. Which of the things that can be seen explains it?
@@ -131,22 +131,22 @@ impl Standpoint<'_> {
         if let Some(reason) = self.ci(current, pr) {
             return reason;
         }
-        let of = |verdict: Verdict| checks_of(pr, verdict, |required| required);
-        let failed = of(Verdict::Failed);
+        let of = |verdict: CheckConclusion| checks_of(pr, verdict, |required| required);
+        let failed = of(CheckConclusion::Failed);
         if !failed.is_empty() {
-            return Readiness::Wait(why::checks_failed(current, &failed, &pr.head_sha));
+            return Readiness::Wait(blockers::checks_failed(current, &failed, &pr.head_sha));
         }
-        let running = of(Verdict::Pending);
+        let running = of(CheckConclusion::Pending);
         if !running.is_empty() {
-            return Readiness::Wait(why::checks_running(current, &running, &pr.head_sha));
+            return Readiness::Wait(blockers::checks_running(current, &running, &pr.head_sha));
         }
         match pr.review {
-            Some(ReviewDecision::ReviewRequired) => Readiness::Wait(why::review_required(current)),
-            Some(ReviewDecision::ChangesRequested) => Readiness::Wait(why::changes_requested(current)),
+            Some(ReviewDecision::ReviewRequired) => Readiness::Wait(blockers::review_required(current)),
+            Some(ReviewDecision::ChangesRequested) => Readiness::Wait(blockers::changes_requested(current)),
             Some(ReviewDecision::Approved) | None if pr.merge_state == MergeState::Unknown => {
-                Readiness::Doubtful(why::unknown(current))
+                Readiness::Doubtful(blockers::unknown(current))
             }
-            Some(ReviewDecision::Approved) | None => Readiness::Doubtful(why::unexplained(current)),
+            Some(ReviewDecision::Approved) | None => Readiness::Doubtful(blockers::unexplained(current)),
         }
     }
 
@@ -162,61 +162,63 @@ impl Standpoint<'_> {
             return None;
         }
         let (head, ci) = (&pr.head_sha, &pr.ci);
-        let mut failed: Vec<&str> = checks_of(pr, Verdict::Failed, |required| required);
+        let mut failed: Vec<&str> = checks_of(pr, CheckConclusion::Failed, |required| required);
         let names = required.into_iter().flatten().map(String::as_str);
         let verdict = |name: &str| ci.checks.get(name).map(|check| check.verdict);
-        let open: Vec<&str> = names.filter(|name| verdict(name) != Some(Verdict::Passed)).collect();
-        failed.extend(open.iter().filter(|name| verdict(name) == Some(Verdict::Failed)));
+        let open: Vec<&str> = names.filter(|name| verdict(name) != Some(CheckConclusion::Passed)).collect();
+        failed.extend(open.iter().filter(|name| verdict(name) == Some(CheckConclusion::Failed)));
         failed.sort_unstable();
         failed.dedup();
         if !failed.is_empty() {
-            return Some(Readiness::Wait(why::checks_failed(current, &failed, head)));
+            return Some(Readiness::Wait(blockers::checks_failed(current, &failed, head)));
         }
         // Of a head that was there before the train, GitHub has had the time to think.
         let is_new = self.detail.first_head.as_ref() != Some(head);
-        let running = checks_of(pr, Verdict::Pending, |required| required || is_new);
-        let suites_run = is_new && ci.suites.values().any(|progress| *progress == Progress::UnderWay);
+        let running = checks_of(pr, CheckConclusion::Pending, |required| required || is_new);
+        let suites_run = is_new && ci.suites.values().any(|progress| *progress == CheckProgress::UnderWay);
         if !running.is_empty() || suites_run {
-            return Some(Readiness::Wait(why::checks_running(current, &running, head)));
+            return Some(Readiness::Wait(blockers::checks_running(current, &running, head)));
         }
         if !open.is_empty() {
-            return Some(Readiness::Wait(why::checks_expected(current, &open, head)));
+            return Some(Readiness::Wait(blockers::checks_expected(current, &open, head)));
         }
         let is_silent = ci.checks.is_empty() && ci.suites.is_empty();
         // Where the rules cannot be seen there may be no CI at all: after the time that GitHub may take, its word is no echo.
         let is_waiting = required.is_none() && is_new && is_silent && !self.detail.timed_out;
-        is_waiting.then(|| Readiness::Doubtful(why::ci_expected(current, head)))
+        is_waiting.then(|| Readiness::Doubtful(blockers::ci_expected(current, head)))
     }
 
-    fn wait(&self, train: &TrainRecord, reason: Reason) -> Next {
+    fn wait(&self, train: &TrainRecord, reason: Blocker) -> NextAction {
         if train.state == TrainState::WaitingCi && self.detail.why.as_ref().is_some_and(|why| reason.is(why)) {
-            return Next::Rest;
+            return NextAction::Rest;
         }
-        Next::Change(Change::of([Event::TrainWaiting { train_root: self.root, why: reason.since(self.now) }]))
+        NextAction::Change(Change::of([Event::TrainWaiting { train_root: self.root, why: reason.since(self.now) }]))
     }
 
     /// Waits, and asks GitHub again by itself, until that has taken too long; then the poll does.
-    fn doubtful(&self, train: &TrainRecord, reason: Reason) -> Next {
-        if let Next::Change(change) = self.wait(train, reason) {
-            return Next::Change(change);
+    fn doubtful(&self, train: &TrainRecord, reason: Blocker) -> NextAction {
+        if let NextAction::Change(change) = self.wait(train, reason) {
+            return NextAction::Change(change);
         }
         let current = train.current_pr;
         match self.detail.recheck_at {
-            Some(at) if at > self.now => Next::Rest,
+            Some(at) if at > self.now => NextAction::Rest,
             Some(_) => {
                 let mut change = Change::of([mirror::Event::MergeStateOutdated { prs: vec![current] }]);
                 let default = self.state.default_branch.as_ref();
                 if self.state.pr(current).is_some_and(|pr| Some(&pr.base_ref) != default) {
                     change.record(mirror::Event::PrWanted {
                         pr: current,
-                        reason: WantReason::HeadDiffers,
+                        reason: FetchReason::HeadDiffers,
                         comment: None,
                     });
                 }
-                Next::Change(change)
+                NextAction::Change(change)
             }
-            None if self.detail.timed_out => Next::Rest,
-            None if self.has_timed_out() => Next::Change(Change::of([Event::WaitTimedOut { train_root: self.root }])),
+            None if self.detail.timed_out => NextAction::Rest,
+            None if self.has_timed_out() => {
+                NextAction::Change(Change::of([Event::WaitTimedOut { train_root: self.root }]))
+            }
             None => {
                 // Where GitHub computes it, it was asked again and again already.
                 let is_computing = self.state.pr(current).is_some_and(|pr| pr.merge_state == MergeState::Unknown);
@@ -224,7 +226,7 @@ impl Standpoint<'_> {
                 let wait =
                     SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX).min(self.settings.wait_timeout);
                 let at = self.now.checked_add(wait).unwrap_or(Timestamp::MAX);
-                Next::Change(Change::of([Event::RecheckPlanned { train_root: self.root, at }]))
+                NextAction::Change(Change::of([Event::RecheckPlanned { train_root: self.root, at }]))
             }
         }
     }
@@ -236,25 +238,25 @@ impl Standpoint<'_> {
     }
 
     /// The default branch went on, and the rules want to see them together first.
-    fn catch_up_current(&self, train: &TrainRecord, pr: &CachedPr) -> Next {
+    fn catch_up_current(&self, train: &TrainRecord, pr: &CachedPr) -> NextAction {
         let (Some(branch), Some(default)) = (pr.head_ref.clone(), self.state.default_branch.clone()) else {
-            return Next::Rest;
+            return NextAction::Rest;
         };
         let step = match self.own_change(train.current_pr) {
-            Ok(change) if change.below.is_empty() && train.predecessor_pr.is_none() => Step::UpdateRoot,
-            Ok(change) => Step::CatchUp { change },
-            Err(pull) => return Next::Do(Work::Look { pull }),
+            Ok(change) if change.below.is_empty() && train.predecessor_pr.is_none() => MergeStep::UpdateRoot,
+            Ok(change) => MergeStep::CatchUp { change },
+            Err(pull) => return NextAction::Do(TrainTask::Look { pull }),
         };
-        Next::Do(Work::Merge { step, pull: train.current_pr, branch, default })
+        NextAction::Do(TrainTask::Merge { step, pull: train.current_pr, branch, default })
     }
 
     /// From here on, those that stand on it are known: whoever comes later is late.
-    fn freeze(&self, train: &TrainRecord) -> Next {
+    fn freeze(&self, train: &TrainRecord) -> NextAction {
         let current = train.current_pr;
         let size = self.detail.landed.len() + self.state.stack_above(current).len();
         let most = self.settings.max_stack_size;
         if size > most {
-            return self.halt(train, self.root_or(current), &halt::grown_too_large(size, most));
+            return self.halt(train, self.root_or(current), &train_end::grown_too_large(size, most));
         }
         let mut frozen = self.standing_on(current);
         frozen.retain(|number| !self.is_native(*number));
@@ -266,7 +268,7 @@ impl Standpoint<'_> {
         let change = Change::of([self.transition(train, phase, head)]);
         let left_out = |change: Change, (pr, told)| change.and(Event::PrLeftOut { pr }).saying(pr, told);
         let change = misplaced.into_iter().fold(change, left_out);
-        Next::Change(self.closed_above(current).into_iter().fold(change, |change, (pr, is_news)| {
+        NextAction::Change(self.closed_above(current).into_iter().fold(change, |change, (pr, is_news)| {
             let change = change.and(Event::PrLeftOut { pr });
             if is_news { change.saying(current, notice::skipped_closed(pr)) } else { change }
         }))
@@ -287,7 +289,7 @@ impl Standpoint<'_> {
         let above = self.state.descendants(current).filter_map(|number| Some((number, self.state.pr(number)?)));
         let misplaced = above.filter(|(_, pr)| pr.is_ours() && !pr.left_out && pr.base_ref != head);
         misplaced
-            .map(|(number, pr)| (number, halt::base_changed(number, &pr.base_ref, current, &head).told_alone()))
+            .map(|(number, pr)| (number, train_end::base_changed(number, &pr.base_ref, current, &head).told_alone()))
             .collect()
     }
 
@@ -297,7 +299,7 @@ impl Standpoint<'_> {
     }
 }
 
-fn checks_of(pr: &CachedPr, verdict: Verdict, counts: impl Fn(bool) -> bool) -> Vec<&str> {
+fn checks_of(pr: &CachedPr, verdict: CheckConclusion, counts: impl Fn(bool) -> bool) -> Vec<&str> {
     let of = pr.ci.checks.iter().filter(|(_, check)| check.verdict == verdict && counts(check.required));
     of.map(|(name, _)| name.as_str()).collect()
 }

@@ -12,13 +12,13 @@ use super::status::{self, Unreadable};
 use super::texts::notice;
 use super::{CascadePhase, Event, TrainError, TrainRecord, TrainState};
 use super::{Effect, Transaction, retry_at, start};
-use crate::facts::{CommentFacts, Conversation};
+use crate::facts::{CommentFacts, ConversationFacts};
 use crate::ids::{CommentId, PrNumber};
-use crate::repo::commands::{self, Command, Said};
-use crate::repo::event::{Behest, Shown, SyncReason, Trace};
+use crate::repo::commands::{self, AddressedLine, Command};
+use crate::repo::event::{Attribution, StatusCommentPart, SyncReason, TrainTraces};
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Event as RepoEvent, Failure, FailureKind, Served, mirror};
+use crate::repo::{EffectFailure, EffectFailureKind, EffectOwner, Event as RepoEvent, mirror};
 
 /// Whoever resumes a train cannot know whether the state it has is the newest: a backup is older than what it was made of.
 pub(super) fn doubt_statuses(transaction: &mut Transaction<'_>) {
@@ -46,7 +46,7 @@ pub(super) fn status_read(
     transaction: &mut Transaction<'_>,
     root: PrNumber,
     comment: CommentId,
-    result: Result<&Option<CommentFacts>, &Failure>,
+    result: Result<&Option<CommentFacts>, &EffectFailure>,
 ) {
     let Some(status) = transaction.state.details.get(&root).map(|detail| &detail.status) else { return };
     if !status.doubted || status.comment != Some(comment) {
@@ -54,7 +54,7 @@ pub(super) fn status_read(
     }
     let is_written = status.shown != 0 && status.shown != CLOSED;
     match result {
-        Err(failure) if failure.kind == FailureKind::Transient => {
+        Err(failure) if failure.kind == EffectFailureKind::Transient => {
             let retry_at = retry_at(failure, status.attempts, transaction.now);
             transaction.record(Event::StatusDelayed { train_root: root, reason: failure.reason.clone(), retry_at });
             return;
@@ -62,14 +62,17 @@ pub(super) fn status_read(
         // Nobody can say that it shows more than is known.
         Err(_) | Ok(None) => {}
         Ok(Some(found)) => match shown(&transaction.state, root, std::slice::from_ref(found)) {
-            Shown::Record { record, comment, updated_at } if is_ahead(&transaction.state, &record) => {
+            StatusCommentPart::Record { record, comment, updated_at } if is_ahead(&transaction.state, &record) => {
                 adopt(transaction, &Found { record: &record, comment, updated_at });
                 // What else is remembered is as old.
                 look_again(transaction);
             }
             // A train that begins again finds the last word on the one before in its comment.
-            Shown::Closed { .. } if is_written => return over(transaction, root),
-            Shown::Record { .. } | Shown::Closed { .. } | Shown::ByAnother | Shown::Nothing => {}
+            StatusCommentPart::Closed { .. } if is_written => return over(transaction, root),
+            StatusCommentPart::Record { .. }
+            | StatusCommentPart::Closed { .. }
+            | StatusCommentPart::ByAnother
+            | StatusCommentPart::Nothing => {}
         },
     }
     if transaction.state.details.get(&root).is_some_and(|detail| detail.status.doubted) {
@@ -80,7 +83,7 @@ pub(super) fn status_read(
 /// Its comment has the last word on it already: what is remembered is older than its end.
 fn over(transaction: &mut Transaction<'_>, root: PrNumber) {
     let reason = "its status comment says that it has ended".to_owned();
-    transaction.plan.cancels.push(Served::Train(root));
+    transaction.plan.cancels.push(EffectOwner::Train(root));
     transaction.record(Event::TrainForgotten { root_pr: root, reason });
     look_again(transaction);
 }
@@ -91,18 +94,18 @@ fn look_again(transaction: &mut Transaction<'_>) {
 }
 
 /// What a conversation tells of trains, if that is more than is known.
-pub(in crate::repo) fn trace(state: &RepoState, conversation: &Conversation) -> Option<Trace> {
+pub(in crate::repo) fn trace(state: &RepoState, conversation: &ConversationFacts) -> Option<TrainTraces> {
     let pr = conversation.pr;
     let shown = match shown(state, pr, &conversation.comments) {
-        Shown::Record { record, .. } if !is_ahead(state, &record) => Shown::Nothing,
+        StatusCommentPart::Record { record, .. } if !is_ahead(state, &record) => StatusCommentPart::Nothing,
         shown => shown,
     };
     if !state.is_bootstrapping() {
-        return matches!(shown, Shown::Record { .. }).then_some(Trace { shown, ..silent(pr) });
+        return matches!(shown, StatusCommentPart::Record { .. }).then_some(TrainTraces { shown, ..silent(pr) });
     }
     let acknowledged = conversation.comments.iter().filter(|comment| conversation.acknowledged.contains(&comment.id));
     let last = acknowledged.filter_map(order).next_back();
-    let trace = Trace {
+    let trace = TrainTraces {
         pr,
         started_at: last.as_ref().and_then(|(order, at)| (*order == Order::Start).then_some(*at)),
         stopped_at: last.as_ref().and_then(|(order, at)| (*order == Order::Stop).then_some(*at)),
@@ -112,8 +115,8 @@ pub(in crate::repo) fn trace(state: &RepoState, conversation: &Conversation) -> 
     (trace != silent(pr)).then_some(trace)
 }
 
-fn silent(pr: PrNumber) -> Trace {
-    Trace { pr, started_at: None, stopped_at: None, merged_by_bot: false, shown: Shown::Nothing }
+fn silent(pr: PrNumber) -> TrainTraces {
+    TrainTraces { pr, started_at: None, stopped_at: None, merged_by_bot: false, shown: StatusCommentPart::Nothing }
 }
 
 #[derive(PartialEq)]
@@ -125,28 +128,33 @@ enum Order {
 /// What a comment orders, the last if it is more, and when.
 fn order(comment: &CommentFacts) -> Option<(Order, Timestamp)> {
     let mut orders = commands::parse_all(&comment.body).into_iter().filter_map(|said| match said {
-        Said::Command(Command::Start) => Some(Order::Start),
-        Said::Command(command) if command.is_stop() => Some(Order::Stop),
-        Said::Command(_) | Said::Misused { .. } | Said::Unknown { .. } | Said::TooMany => None,
+        AddressedLine::Command(Command::Start) => Some(Order::Start),
+        AddressedLine::Command(command) if command.is_stop() => Some(Order::Stop),
+        AddressedLine::Command(_)
+        | AddressedLine::Misused { .. }
+        | AddressedLine::Unknown { .. }
+        | AddressedLine::TooMany => None,
     });
     Some((orders.next_back()?, comment.created_at))
 }
 
 /// What the comments under a pull request show of the train that began there. Only the bot's own are believed.
-fn shown(state: &RepoState, pr: PrNumber, comments: &[CommentFacts]) -> Shown {
-    let Some(bot) = state.bot else { return Shown::Nothing };
-    let mut best = Shown::Nothing;
+fn shown(state: &RepoState, pr: PrNumber, comments: &[CommentFacts]) -> StatusCommentPart {
+    let Some(bot) = state.bot else { return StatusCommentPart::Nothing };
+    let mut best = StatusCommentPart::Nothing;
     for comment in comments {
         let found = match status::parse(&comment.body, comment.author, bot) {
-            Ok(record) if record.original_root_pr == pr => {
-                Shown::Record { record: Box::new(record), comment: comment.id, updated_at: comment.updated_at }
-            }
-            Err(Unreadable::NoState) => match status::closed_for(&comment.body) {
-                Some(new_roots) => Shown::Closed { new_roots },
-                None => Shown::Nothing,
+            Ok(record) if record.original_root_pr == pr => StatusCommentPart::Record {
+                record: Box::new(record),
+                comment: comment.id,
+                updated_at: comment.updated_at,
             },
-            Err(Unreadable::NotOurs) if status::looks_like_one(&comment.body) => Shown::ByAnother,
-            Ok(_) | Err(Unreadable::NotOurs | Unreadable::Broken(_)) => Shown::Nothing,
+            Err(Unreadable::NoState) => match status::closed_for(&comment.body) {
+                Some(new_roots) => StatusCommentPart::Closed { new_roots },
+                None => StatusCommentPart::Nothing,
+            },
+            Err(Unreadable::NotOurs) if status::looks_like_one(&comment.body) => StatusCommentPart::ByAnother,
+            Ok(_) | Err(Unreadable::NotOurs | Unreadable::Broken(_)) => StatusCommentPart::Nothing,
         };
         if weight(&found) >= weight(&best) {
             best = found;
@@ -156,12 +164,12 @@ fn shown(state: &RepoState, pr: PrNumber, comments: &[CommentFacts]) -> Shown {
 }
 
 /// Of several the newest record counts.
-fn weight(shown: &Shown) -> (u8, u64) {
+fn weight(shown: &StatusCommentPart) -> (u8, u64) {
     match shown {
-        Shown::Nothing => (0, 0),
-        Shown::ByAnother => (1, 0),
-        Shown::Closed { .. } => (2, 0),
-        Shown::Record { record, .. } => (3, record.recovery_seq),
+        StatusCommentPart::Nothing => (0, 0),
+        StatusCommentPart::ByAnother => (1, 0),
+        StatusCommentPart::Closed { .. } => (2, 0),
+        StatusCommentPart::Record { record, .. } => (3, record.recovery_seq),
     }
 }
 
@@ -190,13 +198,13 @@ fn adopt(transaction: &mut Transaction<'_>, found: &Found<'_>) {
         train.state == TrainState::Stopped && train.stopped_at.is_some_and(|at| at > found.updated_at)
     });
     if local.is_some() {
-        transaction.plan.cancels.push(Served::Train(root));
+        transaction.plan.cancels.push(EffectOwner::Train(root));
     }
     let landed = landed(&transaction.state, found.record);
     let record = TrainRecord { status_comment_id: None, ..found.record.clone() };
     transaction.record(Event::TrainRecovered { record, comment: found.comment, landed });
     if is_stopped {
-        transaction.record(Event::TrainStopped { root_pr: root, behest: Behest::default() });
+        transaction.record(Event::TrainStopped { root_pr: root, behest: Attribution::default() });
     }
 }
 
@@ -232,12 +240,12 @@ pub(super) fn settle(transaction: &mut Transaction<'_>) {
         }
     }
     for trace in traces.values() {
-        if let Shown::Record { record, comment, updated_at } = &trace.shown {
+        if let StatusCommentPart::Record { record, comment, updated_at } = &trace.shown {
             adopt(transaction, &Found { record, comment: *comment, updated_at: *updated_at });
         }
     }
     heed_stops(transaction, &traces);
-    if traces.values().any(|trace| matches!(trace.shown, Shown::Record { .. })) {
+    if traces.values().any(|trace| matches!(trace.shown, StatusCommentPart::Record { .. })) {
         forget_succeeded(transaction);
         complete_fan_outs(transaction);
         start::want_unknown_policy(transaction);
@@ -250,18 +258,18 @@ pub(super) fn settle(transaction: &mut Transaction<'_>) {
 }
 
 /// A stop that was acknowledged holds, although the status comment has not come to say so.
-fn heed_stops(transaction: &mut Transaction<'_>, traces: &BTreeMap<PrNumber, Trace>) {
+fn heed_stops(transaction: &mut Transaction<'_>, traces: &BTreeMap<PrNumber, TrainTraces>) {
     let live = transaction.state.active_trains.values().filter(|train| is_live(train.state));
     let is_stopped = |train: &&TrainRecord| {
-        let aboard = |trace: &&Trace| transaction.state.train_of(trace.pr) == Some(train.original_root_pr);
-        let aboard: Vec<&Trace> = traces.values().filter(aboard).collect();
+        let aboard = |trace: &&TrainTraces| transaction.state.train_of(trace.pr) == Some(train.original_root_pr);
+        let aboard: Vec<&TrainTraces> = traces.values().filter(aboard).collect();
         let stopped_at = aboard.iter().filter_map(|trace| trace.stopped_at).max();
         let started_at = aboard.iter().filter_map(|trace| trace.started_at).max().max(Some(train.started_at));
         stopped_at > started_at
     };
     let stopped: Vec<PrNumber> = live.filter(is_stopped).map(|train| train.original_root_pr).collect();
     for root_pr in stopped {
-        transaction.record(Event::TrainStopped { root_pr, behest: Behest::default() });
+        transaction.record(Event::TrainStopped { root_pr, behest: Attribution::default() });
     }
 }
 
@@ -321,12 +329,12 @@ fn first_unlanded(state: &RepoState, mut candidates: Vec<PrNumber>) -> Vec<PrNum
 }
 
 /// The pull requests that a train was at, of which nothing else is known any more: the first of each stack that is not merged.
-fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> {
+fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, TrainTraces>) -> Vec<PrNumber> {
     let trace = |pr: PrNumber| traces.get(&pr).cloned().unwrap_or_else(|| silent(pr));
     let is_lost = |number: PrNumber| {
         let below = state.landed_below(number);
         let own = trace(number);
-        let is_told_here = matches!(own.shown, Shown::Record { .. } | Shown::Closed { .. });
+        let is_told_here = matches!(own.shown, StatusCommentPart::Record { .. } | StatusCommentPart::Closed { .. });
         if is_told_here || state.train_of(number).is_some() {
             return false;
         }
@@ -334,14 +342,14 @@ fn lost(state: &RepoState, traces: &BTreeMap<PrNumber, Trace>) -> Vec<PrNumber> 
             return true;
         }
         let Some(direct) = below.last() else { return false };
-        let below: Vec<Trace> = below.iter().map(|pr| trace(*pr)).collect();
+        let below: Vec<TrainTraces> = below.iter().map(|pr| trace(*pr)).collect();
         let is_of_a_train = trace(*direct).merged_by_bot
             || below.iter().any(|trace| trace.started_at.is_some())
-            || below.iter().chain([&own]).any(|trace| trace.shown == Shown::ByAnother);
+            || below.iter().chain([&own]).any(|trace| trace.shown == StatusCommentPart::ByAnother);
         let is_accounted_for = below.iter().any(|trace| match &trace.shown {
-            Shown::Record { .. } => true,
-            Shown::Closed { new_roots } => !new_roots.contains(&number),
-            Shown::Nothing | Shown::ByAnother => false,
+            StatusCommentPart::Record { .. } => true,
+            StatusCommentPart::Closed { new_roots } => !new_roots.contains(&number),
+            StatusCommentPart::Nothing | StatusCommentPart::ByAnother => false,
         });
         is_of_a_train && !is_accounted_for
     };
@@ -358,7 +366,7 @@ fn hand_to_a_person(transaction: &mut Transaction<'_>, root: PrNumber) {
     let stack = transaction.state.stack_above(root);
     let descendants: Vec<PrNumber> = stack.iter().map(|member| member.pull).filter(|number| *number != root).collect();
     let message = notice::state_lost(&descendants);
-    transaction.record(Event::TrainStarted { root_pr: root, current_pr: root, behest: Behest::default() });
+    transaction.record(Event::TrainStarted { root_pr: root, current_pr: root, behest: Attribution::default() });
     let error = TrainError { error_type: TrainError::STATE_LOST.to_owned(), message };
     transaction.record(Event::TrainFrozen { root_pr: root, error });
 }

@@ -3,18 +3,18 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::detail::is_live;
-use super::texts::halt::{self, Dismissal};
+use super::texts::train_end::{self, Dismissal};
 use super::texts::{notice, start as texts};
-use super::work::{Outcome, Work};
-use super::{Effect, Event, Transaction, late, retry_at, turns};
-use super::{Policy, StaleApprovals, TrainRecord, check_merge_method_preflight};
+use super::work::{TrainTask, TrainTaskOutcome};
+use super::{Effect, Event, Transaction, interventions, late, retry_at};
+use super::{MergePolicy, StaleApprovals, TrainRecord, check_merge_method_preflight};
 use crate::facts::{MergeState, ReviewDecision};
 use crate::ids::PrNumber;
-use crate::repo::event::{Behest, CommentRef, ReadKind};
+use crate::repo::event::{Attribution, CommentRef, ReadKind};
 use crate::repo::mirror::reads;
-use crate::repo::outbox::Say;
+use crate::repo::outbox::NoteContent;
 use crate::repo::state::{CachedPr, PrState, RepoState};
-use crate::repo::{Event as RepoEvent, Failure, FailureKind, mirror};
+use crate::repo::{EffectFailure, EffectFailureKind, Event as RepoEvent, mirror};
 
 /// How often something is tried again before the start is refused for it.
 pub(super) const MOST_TRIES: u32 = 4;
@@ -26,7 +26,7 @@ pub(in crate::repo) fn ask(
     transaction: &mut Transaction<'_>,
     pr: PrNumber,
     comment: Option<CommentRef>,
-    behest: &Behest,
+    behest: &Attribution,
 ) -> Result<(), String> {
     let targets = targets(&transaction.state, pr)?;
     for target in &targets {
@@ -83,14 +83,14 @@ fn possible(transaction: &Transaction<'_>, pr: PrNumber) -> Result<(), String> {
     {
         return Err(texts::already_running(root));
     }
-    if let Some(told) = turns::collapsed_below(state, pr) {
+    if let Some(told) = interventions::collapsed_below(state, pr) {
         return Err(told);
     }
     match state.path_from_root(pr) {
         Some(path) if path.len() == 1 => {}
         Some(path) => return Err(texts::not_the_root(pr, &path)),
         None => {
-            let ring = turns::ring(state, pr);
+            let ring = interventions::ring(state, pr);
             return Err(ring.map_or_else(|| texts::not_the_root(pr, &[]), |ring| texts::cycle(&ring)));
         }
     }
@@ -126,14 +126,14 @@ pub(super) fn advance(transaction: &mut Transaction<'_>, pr: PrNumber) {
 }
 
 /// The computation of what it would do. None where the pull request must first be related to what landed.
-fn plan_of(state: &RepoState, pr: PrNumber) -> Option<Work> {
+fn plan_of(state: &RepoState, pr: PrNumber) -> Option<TrainTask> {
     let default = state.default_branch.clone()?;
     let is_based = state.prs.get(&pr).is_some_and(|cached| cached.base_ref == default);
     let is_ready = is_based && !late::is_unrelated(state, pr);
-    is_ready.then(|| Work::Plan { members: state.stack_above(pr), default })
+    is_ready.then(|| TrainTask::Plan { members: state.stack_above(pr), default })
 }
 
-fn allowed(policy: &Policy) -> Result<(), String> {
+fn allowed(policy: &MergePolicy) -> Result<(), String> {
     check_merge_method_preflight(&policy.methods).map_err(|refusal| refusal.to_string())?;
     match policy.stale_approvals {
         StaleApprovals::Dismissed => Err(texts::dismiss_stale_approvals()),
@@ -141,7 +141,7 @@ fn allowed(policy: &Policy) -> Result<(), String> {
     }
 }
 
-fn fresh_policy(transaction: &Transaction<'_>) -> Option<Policy> {
+fn fresh_policy(transaction: &Transaction<'_>) -> Option<MergePolicy> {
     let (policy, read_at) = transaction.state.rules.known.as_ref()?;
     let is_fresh = transaction.now.duration_since(*read_at) < transaction.settings.policy_ttl;
     (is_fresh && transaction.state.rules.wanted.is_none()).then(|| policy.clone())
@@ -175,7 +175,7 @@ pub(super) fn read_policy_if_wanted(transaction: &mut Transaction<'_>) {
     }
 }
 
-pub(super) fn policy_read(transaction: &mut Transaction<'_>, result: Result<&Policy, &Failure>) {
+pub(super) fn policy_read(transaction: &mut Transaction<'_>, result: Result<&MergePolicy, &EffectFailure>) {
     let Some(backoff) = transaction.state.rules.wanted else { return };
     match result {
         Ok(policy) => {
@@ -207,34 +207,34 @@ pub(super) fn policy_read(transaction: &mut Transaction<'_>, result: Result<&Pol
 }
 
 /// Whether a start does not wait for it: whoever asked for it is told now, and starts it again.
-fn is_hopeless(failure: &Failure, attempts: u32, now: Timestamp) -> bool {
+fn is_hopeless(failure: &EffectFailure, attempts: u32, now: Timestamp) -> bool {
     let is_far = failure.retry_at.is_some_and(|at| at.duration_since(now) >= LONGEST_WAIT);
-    failure.kind == FailureKind::Permanent || attempts + 1 >= MOST_TRIES || is_far
+    failure.kind == EffectFailureKind::Permanent || attempts + 1 >= MOST_TRIES || is_far
 }
 
 fn tell_dismissals(transaction: &mut Transaction<'_>, dismissal: Dismissal) {
     for (pr, _) in transaction.state.dismissals.clone() {
         transaction.record(Event::DismissalTold { pr });
-        transaction.comment(pr, halt::review_dismissed(pr, dismissal).comment());
+        transaction.comment(pr, train_end::review_dismissed(pr, dismissal).comment());
     }
 }
 
 pub(super) fn planned(
     transaction: &mut Transaction<'_>,
     pr: PrNumber,
-    work: &Work,
-    result: Result<&Outcome, &Failure>,
+    work: &TrainTask,
+    result: Result<&TrainTaskOutcome, &EffectFailure>,
 ) {
     let Some(asked) = transaction.state.starts.get(&pr).cloned() else { return };
     match result {
         // The stack is another by now: it is planned again.
         _ if plan_of(&transaction.state, pr).as_ref() != Some(work) => {}
-        Ok(Outcome::Planned(plan)) if plan.lands_everything() => {
+        Ok(TrainTaskOutcome::Planned(plan)) if plan.lands_everything() => {
             if let Some(policy) = fresh_policy(transaction) {
                 begin(transaction, pr, &policy);
             }
         }
-        Ok(Outcome::Planned(plan)) => refuse(transaction, pr, texts::would_conflict(plan)),
+        Ok(TrainTaskOutcome::Planned(plan)) => refuse(transaction, pr, texts::would_conflict(plan)),
         Ok(_) => {}
         Err(failure) if is_hopeless(failure, asked.backoff.attempts, transaction.now) => {
             refuse(transaction, pr, texts::preflight_failed(&failure.reason));
@@ -246,7 +246,7 @@ pub(super) fn planned(
     }
 }
 
-fn begin(transaction: &mut Transaction<'_>, pr: PrNumber, policy: &Policy) {
+fn begin(transaction: &mut Transaction<'_>, pr: PrNumber, policy: &MergePolicy) {
     let asked = transaction.state.starts.get(&pr);
     let comment = asked.and_then(|asked| asked.comment);
     let behest = asked.map(|asked| asked.behest.clone()).unwrap_or_default();
@@ -266,7 +266,7 @@ fn begin(transaction: &mut Transaction<'_>, pr: PrNumber, policy: &Policy) {
     transaction.record(Event::StartSettled { pr });
     transaction.record(mirror::Event::MergeStateOutdated { prs: vec![pr] });
     if let Some(comment) = comment {
-        transaction.say(comment.pr, Say::Acknowledge { comment: comment.id });
+        transaction.say(comment.pr, NoteContent::Acknowledge { comment: comment.id });
     }
     if policy.stale_approvals == StaleApprovals::Unverified {
         transaction.comment(pr, texts::unverified_protection());
@@ -291,7 +291,7 @@ pub(super) fn automatically(transaction: &mut Transaction<'_>) {
         let is_alone = state.descendants(pr).next().is_none();
         let is_known = state.train_of(pr).is_some() || state.starts.contains_key(&pr) || was_ready(before, pr);
         if !is_alone && !is_known && possible(transaction, pr).is_ok() {
-            transaction.record(Event::StartAsked { pr, comment: None, behest: Behest::default() });
+            transaction.record(Event::StartAsked { pr, comment: None, behest: Attribution::default() });
         }
     }
 }

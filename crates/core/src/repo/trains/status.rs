@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{CascadePhase, TrainRecord, TrainState};
 use crate::ids::{PrNumber, Sha, UserId};
 
-pub use human::{Party, Row, Standing, View, Why, human};
+pub use human::{StackRow, StackRowState, TrainStatusView, WaitParty, WaitReason, human};
 
 const OPENING: &str = "<!-- merge-train-state";
 const ENDING: &str = "-->";

@@ -2,13 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::detail::{CLOSED, Detail, is_live};
-use super::status::{self, Row, Standing, View, Why};
-use super::texts::halt;
-use super::{Effect, Transaction, halting};
-use super::{TrainRecord, why};
+use super::detail::{CLOSED, TrainDetail, is_live};
+use super::status::{self, StackRow, StackRowState, TrainStatusView, WaitReason};
+use super::texts::train_end;
+use super::{Effect, Transaction, ending};
+use super::{TrainRecord, blockers};
 use crate::ids::{BranchName, PrNumber};
-use crate::repo::Failure;
+use crate::repo::EffectFailure;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::trains::Event;
@@ -36,13 +36,13 @@ pub(super) fn write_if_due(transaction: &mut Transaction<'_>, root: PrNumber) {
 
 /// The record fits no comment. To go on without it would end the recovery from GitHub without a word.
 fn too_large(transaction: &mut Transaction<'_>, root: PrNumber) {
-    halting::abort(transaction, root, root, &halt::status_too_large());
-    let told = halt::status_too_large().told_alone();
+    ending::abort(transaction, root, root, &train_end::status_too_large());
+    let told = train_end::status_too_large().told_alone();
     transaction.record(Event::StatusClosing { train_root: root, text: told, new_roots: Vec::new() });
 }
 
 /// When the comment is to be written, if it is.
-fn due_at(state: &RepoState, root: PrNumber, detail: &Detail) -> Option<Timestamp> {
+fn due_at(state: &RepoState, root: PrNumber, detail: &TrainDetail) -> Option<Timestamp> {
     let status = &detail.status;
     let is_owed = match state.active_trains.get(&root) {
         _ if status.doubted => false,
@@ -70,7 +70,7 @@ pub(super) fn written(
     transaction: &mut Transaction<'_>,
     root: PrNumber,
     seq: u64,
-    result: Result<&crate::ids::CommentId, &Failure>,
+    result: Result<&crate::ids::CommentId, &EffectFailure>,
 ) {
     let Some(detail) = transaction.state.details.get(&root) else { return };
     match result {
@@ -99,32 +99,32 @@ impl RepoState {
     }
 
     /// What a train is about: its stack, and what it waits for.
-    pub fn train_view(&self, root: PrNumber) -> Option<View> {
+    pub fn train_view(&self, root: PrNumber) -> Option<TrainStatusView> {
         let train = self.active_trains.get(&root)?;
         let detail = self.details.get(&root)?;
         let mut numbers = detail.landed.clone();
         numbers.extend(self.aboard(train).into_iter().filter(|number| !detail.landed.contains(number)));
         let stack = numbers.into_iter().filter_map(|number| self.row(number)).collect();
-        Some(View { default_branch: self.default_branch.clone()?, stack, why: self.why(root) })
+        Some(TrainStatusView { default_branch: self.default_branch.clone()?, stack, why: self.why(root) })
     }
 
     /// Why a train does not go on yet.
-    pub fn why(&self, root: PrNumber) -> Option<Why> {
+    pub fn why(&self, root: PrNumber) -> Option<WaitReason> {
         let detail = self.details.get(&root)?;
         let is_live = self.active_trains.get(&root).is_some_and(|train| is_live(train.state));
         self.why_unread(root, detail).filter(|_| is_live || detail.late).or_else(|| detail.why.clone())
     }
 
     /// What must be read before a train may do, or even record, anything.
-    fn why_unread(&self, root: PrNumber, detail: &Detail) -> Option<Why> {
+    fn why_unread(&self, root: PrNumber, detail: &TrainDetail) -> Option<WaitReason> {
         let sync = self.sync.wanted.as_ref().filter(|(_, backoff)| self.is_outdated() && backoff.attempts > 0);
         if let (Some(_), Some(since)) = (sync, self.sync.last.or(self.touched_at)) {
             let message = self.sync.error.as_deref().unwrap_or("no answer");
-            return Some(why::repository_unread(message).since(since));
+            return Some(blockers::repository_unread(message).since(since));
         }
         let status = &detail.status;
         let since = status.failing_since.filter(|_| status.doubted)?;
-        Some(why::status_unread(root).since(since))
+        Some(blockers::status_unread(root).since(since))
     }
 
     /// Everything from where the train is now.
@@ -149,21 +149,21 @@ impl RepoState {
         self.descendants(number).filter(|above| self.prs.get(above).is_some_and(CachedPr::is_ours)).collect()
     }
 
-    fn row(&self, number: PrNumber) -> Option<Row> {
+    fn row(&self, number: PrNumber) -> Option<StackRow> {
         let pr = self.prs.get(&number)?;
         let branch: BranchName = pr.head_ref.clone()?;
         let standing = match &pr.state {
-            PrState::Open if pr.draft => Standing::Draft,
-            PrState::Open => Standing::Open,
+            PrState::Open if pr.draft => StackRowState::Draft,
+            PrState::Open => StackRowState::Open,
             // What was merged into another branch has not landed.
             PrState::Merged { merge_commit_sha, .. }
                 if pr.landed_by.is_some() || Some(&pr.base_ref) == self.default_branch.as_ref() =>
             {
-                Standing::Landed(merge_commit_sha.clone())
+                StackRowState::Landed(merge_commit_sha.clone())
             }
-            PrState::Merged { .. } => Standing::Closed,
-            PrState::Closed { .. } => Standing::Closed,
+            PrState::Merged { .. } => StackRowState::Closed,
+            PrState::Closed { .. } => StackRowState::Closed,
         };
-        Some(Row { pr: number, branch, predecessor: pr.predecessor, standing })
+        Some(StackRow { pr: number, branch, predecessor: pr.predecessor, standing })
     }
 }

@@ -5,14 +5,14 @@
 
 pub mod answer;
 pub mod declare;
-pub mod halt;
 pub mod notice;
 mod shell;
 pub mod start;
 #[cfg(test)]
 mod tests;
+pub mod train_end;
 
-pub use halt::Halt;
+pub use train_end::TrainEndText;
 
 use crate::ids::{BranchName, PrNumber};
 use crate::markdown::code_span;

@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use super::conflict::Conflict;
 use super::difference::{Difference, NamedCommit};
-use super::message::Wording;
-use super::plan::{Member, Plan};
+use super::message::SquashMessageTemplates;
+use super::plan::{LandingPlan, StackMember};
 use crate::ids::{BranchName, PrNumber, Sha};
 
 /// One thing to be done for a train.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Work {
+pub enum TrainTask {
     /// What landing the stack would do. Nothing is changed.
     Plan {
-        members: Vec<Member>,
+        members: Vec<StackMember>,
         default: BranchName,
     },
     /// Compute a merge into the branch of a pull request. Nothing is pushed.
     Merge {
-        step: Step,
+        step: MergeStep,
         pull: PrNumber,
         branch: BranchName,
         default: BranchName,
     },
-    Push(Push),
+    Push(BranchPush),
     /// Find out what became of a push that was intended.
-    Probe(Push),
+    Probe(BranchPush),
     /// Compute, in two ways, what a squash of this head would put on the default branch.
     Expect {
         change: OwnChange,
@@ -39,8 +39,8 @@ pub enum Work {
         pull: PrNumber,
         head: Sha,
         base: BranchName,
-        via: Via,
-        wording: Wording,
+        via: MergeEndpoint,
+        wording: SquashMessageTemplates,
     },
     /// Find out whether a pull request was merged, and as which commit.
     Look {
@@ -48,19 +48,19 @@ pub enum Work {
     },
     /// Prove that what landed is the squash that was expected.
     Prove {
-        landed: Landed,
+        landed: LandedSquash,
         /// What the train landed before: it must still be on the default branch.
-        earlier: Vec<Landed>,
+        earlier: Vec<LandedSquash>,
         default: BranchName,
     },
     Retarget {
         pull: PrNumber,
         base: BranchName,
     },
-    Worktrees(Tidying),
+    Worktrees(WorktreeCleanup),
 }
 
-impl Work {
+impl TrainTask {
     /// What it is to a reader of metrics and logs.
     pub fn name(&self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Work {
     }
 }
 
-impl Work {
+impl TrainTask {
     /// What it is to a person, after "to".
     pub fn told(&self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Work {
 
 /// Which merge it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
+pub enum MergeStep {
     /// The predecessor's head into a descendant, before the predecessor is squashed.
     Prepare {
         predecessor: PrNumber,
@@ -108,7 +108,7 @@ pub enum Step {
         former_heads: Vec<Sha>,
     },
     /// A prepared descendant is related to its predecessor's squash.
-    Reconcile { landed: Landed },
+    Reconcile { landed: LandedSquash },
     /// What landed after the squash, into a descendant; with the relation to what landed below it, where that is gone.
     CatchUp { change: OwnChange },
     /// The default branch into a root that is behind.
@@ -124,12 +124,12 @@ pub struct OwnChange {
     /// What people last pushed, where the head is a push of merge-train.
     pub people_head: Option<Sha>,
     /// The landed pull requests that it was stacked on, the lowest first.
-    pub below: Vec<Landed>,
+    pub below: Vec<LandedSquash>,
 }
 
 /// A branch that is to be moved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Push {
+pub struct BranchPush {
     pub kind: PushKind,
     pub pull: PrNumber,
     pub branch: BranchName,
@@ -154,7 +154,7 @@ pub enum PushKind {
 
 /// By which of GitHub's doors a pull request is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Via {
+pub enum MergeEndpoint {
     /// The answer is the result.
     Now,
     /// `merge-async`: the one door for what is in a stack that GitHub keeps.
@@ -163,7 +163,7 @@ pub enum Via {
 
 /// A squash, as GitHub and the train's own memory tell of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Landed {
+pub struct LandedSquash {
     pub pull: PrNumber,
     pub commit: Sha,
     /// The head that was squashed, where the train did it.
@@ -177,7 +177,7 @@ pub struct Landed {
 /// What is to become of worktrees.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tidying {
+pub enum WorktreeCleanup {
     /// After an abort: nothing half done stays.
     Clean,
     Remove,
@@ -189,21 +189,21 @@ pub enum Tidying {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    Planned(Plan),
-    Merged(Merged),
-    Pushed(Pushed),
-    Probed(Probed),
-    Expected(Expected),
-    Squashed(Squashed),
-    Seen(Seen),
-    Proved(Proof),
-    Retargeted(Retargeted),
+pub enum TrainTaskOutcome {
+    Planned(LandingPlan),
+    Merged(BranchMergeOutcome),
+    Pushed(PushOutcome),
+    Probed(PushProbeResult),
+    Expected(ExpectedTree),
+    Squashed(SquashOutcome),
+    Seen(ObservedSquash),
+    Proved(LandedTreeProof),
+    Retargeted(RetargetOutcome),
     Tidied,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merged {
+pub enum BranchMergeOutcome {
     /// The branch has it all already.
     Unchanged {
         head: Sha,
@@ -218,7 +218,7 @@ pub enum Merged {
         with: MergedWith,
         conflict: Conflict,
         /// Where the branch is stacked on what has landed.
-        standing: Option<Standing>,
+        standing: Option<AuthoredHead>,
     },
     BranchGone,
     /// `refs/pull/N/head` of this pull request is gone.
@@ -226,9 +226,9 @@ pub enum Merged {
         pull: PrNumber,
     },
     /// The descendant does not contain the head of its predecessor that landed.
-    NotPrepared(Standing),
+    NotPrepared(AuthoredHead),
     /// The descendant was prepared with a head of its predecessor that the predecessor no longer contains.
-    Withdrawn(Withdrawn),
+    Withdrawn(WithdrawnCommits),
     /// Relating it to what landed gives another tree than its own change alone.
     Differs(Difference),
     /// The default branch does not have this commit, which the pull request landed as.
@@ -242,7 +242,7 @@ pub enum Merged {
         reason: String,
         /// The same with what to do about a pull request that came late.
         advice: String,
-        standing: Standing,
+        standing: AuthoredHead,
     },
 }
 
@@ -257,7 +257,7 @@ pub enum MergedWith {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushOutcome {
     Landed,
     /// Somebody else moved the branch.
     Foreign {
@@ -271,7 +271,7 @@ pub enum Pushed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Probed {
+pub enum PushProbeResult {
     Landed {
         head: Sha,
     },
@@ -289,7 +289,7 @@ pub enum Probed {
 
 /// What people last pushed to a branch, and what that was written on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct AuthoredHead {
     pub people_head: Sha,
     pub stands_on: Sha,
     /// The head of the branch when that was found out. Whoever moves the branch must find it there, or would overwrite a push.
@@ -303,7 +303,7 @@ pub struct Standing {
     pub by_driver: bool,
 }
 
-impl Standing {
+impl AuthoredHead {
     pub fn new(people_head: Sha, stands_on: Sha) -> Self {
         Self { people_head, stands_on, head: None, has_merges: false, by_driver: false }
     }
@@ -311,7 +311,7 @@ impl Standing {
 
 /// Commits that a pull request no longer has, and that a pull request stacked on it still has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withdrawn {
+pub struct WithdrawnCommits {
     /// The head that the predecessor had.
     pub head: Sha,
     /// What is gone from the predecessor, the newest first, as far as it is named.
@@ -319,12 +319,12 @@ pub struct Withdrawn {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedTree {
     /// Both ways give this tree.
     Tree {
         default_head: Sha,
         tree: Sha,
-        standing: Standing,
+        standing: AuthoredHead,
     },
     /// The two ways differ, or the own change alone conflicts.
     Differs(Difference),
@@ -347,7 +347,7 @@ pub enum Expected {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Squashed {
+pub enum SquashOutcome {
     Merged {
         commit: Sha,
     },
@@ -364,7 +364,7 @@ pub enum Squashed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum ObservedSquash {
     Open {
         head: Sha,
     },
@@ -376,7 +376,7 @@ pub enum Seen {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proof {
+pub enum LandedTreeProof {
     Proven,
     WrongTree {
         expected: Sha,
@@ -402,7 +402,7 @@ pub enum Proof {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Retargeted {
+pub enum RetargetOutcome {
     Done,
     /// The pull request is closed.
     NotOpen,

@@ -42,7 +42,7 @@ fn a_checkpoint_is_made_before_and_after_each_step() {
 
 #[test]
 fn a_step_that_fails_is_tried_again_after_longer_and_longer_waits_and_then_fails_the_run() {
-    let retry = Retry { times: 2, backoff_ms: 10_000 };
+    let retry = RetryPolicy { times: 2, backoff_ms: 10_000 };
     let mut trial = Trial::of(vec![StepPlan { retry, ..agent("read") }]);
     trial.ends(Err("no luck"));
     assert_eq!((trial.doing(), next_wake(&trial.state)), (None, Some(at(10))));
@@ -61,7 +61,8 @@ fn a_step_that_fails_is_tried_again_after_longer_and_longer_waits_and_then_fails
 #[test]
 fn the_end_of_a_command_that_was_given_up_means_nothing() {
     let mut trial = Trial::of(vec![StepPlan { idempotent: true, ..agent("read") }, agent("write")]);
-    let late = Input::StepEnded { step: 0, attempt: 1, result: Ok(Output { value: json!(1), tokens_used: None }) };
+    let late =
+        Input::StepEnded { step: 0, attempt: 1, result: Ok(CommandOutput { value: json!(1), tokens_used: None }) };
     trial.crash();
     assert_eq!(trial.state.steps[0].attempts, 2);
     trial.feed(&late).unwrap();
@@ -81,7 +82,7 @@ fn a_cancelled_run_stops_its_step_undoes_the_last_first_and_logs_each() {
     trial.done();
     trial.cancel().unwrap();
     assert_eq!((trial.status(), trial.doing()), (RunStatus::Running, Some("write")), "until it has stopped");
-    assert_eq!(trial.cancel(), Err(Refusal::CancelledAlready));
+    assert_eq!(trial.cancel(), Err(RunRequestRefusal::CancelledAlready));
     trial.ends(Err("stopped"));
     let Effect::Compensate { program, .. } = &trial.under_way[0] else { panic!("{:?}", trial.under_way) };
     assert_eq!(program.command, ["unwrite"]);
@@ -132,7 +133,10 @@ fn the_step_that_a_run_stands_at_ends_with_it() {
 fn to_resume_is_to_go_on_past_whatever_the_run_waits_for() {
     let resume = |by: &str| Request::Resume { by: by.to_owned(), reason: Some("we know".to_owned()) };
     let mut trial = Trial::of(vec![gate("ok", &["ana"]), wait("landed", "landed", None), agent("last")]);
-    assert!(matches!(trial.ask(resume("api:bob")), Err(Refusal::NotEntitled { .. })), "to resume is to approve");
+    assert!(
+        matches!(trial.ask(resume("api:bob")), Err(RunRequestRefusal::NotEntitled { .. })),
+        "to resume is to approve"
+    );
     trial.ask(resume("api:ana")).unwrap();
     assert_eq!(trial.status(), RunStatus::WaitingExternal);
     trial.ask(resume("api:bob")).unwrap();
@@ -143,20 +147,20 @@ fn to_resume_is_to_go_on_past_whatever_the_run_waits_for() {
     );
     assert_eq!(trial.state.last_transition.as_ref().unwrap().user_id.as_deref(), Some("api:bob"));
     let refused = trial.ask(resume("api:bob")).unwrap_err();
-    assert_eq!(refused.code(), Some(Code::InvalidTransition), "it is under way: {refused}");
+    assert_eq!(refused.code(), Some(RunErrorCode::InvalidTransition), "it is under way: {refused}");
     trial.cancel().unwrap();
     assert_eq!(
         trial.ask(resume("api:bob")).unwrap_err().code(),
-        Some(Code::InvalidTransition),
+        Some(RunErrorCode::InvalidTransition),
         "it is being cancelled"
     );
     trial.ends(Err("it was stopped"));
-    assert_eq!(trial.ask(resume("api:bob")).unwrap_err().code(), Some(Code::TerminalState));
+    assert_eq!(trial.ask(resume("api:bob")).unwrap_err().code(), Some(RunErrorCode::TerminalState));
 }
 
 #[test]
 fn to_resume_ends_the_pause_before_a_step_is_tried_again() {
-    let step = StepPlan { retry: Retry { times: 1, backoff_ms: 60_000 }, ..agent("flaky") };
+    let step = StepPlan { retry: RetryPolicy { times: 1, backoff_ms: 60_000 }, ..agent("flaky") };
     let mut trial = Trial::of(vec![step]);
     trial.ends(Err("no luck"));
     assert_eq!((trial.doing(), next_wake(&trial.state)), (None, Some(at(60))));
@@ -168,13 +172,13 @@ fn to_resume_ends_the_pause_before_a_step_is_tried_again() {
 
 #[test]
 fn what_is_wrong_with_a_workflow_is_told() {
-    let all = Gate { by: Vec::new(), need: Need::All, timeout_ms: None, on_expiry: OnExpiry::Fail };
+    let all = Gate { by: Vec::new(), need: ApprovalNeed::All, timeout_ms: None, on_expiry: OnExpiry::Fail };
     let steps = vec![
         agent("read"),
         agent("read"),
         agent("a b"),
-        StepPlan { kind: Kind::Agent(Program { command: vec!["./do".to_owned()], timeout_ms: 1 }), ..agent("do") },
-        StepPlan { kind: Kind::Approval(all), ..agent("ok") },
+        StepPlan { kind: StepKind::Agent(Program { command: vec!["./do".to_owned()], timeout_ms: 1 }), ..agent("do") },
+        StepPlan { kind: StepKind::Approval(all), ..agent("ok") },
         wait("for", "", None),
         undone_by("un", gate("gate", &[])),
         undone_by("", agent("last")),

@@ -24,14 +24,17 @@ fn an_approval_lets_the_run_go_on_and_a_rejection_fails_it_with_the_reason() {
 fn where_all_have_to_approve_each_has_to() {
     let all = Gate {
         by: vec!["octocat".to_owned(), "slack:U1".to_owned()],
-        need: Need::All,
+        need: ApprovalNeed::All,
         timeout_ms: None,
         on_expiry: OnExpiry::Fail,
     };
-    let mut trial = Trial::of(vec![StepPlan { kind: Kind::Approval(all), ..agent("ok") }]);
+    let mut trial = Trial::of(vec![StepPlan { kind: StepKind::Approval(all), ..agent("ok") }]);
     trial.approve("github:octocat").unwrap();
     assert_eq!(trial.status(), RunStatus::AwaitingApproval);
-    assert_eq!(trial.approve("github:octocat"), Err(Refusal::DecidedAlready { by: "github:octocat".to_owned() }));
+    assert_eq!(
+        trial.approve("github:octocat"),
+        Err(RunRequestRefusal::DecidedAlready { by: "github:octocat".to_owned() })
+    );
     trial.approve("slack:U1").unwrap();
     assert_eq!(trial.status(), RunStatus::Completed);
 }
@@ -43,11 +46,11 @@ fn who_is_not_entitled_too_late_or_elsewhere_is_refused() {
     assert_eq!(refusal.to_string(), "github:mallory may not decide this; these may: octocat");
     trial.approve("octocat").unwrap();
     let refusal = trial.approve("octocat").unwrap_err();
-    assert_eq!(refusal.code(), Some(Code::InvalidTransition), "nobody asks any more");
+    assert_eq!(refusal.code(), Some(RunErrorCode::InvalidTransition), "nobody asks any more");
 
     let mut trial = Trial::of(vec![gate("ok", &["octocat"])]);
     trial.clock = 600;
-    assert_eq!(trial.approve("octocat").unwrap_err().code(), Some(Code::TerminalState), "it was too late");
+    assert_eq!(trial.approve("octocat").unwrap_err().code(), Some(RunErrorCode::TerminalState), "it was too late");
 }
 
 #[test]
@@ -68,8 +71,8 @@ fn who_means_another_gate_decides_nothing() {
 #[test]
 fn what_an_approval_that_expires_is_taken_for_is_for_the_workflow_to_say() {
     let outcome = |on_expiry: OnExpiry| {
-        let gate = Gate { by: Vec::new(), need: Need::Any, timeout_ms: Some(60_000), on_expiry };
-        let mut trial = Trial::of(vec![StepPlan { kind: Kind::Approval(gate), ..agent("ok") }]);
+        let gate = Gate { by: Vec::new(), need: ApprovalNeed::Any, timeout_ms: Some(60_000), on_expiry };
+        let mut trial = Trial::of(vec![StepPlan { kind: StepKind::Approval(gate), ..agent("ok") }]);
         assert_eq!(next_wake(&trial.state), Some(at(60)));
         trial.passes(60);
         let initiator = trial.state.last_transition.as_ref().and_then(|context| context.initiator);

@@ -36,7 +36,7 @@ fn steps() -> impl Strategy<Value = Vec<StepPlan>> {
             let step = match kind {
                 0 => gate("x", &[]),
                 1 => wait("x", "landed", None),
-                _ => StepPlan { retry: Retry { times, backoff_ms: 1_000 }, ..agent("x") },
+                _ => StepPlan { retry: RetryPolicy { times, backoff_ms: 1_000 }, ..agent("x") },
             };
             let step = StepPlan { resumable, idempotent, ..step };
             if is_undone && kind > 1 { undone_by("undo", step) } else { step }

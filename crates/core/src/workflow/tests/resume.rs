@@ -99,7 +99,7 @@ fn a_gate_that_was_passed_is_not_asked_again() {
 
 #[test]
 fn a_step_that_waits_to_be_tried_again_goes_on_waiting() {
-    let retry = Retry { times: 1, backoff_ms: 1_000_000 };
+    let retry = RetryPolicy { times: 1, backoff_ms: 1_000_000 };
     let mut trial = Trial::of(vec![StepPlan { retry, ..agent("read") }]);
     trial.ends(Err("no luck"));
     trial.crash();

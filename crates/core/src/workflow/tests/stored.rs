@@ -64,12 +64,12 @@ fn the_log_has_every_value_that_an_event_can_hold() {
     let (value, gate) = (Tag::Value, "run_created.workflow.steps.approval");
     let all = [
         missing::<TriggerSource>(&log, value, &["run_created.trigger.source"]),
-        missing::<Kind>(&log, value, &["run_created.workflow.steps"]),
-        missing::<Need>(&log, value, &[&format!("{gate}.need")]),
+        missing::<StepKind>(&log, value, &["run_created.workflow.steps"]),
+        missing::<ApprovalNeed>(&log, value, &[&format!("{gate}.need")]),
         missing::<OnExpiry>(&log, value, &[&format!("{gate}.on_expiry")]),
         missing::<RunStatus>(&log, value, &["run_transition.from", "run_transition.to"]),
         missing::<Initiator>(&log, value, &["run_transition.context.initiator"]),
-        missing::<Code>(&log, value, &["run_transition.error.code"]),
+        missing::<RunErrorCode>(&log, value, &["run_transition.error.code"]),
         missing::<Decision>(&log, value, &["approval_decided.decision"]),
     ];
     assert_eq!(all.concat(), [""; 0]);
@@ -101,7 +101,7 @@ fn documents_and_requests_are_read_and_written_back_byte_for_byte() {
         }
     }
     all::<Run>(RUNS);
-    all::<Step>(STEPS);
+    all::<RunStep>(STEPS);
     all::<Checkpoint>(CHECKPOINTS);
     all::<Request>(REQUESTS);
 }

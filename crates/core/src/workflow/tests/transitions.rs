@@ -21,11 +21,11 @@ fn section_2_1_of_all_49_pairs_the_valid_transitions_pass_and_each_other_has_its
         for to in RunStatus::ALL {
             pairs += 1;
             let expected = match (next.is_empty(), next.contains(&to.as_str())) {
-                (true, _) => Err(Code::TerminalState),
+                (true, _) => Err(RunErrorCode::TerminalState),
                 (false, true) => Ok(()),
-                (false, false) => Err(Code::InvalidTransition),
+                (false, false) => Err(RunErrorCode::InvalidTransition),
             };
-            assert_eq!(from.check(to).map_err(Illegal::code), expected, "{from} to {to}");
+            assert_eq!(from.check(to).map_err(IllegalTransition::code), expected, "{from} to {to}");
         }
     }
     assert_eq!(pairs, 49);
@@ -45,12 +45,12 @@ fn section_1_1_which_states_are_terminal_and_which_can_resume() {
 #[test]
 fn the_appendix_has_these_codes() {
     let codes = [
-        (Code::InvalidTransition, "RUN_INVALID_TRANSITION"),
-        (Code::TerminalState, "RUN_TERMINAL_STATE"),
-        (Code::Orphaned, "RUN_ORPHANED"),
-        (Code::ResumeFailed, "RUN_RESUME_FAILED"),
-        (Code::IdempotencyConflict, "IDEMPOTENCY_CONFLICT"),
-        (Code::IdempotencyExpired, "IDEMPOTENCY_EXPIRED"),
+        (RunErrorCode::InvalidTransition, "RUN_INVALID_TRANSITION"),
+        (RunErrorCode::TerminalState, "RUN_TERMINAL_STATE"),
+        (RunErrorCode::Orphaned, "RUN_ORPHANED"),
+        (RunErrorCode::ResumeFailed, "RUN_RESUME_FAILED"),
+        (RunErrorCode::IdempotencyConflict, "IDEMPOTENCY_CONFLICT"),
+        (RunErrorCode::IdempotencyExpired, "IDEMPOTENCY_EXPIRED"),
     ];
     for (code, name) in codes {
         assert_eq!((code.as_str(), json!(code)), (name, json!(name)));
@@ -107,7 +107,7 @@ fn section_2_3_a_run_that_has_ended_takes_nothing_more() {
     assert_eq!(document.result, Some(json!({ "made_by": 0 })));
     let refused = [trial.cancel(), trial.approve("octocat"), trial.signal("landed", None)];
     for refusal in refused {
-        assert_eq!(refusal.unwrap_err().code(), Some(Code::TerminalState));
+        assert_eq!(refusal.unwrap_err().code(), Some(RunErrorCode::TerminalState));
     }
     trial.passes(100);
     trial.crash();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use merge_train_core::facts::HeadRepo;
 use merge_train_core::ids::{Sha, UserId};
 use merge_train_core::repo::trains::CascadePhase;
-use merge_train_core::repo::{Behest, Event, Position, Recorded, RepoState, Snapshot, apply, mirror, trains};
+use merge_train_core::repo::{Attribution, Event, Position, RecordedEvent, RepoState, Snapshot, apply, mirror, trains};
 use proptest::collection::vec;
 
 use super::*;
@@ -28,7 +28,7 @@ impl Memory {
     }
 
     fn record(&mut self, event: Event) {
-        let recorded = Recorded { seq: self.log.len() as u64 + 1, ts: now(), event };
+        let recorded = RecordedEvent { seq: self.log.len() as u64 + 1, ts: now(), event };
         self.log.push(serde_json::to_string(&recorded).expect("events are written as JSON"));
         apply(&mut self.state, &recorded.event, recorded.ts);
     }
@@ -44,7 +44,7 @@ impl Memory {
         let snapshot: Snapshot = serde_json::from_str(&self.snapshot).expect("a snapshot");
         let mut state = snapshot.restore();
         for line in &self.log {
-            let recorded: Recorded = serde_json::from_str(line).expect("an event");
+            let recorded: RecordedEvent = serde_json::from_str(line).expect("an event");
             apply(&mut state, &recorded.event, recorded.ts);
         }
         self.state = state;
@@ -142,7 +142,7 @@ fn recovery_uses_frozen_descendants() {
         for number in &frozen {
             memory.declare(&pulls[number], &first);
         }
-        memory.record(Event::Trains(trains::Event::TrainStarted { root_pr: ROOT, current_pr: ROOT, behest: Behest::default() }));
+        memory.record(Event::Trains(trains::Event::TrainStarted { root_pr: ROOT, current_pr: ROOT, behest: Attribution::default() }));
         memory.enter(preparing(&frozen, &[]), None);
         let done = crash.prepared.index(frozen.len() + 1);
         for index in 0..done {

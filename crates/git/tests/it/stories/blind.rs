@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use merge_train_core::ids::PrNumber;
-use merge_train_core::repo::trains::work::{Landed, Merged, Outcome, Push, PushKind, Pushed, Step, Work};
+use merge_train_core::repo::trains::work::{
+    BranchMergeOutcome, BranchPush, LandedSquash, MergeStep, PushKind, PushOutcome, TrainTask, TrainTaskOutcome,
+};
 
 use super::github::{GitHub, sha};
 use super::plain;
@@ -37,20 +39,23 @@ impl Blind {
         Self { belief, related: BTreeSet::new() }
     }
 
-    pub fn asked(&self, work: &Work) -> Work {
+    pub fn asked(&self, work: &TrainTask) -> TrainTask {
         let mut work = work.clone();
         match (&mut work, self.belief) {
-            (Work::Expect { change, .. }, _) => {
+            (TrainTask::Expect { change, .. }, _) => {
                 change.below.clear();
                 change.people_head = None;
             }
-            (Work::Merge { step: Step::AddLate { change } | Step::CatchUp { change }, .. }, Belief::OnlyTheLast) => {
+            (
+                TrainTask::Merge { step: MergeStep::AddLate { change } | MergeStep::CatchUp { change }, .. },
+                Belief::OnlyTheLast,
+            ) => {
                 let last = change.below.pop();
                 let before = change.below.last().map(|landed| landed.commit.clone());
-                change.below = last.map(|last| Landed { known_before: before, ..last }).into_iter().collect();
+                change.below = last.map(|last| LandedSquash { known_before: before, ..last }).into_iter().collect();
             }
-            (Work::Merge { step: Step::CatchUp { change }, .. }, Belief::OnceRelated) => change.below.clear(),
-            (Work::Merge { step: Step::Prepare { prepared_with, .. }, .. }, Belief::NothingIsWithdrawn) => {
+            (TrainTask::Merge { step: MergeStep::CatchUp { change }, .. }, Belief::OnceRelated) => change.below.clear(),
+            (TrainTask::Merge { step: MergeStep::Prepare { prepared_with, .. }, .. }, Belief::NothingIsWithdrawn) => {
                 prepared_with.clear();
             }
             _ => {}
@@ -58,25 +63,27 @@ impl Blind {
         work
     }
 
-    pub fn told(&mut self, github: &GitHub, work: &Work, truth: Outcome) -> Outcome {
+    pub fn told(&mut self, github: &GitHub, work: &TrainTask, truth: TrainTaskOutcome) -> TrainTaskOutcome {
         match (work, truth) {
-            (Work::Plan { .. }, Outcome::Planned(mut plan)) => {
+            (TrainTask::Plan { .. }, TrainTaskOutcome::Planned(mut plan)) => {
                 plan.differences.clear();
-                Outcome::Planned(plan)
+                TrainTaskOutcome::Planned(plan)
             }
-            (Work::Push(push), Outcome::Pushed(pushed)) => Outcome::Pushed(self.pushed(push, pushed)),
-            (Work::Merge { step: Step::AddLate { change }, pull, .. }, truth) => {
+            (TrainTask::Push(push), TrainTaskOutcome::Pushed(pushed)) => {
+                TrainTaskOutcome::Pushed(self.pushed(push, pushed))
+            }
+            (TrainTask::Merge { step: MergeStep::AddLate { change }, pull, .. }, truth) => {
                 let head = &github.pulls[&pull.get()].head;
-                let is_refused = matches!(truth, Outcome::Merged(Merged::Differs(_)));
+                let is_refused = matches!(truth, TrainTaskOutcome::Merged(BranchMergeOutcome::Differs(_)));
                 match (self.belief, change.below.last()) {
                     (Belief::OnlyTheLast, Some(landed)) if is_refused => {
-                        related_blindly(github, head, landed).map_or(truth, Outcome::Merged)
+                        related_blindly(github, head, landed).map_or(truth, TrainTaskOutcome::Merged)
                     }
                     (Belief::OnceRelated, _) if self.related.contains(pull) => {
-                        Outcome::Merged(Merged::Unchanged { head: sha(head) })
+                        TrainTaskOutcome::Merged(BranchMergeOutcome::Unchanged { head: sha(head) })
                     }
                     (Belief::AlwaysToBeRelated, Some(landed)) => {
-                        related_blindly(github, head, landed).map_or(truth, Outcome::Merged)
+                        related_blindly(github, head, landed).map_or(truth, TrainTaskOutcome::Merged)
                     }
                     _ => truth,
                 }
@@ -85,19 +92,21 @@ impl Blind {
         }
     }
 
-    fn pushed(&mut self, push: &Push, pushed: Pushed) -> Pushed {
+    fn pushed(&mut self, push: &BranchPush, pushed: PushOutcome) -> PushOutcome {
         if push.kind == PushKind::Reconcile {
             self.related.insert(push.pull);
         }
         match (self.belief, pushed) {
-            (Belief::OnceRelated, Pushed::Foreign { tree: Some(tree), .. }) if tree == push.tree => Pushed::Landed,
+            (Belief::OnceRelated, PushOutcome::Foreign { tree: Some(tree), .. }) if tree == push.tree => {
+                PushOutcome::Landed
+            }
             (_, pushed) => pushed,
         }
     }
 }
 
 /// The predecessor's head, its squash, and the default branch, whatever the branch has of them.
-fn related_blindly(github: &GitHub, head: &str, landed: &Landed) -> Option<Merged> {
+fn related_blindly(github: &GitHub, head: &str, landed: &LandedSquash) -> Option<BranchMergeOutcome> {
     let origin = github.origin();
     let merge = |head: &str, other: &str| {
         let tree = plain::merged_tree(&origin, head, other)?;
@@ -110,5 +119,10 @@ fn related_blindly(github: &GitHub, head: &str, landed: &Landed) -> Option<Merge
     let related = plain::commit_tree(&origin, &tree, &[&before_squash, landed.commit.as_str()], "Relate");
     let to = merge(&related, &github.main)?;
     let tree = plain::git(&origin, &["rev-parse", &format!("{to}^{{tree}}")]);
-    Some(Merged::Advance { from: sha(head), to: sha(&to), tree: sha(&tree), contains: vec![landed.commit.clone()] })
+    Some(BranchMergeOutcome::Advance {
+        from: sha(head),
+        to: sha(&to),
+        tree: sha(&tree),
+        contains: vec![landed.commit.clone()],
+    })
 }

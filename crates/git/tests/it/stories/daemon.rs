@@ -9,15 +9,18 @@ use git::stack::{Pull, Stack};
 use git::{Committer, Git, Remote, Signing};
 use jiff::Timestamp;
 use merge_train_core::facts::{
-    CiFacts, CommentChange, Conversation, Delivery, Happening, Listing, MergeFacts, OwnFile, Permission,
+    CiFacts, CommentChange, ConversationFacts, Delivery, MergeFacts, Permission, RepoListing, SettingsFileContent,
+    WebhookEvent,
 };
 use merge_train_core::ids::{BranchName, CommentId, DeliveryId, PrNumber, RepoId, Sha};
 use merge_train_core::inbox::RequestHash;
-use merge_train_core::repo::trains::work::{Outcome, Retargeted, Seen, Squashed, Work};
-use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals, TrainState};
+use merge_train_core::repo::trains::work::{
+    ObservedSquash, RetargetOutcome, SquashOutcome, TrainTask, TrainTaskOutcome,
+};
+use merge_train_core::repo::trains::{MergeMethods, MergePolicy, StaleApprovals, TrainState};
 use merge_train_core::repo::{
-    Answer, Effect, EffectKey, Failure, FailureKind, Input, Plan, Recorded, RepoState, Say, Settings, apply, decide,
-    next_wake,
+    Answer, Effect, EffectFailure, EffectFailureKind, EffectKey, Input, NoteContent, Plan, RecordedEvent, RepoState,
+    Settings, apply, decide, next_wake,
 };
 use merge_train_core::repo::{commands, mirror, outbox, settings, trains};
 use tokio_util::sync::CancellationToken;
@@ -36,7 +39,7 @@ pub struct Daemon {
     repository: Arc<Repository>,
     stacks: BTreeMap<PrNumber, Stack>,
     pub state: RepoState,
-    log: Vec<Recorded>,
+    log: Vec<RecordedEvent>,
     settings: Settings,
     seconds: i64,
     pub under_way: BTreeMap<EffectKey, Effect>,
@@ -49,9 +52,9 @@ pub trait Answers {
     /// Just before an effect is done, while it is done, and after it, before its answer is heard.
     fn around(&mut self, github: &mut GitHub, moment: Moment, effect: &Effect);
     /// What the daemon is told: the truth, unless a test takes a guard away.
-    fn told(&mut self, github: &GitHub, work: &Work, truth: Outcome) -> Outcome;
+    fn told(&mut self, github: &GitHub, work: &TrainTask, truth: TrainTaskOutcome) -> TrainTaskOutcome;
     /// What the engine is asked: what the decider wants, unless a test takes a guard away.
-    fn asked(&mut self, work: &Work) -> Work;
+    fn asked(&mut self, work: &TrainTask) -> TrainTask;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,7 +102,7 @@ impl Daemon {
         self.under_way.clear();
         self.effects = 0;
         self.stacks.clear();
-        self.hear("ping", None, Happening::Ping);
+        self.hear("ping", None, WebhookEvent::Ping);
     }
 
     fn now(&self) -> Timestamp {
@@ -111,7 +114,7 @@ impl Daemon {
         let Plan { events, effects, cancels } = decide(&self.state, input, &self.settings, now);
         for event in events {
             apply(&mut self.state, &event, now);
-            self.log.push(Recorded { seq: self.log.len() as u64 + 1, ts: now, event });
+            self.log.push(RecordedEvent { seq: self.log.len() as u64 + 1, ts: now, event });
         }
         for served in cancels {
             self.under_way.remove(&served.work());
@@ -121,7 +124,7 @@ impl Daemon {
         }
     }
 
-    fn hear(&mut self, event: &str, action: Option<&str>, happening: Happening) {
+    fn hear(&mut self, event: &str, action: Option<&str>, happening: WebhookEvent) {
         self.deliveries += 1;
         let id = DeliveryId::parse(format!("delivery-{}", self.deliveries)).expect("an id");
         let hash = RequestHash::of(format!("{}", self.deliveries).as_bytes());
@@ -138,16 +141,16 @@ impl Daemon {
             match webhook {
                 Webhook::Pull(number) => {
                     let Some(facts) = github.facts(number) else { continue };
-                    self.hear("pull_request", Some("edited"), Happening::Pull(facts));
+                    self.hear("pull_request", Some("edited"), WebhookEvent::Pull(facts));
                 }
                 Webhook::Comment { id, is_new } => {
                     let Some(comment) = github.comments.get(&id).cloned() else { continue };
                     let change = if is_new { CommentChange::Created } else { CommentChange::Edited };
                     let action = if is_new { "created" } else { "edited" };
-                    self.hear("issue_comment", Some(action), Happening::Comment(change, comment));
+                    self.hear("issue_comment", Some(action), WebhookEvent::Comment(change, comment));
                 }
                 Webhook::Deleted(comment) => {
-                    let happening = Happening::Comment(CommentChange::Deleted, comment);
+                    let happening = WebhookEvent::Comment(CommentChange::Deleted, comment);
                     self.hear("issue_comment", Some("deleted"), happening);
                 }
             }
@@ -222,28 +225,33 @@ impl Daemon {
     }
 
     pub fn log(&self) -> String {
-        let line = |recorded: &Recorded| serde_json::to_string(&recorded.event).expect("an event is JSON");
+        let line = |recorded: &RecordedEvent| serde_json::to_string(&recorded.event).expect("an event is JSON");
         self.log.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    fn perform(&mut self, github: &mut GitHub, effect: &Effect, people: &mut impl Answers) -> Result<Answer, Failure> {
+    fn perform(
+        &mut self,
+        github: &mut GitHub,
+        effect: &Effect,
+        people: &mut impl Answers,
+    ) -> Result<Answer, EffectFailure> {
         Ok(match effect {
             Effect::Mirror(effect) => read(github, effect),
             Effect::Outbox(outbox::Effect::Say { pr, say, .. }) => {
                 match say {
-                    Say::Comment { body } => github.bot_says(pr.get(), body.clone()),
-                    Say::Close {} => github.change(pr.get(), |pull| pull.state = State::Closed),
-                    Say::Acknowledge { .. } | Say::Plan { .. } | Say::Order { .. } => {}
+                    NoteContent::Comment { body } => github.bot_says(pr.get(), body.clone()),
+                    NoteContent::Close {} => github.change(pr.get(), |pull| pull.state = State::Closed),
+                    NoteContent::Acknowledge { .. } | NoteContent::Plan { .. } | NoteContent::Order { .. } => {}
                 }
                 ().into()
             }
             Effect::Trains(effect) => return self.perform_for_train(github, effect, people),
             Effect::Commands(commands::Effect::ReadPermission { .. }) => Permission::Write.into(),
             Effect::Settings(settings::Effect::ReadSettings { .. }) => {
-                let said = Ok(settings::OwnSettings::default());
-                settings::File { at: sha(&github.main), blob: None, said }.into()
+                let said = Ok(settings::RepositorySettings::default());
+                settings::SettingsFile { at: sha(&github.main), blob: None, said }.into()
             }
-            Effect::Settings(settings::Effect::ReadProposal { .. }) => settings::Proposal::Untouched.into(),
+            Effect::Settings(settings::Effect::ReadProposal { .. }) => settings::SettingsProposal::Untouched.into(),
             Effect::Settings(settings::Effect::ShowCheck { .. }) | Effect::Ratchet(_) => {
                 unreachable!("nothing is under ratchet here")
             }
@@ -255,7 +263,7 @@ impl Daemon {
         github: &mut GitHub,
         effect: &trains::Effect,
         people: &mut impl Answers,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, EffectFailure> {
         Ok(match effect {
             trains::Effect::Work { root, work } => {
                 let truth = self.work(github, *root, &people.asked(work), people)?;
@@ -271,7 +279,7 @@ impl Daemon {
                 let methods =
                     MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
                 let required_checks = Some(std::collections::BTreeSet::new());
-                Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks }.into()
+                MergePolicy { methods, stale_approvals: StaleApprovals::Kept, required_checks }.into()
             }
             trains::Effect::DeleteBranch { .. } => ().into(),
         })
@@ -282,42 +290,44 @@ impl Daemon {
         &mut self,
         github: &mut GitHub,
         root: PrNumber,
-        work: &Work,
+        work: &TrainTask,
         people: &mut impl Answers,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<TrainTaskOutcome, EffectFailure> {
         let effect = Effect::Trains(trains::Effect::Work { root, work: work.clone() });
         let mut inside = |github: &mut GitHub| people.around(github, Moment::Inside, &effect);
         match work {
-            Work::Squash { pull, head, base, .. } => {
-                Ok(Outcome::Squashed(squash(github, pull.get(), head.as_str(), base, &mut inside)))
+            TrainTask::Squash { pull, head, base, .. } => {
+                Ok(TrainTaskOutcome::Squashed(squash(github, pull.get(), head.as_str(), base, &mut inside)))
             }
-            Work::Look { pull } => Ok(Outcome::Seen(match &github.pulls[&pull.get()].state {
-                State::Open => Seen::Open { head: sha(&github.pulls[&pull.get()].head) },
-                State::Closed => Seen::Closed,
-                State::Merged(commit) => Seen::Merged { commit: Some(sha(commit)) },
+            TrainTask::Look { pull } => Ok(TrainTaskOutcome::Seen(match &github.pulls[&pull.get()].state {
+                State::Open => ObservedSquash::Open { head: sha(&github.pulls[&pull.get()].head) },
+                State::Closed => ObservedSquash::Closed,
+                State::Merged(commit) => ObservedSquash::Merged { commit: Some(sha(commit)) },
             })),
-            Work::Retarget { pull, base } => {
+            TrainTask::Retarget { pull, base } => {
                 inside(github);
                 if !github.pulls[&pull.get()].is_open() {
-                    return Ok(Outcome::Retargeted(Retargeted::NotOpen));
+                    return Ok(TrainTaskOutcome::Retargeted(RetargetOutcome::NotOpen));
                 }
                 let base = base.to_string();
                 github.change(pull.get(), |pull| pull.base = base);
-                Ok(Outcome::Retargeted(Retargeted::Done))
+                Ok(TrainTaskOutcome::Retargeted(RetargetOutcome::Done))
             }
-            Work::Worktrees(_) => Ok(Outcome::Tidied),
-            Work::Push(_) => {
+            TrainTask::Worktrees(_) => Ok(TrainTaskOutcome::Tidied),
+            TrainTask::Push(_) => {
                 // Whoever pushes now comes between what git read and what it writes.
                 inside(github);
                 self.git_work(root, work)
             }
-            Work::Plan { .. } | Work::Merge { .. } | Work::Probe(_) | Work::Expect { .. } | Work::Prove { .. } => {
-                self.git_work(root, work)
-            }
+            TrainTask::Plan { .. }
+            | TrainTask::Merge { .. }
+            | TrainTask::Probe(_)
+            | TrainTask::Expect { .. }
+            | TrainTask::Prove { .. } => self.git_work(root, work),
         }
     }
 
-    fn git_work(&mut self, root: PrNumber, work: &Work) -> Result<Outcome, Failure> {
+    fn git_work(&mut self, root: PrNumber, work: &TrainTask) -> Result<TrainTaskOutcome, EffectFailure> {
         let (repository, cancel) = (self.repository.clone(), CancellationToken::new());
         let stacks = &mut self.stacks;
         let done = self.runtime.block_on(async {
@@ -326,35 +336,38 @@ impl Daemon {
             }
             let stack = &stacks[&root];
             Ok(match work {
-                Work::Plan { members, default } => {
+                TrainTask::Plan { members, default } => {
                     let view = repository.glance(cancel.clone()).await?;
                     let plan = view.plan(members, default).await;
                     view.close().await?;
-                    Outcome::Planned(plan?)
+                    TrainTaskOutcome::Planned(plan?)
                 }
-                Work::Merge { step, pull, branch, default } => {
+                TrainTask::Merge { step, pull, branch, default } => {
                     let pull = Pull { number: *pull, branch: branch.clone() };
-                    Outcome::Merged(stack.merge_for_train(&pull, step, default).await?)
+                    TrainTaskOutcome::Merged(stack.merge_for_train(&pull, step, default).await?)
                 }
-                Work::Push(push) => Outcome::Pushed(stack.push_for_train(push).await?),
-                Work::Probe(push) => Outcome::Probed(stack.probe_for_train(push).await?),
-                Work::Expect { change, head, default } => {
-                    Outcome::Expected(stack.expect_for_train(change, head, default).await?)
+                TrainTask::Push(push) => TrainTaskOutcome::Pushed(stack.push_for_train(push).await?),
+                TrainTask::Probe(push) => TrainTaskOutcome::Probed(stack.probe_for_train(push).await?),
+                TrainTask::Expect { change, head, default } => {
+                    TrainTaskOutcome::Expected(stack.expect_for_train(change, head, default).await?)
                 }
-                Work::Prove { landed, earlier, default } => {
-                    Outcome::Proved(stack.prove_for_train(landed, earlier, default).await?)
+                TrainTask::Prove { landed, earlier, default } => {
+                    TrainTaskOutcome::Proved(stack.prove_for_train(landed, earlier, default).await?)
                 }
-                Work::Squash { .. } | Work::Look { .. } | Work::Retarget { .. } | Work::Worktrees(_) => {
+                TrainTask::Squash { .. }
+                | TrainTask::Look { .. }
+                | TrainTask::Retarget { .. }
+                | TrainTask::Worktrees(_) => {
                     unreachable!("GitHub does these")
                 }
             })
         });
         done.map_err(|error: git::Error| {
             let kind = match &error {
-                git::Error::Unreachable { .. } | git::Error::Failed { .. } => FailureKind::Transient,
-                _ => FailureKind::Permanent,
+                git::Error::Unreachable { .. } | git::Error::Failed { .. } => EffectFailureKind::Transient,
+                _ => EffectFailureKind::Permanent,
             };
-            Failure { reason: error.to_string(), kind, retry_at: None }
+            EffectFailure { reason: error.to_string(), kind, retry_at: None }
         })
     }
 }
@@ -364,10 +377,10 @@ fn read(github: &mut GitHub, effect: &mirror::Effect) -> Answer {
     match effect {
         mirror::Effect::Survey => {
             let pulls = github.pulls.keys().filter_map(|number| github.facts(*number)).collect();
-            Listing { default_branch: branch(MAIN), pulls, bot: BOT }.into()
+            RepoListing { default_branch: branch(MAIN), pulls, bot: BOT }.into()
         }
         mirror::Effect::ReadConversations { prs } => {
-            let conversation = |pr: &PrNumber| Conversation {
+            let conversation = |pr: &PrNumber| ConversationFacts {
                 pr: *pr,
                 merged_by: github.landed.contains(&pr.get()).then_some(BOT),
                 comments: github.comments.values().filter(|comment| comment.pr == *pr).cloned().collect(),
@@ -399,19 +412,19 @@ fn squash(
     head: &str,
     base: &BranchName,
     inside: &mut impl FnMut(&mut GitHub),
-) -> Squashed {
+) -> SquashOutcome {
     let found = branch(&github.pulls[&number].base);
     if let State::Merged(commit) = &github.pulls[&number].state {
-        return Squashed::Merged { commit: sha(commit) };
+        return SquashOutcome::Merged { commit: sha(commit) };
     }
     if found != *base {
-        return Squashed::BaseChanged { base: found };
+        return SquashOutcome::BaseChanged { base: found };
     }
     inside(github);
     match github.squash_for_train(number, head) {
-        Ok(commit) => Squashed::Merged { commit: sha(&commit) },
-        Err(message) if message.starts_with("Head branch") => Squashed::HeadChanged,
-        Err(message) => Squashed::Refused { message: message.to_owned() },
+        Ok(commit) => SquashOutcome::Merged { commit: sha(&commit) },
+        Err(message) if message.starts_with("Head branch") => SquashOutcome::HeadChanged,
+        Err(message) => SquashOutcome::Refused { message: message.to_owned() },
     }
 }
 
@@ -426,7 +439,7 @@ fn merge_facts(github: &mut GitHub, number: PrNumber) -> Option<MergeFacts> {
         draft: false,
         review: None,
         ci: CiFacts::default(),
-        own_file: OwnFile::default(),
+        own_file: SettingsFileContent::default(),
     })
 }
 
@@ -438,12 +451,13 @@ fn repo() -> RepoId {
 pub fn subject(effect: &Effect) -> Option<u64> {
     let Effect::Trains(trains::Effect::Work { root, work }) = effect else { return None };
     Some(match work {
-        Work::Merge { pull, .. } | Work::Squash { pull, .. } | Work::Look { pull } | Work::Retarget { pull, .. } => {
-            pull.get()
-        }
-        Work::Push(push) | Work::Probe(push) => push.pull.get(),
-        Work::Expect { change, .. } => change.pull.get(),
-        Work::Prove { landed, .. } => landed.pull.get(),
-        Work::Plan { .. } | Work::Worktrees(_) => root.get(),
+        TrainTask::Merge { pull, .. }
+        | TrainTask::Squash { pull, .. }
+        | TrainTask::Look { pull }
+        | TrainTask::Retarget { pull, .. } => pull.get(),
+        TrainTask::Push(push) | TrainTask::Probe(push) => push.pull.get(),
+        TrainTask::Expect { change, .. } => change.pull.get(),
+        TrainTask::Prove { landed, .. } => landed.pull.get(),
+        TrainTask::Plan { .. } | TrainTask::Worktrees(_) => root.get(),
     })
 }

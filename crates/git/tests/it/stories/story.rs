@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use merge_train_core::repo::Effect;
-use merge_train_core::repo::trains::work::{Outcome, Work};
+use merge_train_core::repo::trains::work::{TrainTask, TrainTaskOutcome};
 
 use super::advice;
 use super::blind::{Belief, Blind};
@@ -152,11 +152,11 @@ impl Answers for People {
         }
     }
 
-    fn asked(&mut self, work: &Work) -> Work {
+    fn asked(&mut self, work: &TrainTask) -> TrainTask {
         self.blind.as_ref().map_or_else(|| work.clone(), |blind| blind.asked(work))
     }
 
-    fn told(&mut self, github: &GitHub, work: &Work, truth: Outcome) -> Outcome {
+    fn told(&mut self, github: &GitHub, work: &TrainTask, truth: TrainTaskOutcome) -> TrainTaskOutcome {
         match &mut self.blind {
             Some(blind) => blind.told(github, work, truth),
             None => truth,

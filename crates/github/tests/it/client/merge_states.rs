@@ -1,5 +1,7 @@
 use github::Error;
-use merge_train_core::facts::{Check, MergeFacts, MergeState, OwnFile, Progress, ReviewDecision, Verdict};
+use merge_train_core::facts::{
+    Check, CheckConclusion, CheckProgress, MergeFacts, MergeState, ReviewDecision, SettingsFileContent,
+};
 use merge_train_core::ids::{CheckSuiteId, PrNumber, Sha};
 use serde_json::{Map, Value, json};
 
@@ -79,12 +81,12 @@ async fn the_file_in_which_a_repository_says_something_about_itself_is_seen_on_t
     let commit = |file: Value| json!({"nodes": [{"commit": {"oid": "aaaa", "file": file, "statusCheckRollup": null}}]});
     let unasked = json!({"nodes": [{"commit": {"oid": "aaaa", "statusCheckRollup": null}}]});
     let other = json!({"nodes": [{"commit": {"oid": "bbbb", "file": {"oid": "cccc"}, "statusCheckRollup": null}}]});
-    let blob = OwnFile::Blob(Sha::parse("cccc").unwrap());
+    let blob = SettingsFileContent::Blob(Sha::parse("cccc").unwrap());
     for (commits, expected) in [
         (commit(json!({"oid": "cccc"})), blob),
-        (commit(Value::Null), OwnFile::Absent),
-        (unasked, OwnFile::Unseen),
-        (other, OwnFile::Unseen),
+        (commit(Value::Null), SettingsFileContent::Absent),
+        (unasked, SettingsFileContent::Unseen),
+        (other, SettingsFileContent::Unseen),
     ] {
         let facts = json!({"number": 1, "state": "OPEN", "headRefOid": "aaaa", "baseRefName": "main", "mergeStateStatus": "CLEAN", "isDraft": false,
             "reviewDecision": null, "commits": commits});
@@ -100,11 +102,11 @@ async fn the_file_in_which_a_repository_says_something_about_itself_is_seen_on_t
 async fn what_all_checks_come_to_is_told_where_they_are_more_than_are_listed() {
     let passed = || run("test", "COMPLETED", Some("SUCCESS"), Value::Null);
     let some_state = [
-        ("SUCCESS", Some(Verdict::Passed)),
-        ("PENDING", Some(Verdict::Pending)),
-        ("EXPECTED", Some(Verdict::Pending)),
-        ("FAILURE", Some(Verdict::Failed)),
-        ("ERROR", Some(Verdict::Failed)),
+        ("SUCCESS", Some(CheckConclusion::Passed)),
+        ("PENDING", Some(CheckConclusion::Pending)),
+        ("EXPECTED", Some(CheckConclusion::Pending)),
+        ("FAILURE", Some(CheckConclusion::Failed)),
+        ("ERROR", Some(CheckConclusion::Failed)),
         ("PONDERED", None),
     ];
     for (state, expected) in some_state {
@@ -146,9 +148,9 @@ async fn runs_and_statuses_become_checks_and_suites() {
     assert_eq!(
         suites,
         [
-            progress(6, Progress::Complete),
-            progress(7, Progress::UnderWay),
-            progress(50_000_000_000, Progress::UnderWay)
+            progress(6, CheckProgress::Complete),
+            progress(7, CheckProgress::UnderWay),
+            progress(50_000_000_000, CheckProgress::UnderWay)
         ]
     );
     let checks: Vec<_> =
@@ -156,14 +158,14 @@ async fn runs_and_statuses_become_checks_and_suites() {
     assert_eq!(
         checks,
         [
-            ("ci/bad", Verdict::Failed, false),
-            ("ci/new", Verdict::Pending, true),
-            ("ci/old", Verdict::Passed, true),
-            ("docs", Verdict::Failed, false),
-            ("lint", Verdict::Passed, false),
-            ("odd", Verdict::Failed, false),
-            ("slow", Verdict::Pending, false),
-            ("test", Verdict::Passed, true),
+            ("ci/bad", CheckConclusion::Failed, false),
+            ("ci/new", CheckConclusion::Pending, true),
+            ("ci/old", CheckConclusion::Passed, true),
+            ("docs", CheckConclusion::Failed, false),
+            ("lint", CheckConclusion::Passed, false),
+            ("odd", CheckConclusion::Failed, false),
+            ("slow", CheckConclusion::Pending, false),
+            ("test", CheckConclusion::Passed, true),
         ]
     );
 }
@@ -172,12 +174,12 @@ async fn runs_and_statuses_become_checks_and_suites() {
 async fn of_several_reports_with_one_name_the_worst_counts_but_none_that_was_cancelled_for_another() {
     let done = |conclusion: &str| run("test", "COMPLETED", Some(conclusion), Value::Null);
     for (reports, expected) in [
-        (json!([done("SUCCESS"), done("FAILURE"), done("SKIPPED")]), Verdict::Failed),
-        (json!([done("SUCCESS"), run("test", "QUEUED", None, Value::Null)]), Verdict::Pending),
-        (json!([done("CANCELLED"), done("SUCCESS")]), Verdict::Passed),
-        (json!([done("SUCCESS"), done("CANCELLED")]), Verdict::Passed),
-        (json!([run("test", "IN_PROGRESS", None, Value::Null), done("CANCELLED")]), Verdict::Pending),
-        (json!([done("CANCELLED")]), Verdict::Failed),
+        (json!([done("SUCCESS"), done("FAILURE"), done("SKIPPED")]), CheckConclusion::Failed),
+        (json!([done("SUCCESS"), run("test", "QUEUED", None, Value::Null)]), CheckConclusion::Pending),
+        (json!([done("CANCELLED"), done("SUCCESS")]), CheckConclusion::Passed),
+        (json!([done("SUCCESS"), done("CANCELLED")]), CheckConclusion::Passed),
+        (json!([run("test", "IN_PROGRESS", None, Value::Null), done("CANCELLED")]), CheckConclusion::Pending),
+        (json!([done("CANCELLED")]), CheckConclusion::Failed),
     ] {
         let facts = told_of("aaaa", reports.clone()).await;
         assert_eq!(facts.ci.checks["test"], Check { verdict: expected, required: true }, "{reports}");

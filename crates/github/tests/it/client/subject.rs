@@ -1,5 +1,5 @@
 use merge_train_core::ids::PrNumber;
-use merge_train_core::repo::trains::message::Needs;
+use merge_train_core::repo::trains::message::TemplateNeeds;
 use serde_json::{Value, json};
 
 use super::repo;
@@ -45,7 +45,7 @@ fn stacked(sent: &Sent) -> Reply {
 #[tokio::test]
 async fn a_squash_tells_of_its_own_commits_and_not_of_merges_or_predecessors() {
     let (server, repo) = repo(stacked).await;
-    let needs = Needs { commits: true, reviews: true };
+    let needs = TemplateNeeds { commits: true, reviews: true };
     let subject = repo.squash_subject(PrNumber::new(2), needs).await.unwrap();
     let messages: Vec<_> = subject.commits.iter().map(|commit| commit.message.lines().next().unwrap()).collect();
     assert_eq!(messages, ["Write 2a2a", "Write 2b2b"]);
@@ -57,7 +57,7 @@ async fn a_squash_tells_of_its_own_commits_and_not_of_merges_or_predecessors() {
 #[tokio::test]
 async fn nothing_is_read_that_is_not_needed() {
     let (server, repo) = repo(stacked).await;
-    let subject = repo.squash_subject(PrNumber::new(2), Needs::default()).await.unwrap();
+    let subject = repo.squash_subject(PrNumber::new(2), TemplateNeeds::default()).await.unwrap();
     assert_eq!((subject.title.as_str(), subject.body.as_str(), subject.branch.as_str()), ("Add it", "At last", "two"));
     assert!(subject.commits.is_empty() && subject.reviewers.is_empty());
     let query = server.sent()[0].body["query"].as_str().unwrap().to_owned();

@@ -1,11 +1,11 @@
 use github::{Depth, Glances};
-use merge_train_core::facts::{Glance, Verdict};
+use merge_train_core::facts::{CheckConclusion, HeartbeatFacts};
 use merge_train_core::ids::{PrNumber, RepoId};
 use serde_json::{Value, json};
 
 use super::{FIRST, World, remark};
 
-fn places(glances: &[Glance]) -> Vec<(String, u64)> {
+fn places(glances: &[HeartbeatFacts]) -> Vec<(String, u64)> {
     glances.iter().map(|glance| (glance.repo.name().to_owned(), glance.merge.number.get())).collect()
 }
 
@@ -55,7 +55,7 @@ async fn a_failed_check_behind_a_hundred_that_passed_is_not_overlooked() {
     assert_eq!((all.checks.len(), all.overall), (100, None));
     world.control("POST", "/repos/octocat/widgets/checks", check(100, "failure")).await;
     let more = ci(world.client.glance(&wanted, Depth::Brief).await.expect("an answer"));
-    assert_eq!((more.checks.len(), more.overall), (100, Some(Verdict::Failed)));
+    assert_eq!((more.checks.len(), more.overall), (100, Some(CheckConclusion::Failed)));
     world.stop().await;
 }
 

@@ -1,18 +1,18 @@
 use github::{Depth, Repo};
-use merge_train_core::facts::{Talk, TalkDetail};
+use merge_train_core::facts::{ReviewActivity, ReviewThreadActivity};
 use merge_train_core::ids::PrNumber;
 use serde_json::{Value, json};
 
 use super::{FIRST, Person, World, remark, review};
 
 /// The talk about the first pull request. A brief look must say the same of it, as far as it looks.
-async fn talk(repo: &Repo) -> (String, TalkDetail) {
+async fn talk(repo: &Repo) -> (String, ReviewThreadActivity) {
     let mut found = repo.talk(&[FIRST]).await.expect("an answer");
     assert_eq!(found.len(), 1);
-    let (pr, Talk { overview, detail }) = found.remove(0);
+    let (pr, ReviewActivity { overview, detail }) = found.remove(0);
     assert_eq!(pr, FIRST);
     let brief = repo.client().glance(&[(repo.id().clone(), vec![FIRST])], Depth::Brief).await.expect("an answer").seen;
-    assert_eq!(brief[0].talk, Talk { overview: overview.clone(), detail: None });
+    assert_eq!(brief[0].talk, ReviewActivity { overview: overview.clone(), detail: None });
     (overview, detail.expect("it was looked at closely"))
 }
 

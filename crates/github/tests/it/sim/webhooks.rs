@@ -1,12 +1,12 @@
 use github::webhook::parse;
-use merge_train_core::facts::{CommentChange, Happening};
+use merge_train_core::facts::{CommentChange, WebhookEvent};
 use merge_train_core::ids::DeliveryId;
 use serde_json::{Value, json};
 
 use super::{FIRST, World, remark};
 
 /// What merge-train is told of since it was last asked.
-async fn happenings(world: &World) -> Vec<(String, Happening)> {
+async fn happenings(world: &World) -> Vec<(String, WebhookEvent)> {
     let taken = world.control("POST", "/deliveries/take", json!({})).await;
     let read = |delivery: &Value| {
         let (event, id) = (delivery["event"].as_str().expect("an event"), delivery["guid"].as_str().expect("an id"));
@@ -30,7 +30,7 @@ async fn labels_come_with_the_webhooks_about_them() {
         .await
         .into_iter()
         .filter_map(|(event, happening)| match happening {
-            Happening::Pull(pull) => Some((event, pull.labels.len())),
+            WebhookEvent::Pull(pull) => Some((event, pull.labels.len())),
             _ => None,
         })
         .collect();
@@ -56,7 +56,7 @@ async fn whatever_happens_to_what_was_said_is_told() {
     world.octocat.call("DELETE", &path, Value::Null).await;
     let told = happenings(&world).await;
     let talk = |event: &&str| {
-        told.iter().any(|(name, happening)| name == event && *happening == Happening::ReviewTalk { pr: FIRST })
+        told.iter().any(|(name, happening)| name == event && *happening == WebhookEvent::ReviewTalk { pr: FIRST })
     };
     let missing: Vec<&str> = [
         "pull_request_review_comment.created",
@@ -78,7 +78,7 @@ async fn whatever_happens_to_what_was_said_is_told() {
         .await
         .into_iter()
         .filter_map(|(_, happening)| match happening {
-            Happening::Comment(change, _) => Some(change),
+            WebhookEvent::Comment(change, _) => Some(change),
             _ => None,
         })
         .collect();

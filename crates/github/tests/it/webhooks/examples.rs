@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use github::webhook::{glance, parse};
-use merge_train_core::facts::{Delivery, Happening};
+use merge_train_core::facts::{Delivery, WebhookEvent};
 use merge_train_core::ids::DeliveryId;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -18,29 +18,31 @@ fn read(event: &str, payload: &Value) -> Delivery {
 }
 
 /// What an example may become, by its event.
-fn fits(event: &str, payload: &Value, happening: &Happening) -> bool {
+fn fits(event: &str, payload: &Value, happening: &WebhookEvent) -> bool {
     match (event, happening) {
-        ("pull_request", Happening::Pull(pull)) => payload["number"] == pull.number.get(),
-        ("issue_comment", Happening::Comment(..)) => !payload["issue"]["pull_request"].is_null(),
-        ("issue_comment", Happening::Other) => payload["issue"]["pull_request"].is_null(),
-        ("check_suite", Happening::CheckSuite(suite)) => payload["check_suite"]["id"] == suite.id.get(),
-        ("check_run", Happening::CheckRun { head_sha, .. }) => payload["check_run"]["head_sha"] == head_sha.as_str(),
-        ("status", Happening::Status { sha, context, .. }) => {
+        ("pull_request", WebhookEvent::Pull(pull)) => payload["number"] == pull.number.get(),
+        ("issue_comment", WebhookEvent::Comment(..)) => !payload["issue"]["pull_request"].is_null(),
+        ("issue_comment", WebhookEvent::Other) => payload["issue"]["pull_request"].is_null(),
+        ("check_suite", WebhookEvent::CheckSuite(suite)) => payload["check_suite"]["id"] == suite.id.get(),
+        ("check_run", WebhookEvent::CheckRun { head_sha, .. }) => payload["check_run"]["head_sha"] == head_sha.as_str(),
+        ("status", WebhookEvent::Status { sha, context, .. }) => {
             payload["sha"] == sha.as_str() && payload["context"] == *context
         }
-        ("pull_request_review", Happening::Review { pull, .. }) => {
+        ("pull_request_review", WebhookEvent::Review { pull, .. }) => {
             payload["pull_request"]["number"] == pull.number.get()
         }
-        ("pull_request_review_comment" | "pull_request_review_thread", Happening::ReviewTalk { pr }) => {
+        ("pull_request_review_comment" | "pull_request_review_thread", WebhookEvent::ReviewTalk { pr }) => {
             payload["pull_request"]["number"] == pr.get()
         }
-        ("push", Happening::Push { branch, .. }) => payload["ref"] == format!("refs/heads/{branch}"),
-        ("push", Happening::Other) => {
+        ("push", WebhookEvent::Push { branch, .. }) => payload["ref"] == format!("refs/heads/{branch}"),
+        ("push", WebhookEvent::Other) => {
             payload["deleted"] == true || payload["ref"].as_str().is_some_and(|name| name.starts_with("refs/tags/"))
         }
-        ("ping", Happening::Ping) | ("installation" | "installation_repositories", Happening::Installation) => true,
+        ("ping", WebhookEvent::Ping) | ("installation" | "installation_repositories", WebhookEvent::Installation) => {
+            true
+        }
         (known, _) if KNOWN.contains(&known) => false,
-        (_, other) => *other == Happening::Other,
+        (_, other) => *other == WebhookEvent::Other,
     }
 }
 
@@ -90,7 +92,7 @@ fn a_glance_agrees_with_the_full_reading() {
             assert_eq!(glance.repo, delivery.repo);
             assert_eq!(glance.tenant.is_some(), owner_is_named(payload), "{}", family.name);
             let written = match &delivery.happening {
-                Happening::Comment(_, comment) if delivery.action.as_deref() != Some("deleted") => Some(comment),
+                WebhookEvent::Comment(_, comment) if delivery.action.as_deref() != Some("deleted") => Some(comment),
                 _ => None,
             };
             assert_eq!(glance.comment.as_ref().map(|seen| seen.pr), written.map(|comment| comment.pr));

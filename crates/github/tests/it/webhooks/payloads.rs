@@ -1,7 +1,7 @@
 //! Payloads that GitHub's examples do not show.
 
 use github::webhook::{ParseError, parse};
-use merge_train_core::facts::{CommentChange, Delivery, Happening, HeadRepo, PullState};
+use merge_train_core::facts::{CommentChange, Delivery, HeadRepo, PullState, WebhookEvent};
 use merge_train_core::ids::{DeliveryId, PrNumber, UserId};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn pull_request(change: impl FnOnce(&mut Value)) -> Value {
 
 fn facts(change: impl FnOnce(&mut Value)) -> merge_train_core::facts::PullFacts {
     match read("pull_request", &pull_request(change)).expect("it is well formed").happening {
-        Happening::Pull(pull) => pull,
+        WebhookEvent::Pull(pull) => pull,
         other => panic!("{other:?}"),
     }
 }
@@ -95,10 +95,10 @@ fn a_comment_is_told_by_its_place_and_its_change() {
     };
     let on_pull = json!({"number": 3, "pull_request": {"url": "x"}});
     let delivery = read("issue_comment", &comment("edited", on_pull.clone())).unwrap();
-    let Happening::Comment(CommentChange::Edited, facts) = &delivery.happening else { panic!("{delivery:?}") };
+    let WebhookEvent::Comment(CommentChange::Edited, facts) = &delivery.happening else { panic!("{delivery:?}") };
     assert_eq!((facts.pr, facts.author, facts.body.as_str()), (PrNumber::new(3), UserId::new(10137), "hi"));
     for (action, issue) in [("pinned", on_pull), ("created", json!({"number": 3}))] {
-        assert_eq!(read("issue_comment", &comment(action, issue)).unwrap().happening, Happening::Other);
+        assert_eq!(read("issue_comment", &comment(action, issue)).unwrap().happening, WebhookEvent::Other);
     }
 }
 
@@ -111,7 +111,7 @@ fn a_check_names_only_pull_requests_of_its_repository() {
             "pull_requests": [pull(1, 1), pull(2, 77)]},
     });
     let delivery = read("check_suite", &payload).unwrap();
-    let Happening::CheckSuite(suite) = &delivery.happening else { panic!("{delivery:?}") };
+    let WebhookEvent::CheckSuite(suite) = &delivery.happening else { panic!("{delivery:?}") };
     assert_eq!((suite.pulls.as_slice(), suite.conclusion.as_deref()), (&[PrNumber::new(1)][..], Some("stale")));
 }
 
@@ -122,7 +122,7 @@ fn a_push_that_may_change_what_a_repository_says_about_itself_is_known() {
             json!({"ref": "refs/heads/main", "after": "aaaa", "repository": {"full_name": "acme/widgets"}});
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         match read("push", &payload).expect("it is well formed").happening {
-            Happening::Push { touches_own_file, .. } => touches_own_file,
+            WebhookEvent::Push { touches_own_file, .. } => touches_own_file,
             other => panic!("{other:?}"),
         }
     };
@@ -156,9 +156,9 @@ fn a_mistake_in_a_known_event_is_named_with_its_place() {
 fn unknown_events_and_states_are_other() {
     let repository = json!({"full_name": "a/b"});
     let unknown = read("sub_issues", &json!({"action": "new", "repository": repository})).unwrap();
-    assert_eq!((unknown.happening, unknown.repo.unwrap().to_string()), (Happening::Other, "a/b".to_owned()));
+    assert_eq!((unknown.happening, unknown.repo.unwrap().to_string()), (WebhookEvent::Other, "a/b".to_owned()));
     let state = json!({"sha": "aaaa", "state": "wondering", "context": "ci", "repository": repository});
-    assert_eq!(read("status", &state).unwrap().happening, Happening::Other);
+    assert_eq!(read("status", &state).unwrap().happening, WebhookEvent::Other);
     assert!(read("sub_issues", &json!([1])).is_err());
 }
 
@@ -167,7 +167,7 @@ fn the_names_of_the_labels_are_read_with_every_action() {
     for action in ["labeled", "unlabeled", "synchronize"] {
         let mut payload = pull_request(|pull| pull["labels"] = json!([{"id": 1, "name": "ratchet"}, {"name": "a b"}]));
         payload["action"] = action.into();
-        let Happening::Pull(pull) = read("pull_request", &payload).unwrap().happening else { panic!("{action}") };
+        let WebhookEvent::Pull(pull) = read("pull_request", &payload).unwrap().happening else { panic!("{action}") };
         assert_eq!(pull.labels.iter().map(String::as_str).collect::<Vec<_>>(), ["a b", "ratchet"], "{action}");
     }
     assert!(facts(|_| ()).labels.is_empty());
@@ -185,7 +185,7 @@ fn whatever_happens_to_what_was_said_at_a_line_is_talk() {
                 "comment": {"id": 1}, "thread": {"node_id": "x", "comments": []},
             });
             let happening = read(event, &payload).unwrap().happening;
-            assert_eq!(happening, Happening::ReviewTalk { pr: PrNumber::new(3) }, "{event} {action}");
+            assert_eq!(happening, WebhookEvent::ReviewTalk { pr: PrNumber::new(3) }, "{event} {action}");
         }
     }
 }
@@ -200,7 +200,7 @@ fn a_comment_that_addresses_nobody_is_one_all_the_same() {
             "comment": {"id": 5, "user": {"id": 9, "login": "mona"}, "body": "I see.",
                 "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-02T03:04:06Z"},
         });
-        let Happening::Comment(found, facts) = read("issue_comment", &payload).unwrap().happening else {
+        let WebhookEvent::Comment(found, facts) = read("issue_comment", &payload).unwrap().happening else {
             panic!("{action}")
         };
         assert_eq!((found, facts.pr, facts.body.as_str()), (change, PrNumber::new(3), "I see."));

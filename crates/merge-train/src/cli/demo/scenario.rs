@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::ratchet;
 use merge_train_core::repo::trains::CascadePhase;
-use merge_train_core::repo::{Event, Recorded, trains};
+use merge_train_core::repo::{Event, RecordedEvent, trains};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -107,8 +107,8 @@ impl DemoNarrator {
     /// Tells what happened since the last look; whether there is more to come.
     async fn look(&mut self, api: &SimulatorApi, daemon: &DemoDaemonApi, stack: &DemoStack) -> anyhow::Result<bool> {
         let state = daemon.get(&format!("/api/v1/repos/{}/state?events={EVENTS}", api.repo)).await?;
-        let events = Vec::<Recorded>::deserialize(&state["recent_events"]).context("the daemon's events")?;
-        for Recorded { seq, event, .. } in events {
+        let events = Vec::<RecordedEvent>::deserialize(&state["recent_events"]).context("the daemon's events")?;
+        for RecordedEvent { seq, event, .. } in events {
             if seq <= self.seen {
                 continue;
             }

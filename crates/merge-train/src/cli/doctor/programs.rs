@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use merge_train_core::workflow::Kind;
+use merge_train_core::workflow::StepKind;
 use rustix::fs::{Access, access};
 
 use super::Finding;
@@ -29,7 +29,7 @@ pub fn steps(config: &Config) -> Option<Finding> {
     for workflow in &config.workflows {
         let workflow = workflow.definition();
         for step in &workflow.steps {
-            let Kind::Agent(command) = &step.kind else { continue };
+            let StepKind::Agent(command) = &step.kind else { continue };
             let Some(program) = command.command.first() else { continue };
             count += 1;
             if let Err(why) = startable(program) {

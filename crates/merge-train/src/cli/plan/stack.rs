@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use merge_train_core::facts::{HeadRepo, PullFacts, PullState, RepoFacts};
 use merge_train_core::ids::{BranchName, PrNumber};
 use merge_train_core::repo::commands;
-use merge_train_core::repo::trains::plan::Member;
+use merge_train_core::repo::trains::plan::StackMember;
 
 /// A stack, from the pull request at its bottom.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct StackReading {
     /// The root first, and each before what stands on it.
-    pub members: Vec<Member>,
+    pub members: Vec<StackMember>,
     /// Why a start would be refused.
     pub refusals: Vec<String>,
     /// What is worth knowing besides.
@@ -138,7 +138,7 @@ impl<'a> OpenPullRequests<'a> {
                 .push(format!("#{} is a draft: a train waits there until it is ready for review.", pull.number));
         }
         let below = predecessor.map(|below| below.number);
-        reading.members.push(Member::new(pull.number, pull.head_ref.clone(), pull.base_ref.clone(), below));
+        reading.members.push(StackMember::new(pull.number, pull.head_ref.clone(), pull.base_ref.clone(), below));
         let above: BTreeSet<PrNumber> =
             self.all().filter(|other| other.base_ref == pull.head_ref).map(|other| other.number).collect();
         for other in above.into_iter().filter_map(|number| self.any(number)) {

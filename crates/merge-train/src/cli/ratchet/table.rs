@@ -223,7 +223,7 @@ pub fn timeline(transitions: &[TransitionRow], ink: Ink) -> String {
 
 #[cfg(test)]
 mod tests {
-    use merge_train_core::repo::ratchet::Status;
+    use merge_train_core::repo::ratchet::WorkspaceStatus;
     use serde_json::json;
 
     use super::*;
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn the_guide_explains_every_state() {
         let guide = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ratchet.md"));
-        for status in Status::ALL {
+        for status in WorkspaceStatus::ALL {
             let row = format!("\n| `{}` | ", status.as_str());
             assert!(guide.contains(&row), "docs/ratchet.md does not explain {}", status.as_str());
         }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use merge_train_core::repo::FIXER;
 use merge_train_core::workflow::{
-    Decision, Gate, Initiator, Kind, OnExpiry, Run, RunState, RunStatus, Step, StepStatus, TransitionContext,
+    Decision, Gate, Initiator, OnExpiry, Run, RunState, RunStatus, RunStep, StepKind, StepStatus, TransitionContext,
 };
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const LONGEST_JSON_CHARS: usize = 400;
 /// A run with its steps, and what its events add up to, where that is known.
 pub struct RunDetail {
     pub run: Run,
-    pub steps: Vec<Step>,
+    pub steps: Vec<RunStep>,
     pub run_state: Option<RunState>,
 }
 
@@ -103,8 +103,8 @@ impl DetailText {
         }
         let step = run_state.and_then(|run_state| Some((run_state, run_state.plan(run_state.position)?)));
         match (run.status, step.map(|(run_state, plan)| (run_state, &plan.kind))) {
-            (RunStatus::AwaitingApproval, Some((run_state, Kind::Approval(gate)))) => self.gate(gate, run_state),
-            (RunStatus::WaitingExternal, Some((run_state, Kind::Wait(wait)))) => {
+            (RunStatus::AwaitingApproval, Some((run_state, StepKind::Approval(gate)))) => self.gate(gate, run_state),
+            (RunStatus::WaitingExternal, Some((run_state, StepKind::Wait(wait)))) => {
                 let which = run_state.correlation.as_deref().map(|which| format!(" of {}", line(which)));
                 self.entry("waits for", &format!("the event {}{}", line(&wait.event), which.unwrap_or_default()));
                 if let Some(until) = run_state.expires_at {
@@ -164,8 +164,8 @@ impl DetailText {
         let planned = run_state
             .iter()
             .flat_map(|run_state| (0..run_state.steps.len()).filter_map(|step| run_state.step_document(step)));
-        let is_new = |step: &Step| !steps.iter().any(|known| known.step_id == step.step_id);
-        let mut all: Vec<Step> = steps.iter().cloned().chain(planned.filter(is_new)).collect();
+        let is_new = |step: &RunStep| !steps.iter().any(|known| known.step_id == step.step_id);
+        let mut all: Vec<RunStep> = steps.iter().cloned().chain(planned.filter(is_new)).collect();
         all.sort_by_key(|step| step.position);
         if all.is_empty() {
             return;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use merge_train_core::ids::RunId;
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::workflow::{Kind, Run, RunState, Step};
+use merge_train_core::workflow::{Run, RunState, RunStep, StepKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub async fn run(daemon: &DaemonClient, meant: &RunId, format: OutputFormat) -> 
         print_json(&shown)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let steps: Result<Vec<Step>, _> = steps.into_iter().map(serde_json::from_value).collect();
+    let steps: Result<Vec<RunStep>, _> = steps.into_iter().map(serde_json::from_value).collect();
     let steps = steps.context("the daemon has a different version than this command")?;
     say(&detail::text(&RunDetail { run, steps, run_state }, Ink::of(&io::stdout()), clock::now()))?;
     Ok(ExitCode::SUCCESS)
@@ -56,7 +56,7 @@ async fn run_state(daemon: &DaemonClient, run: &Run) -> anyhow::Result<Option<Ru
 
 /// The gate that a run stands at, for programs.
 fn gate(run_state: &RunState) -> Option<Value> {
-    let Kind::Approval(gate) = &run_state.plan(run_state.position).filter(|_| run_state.status.can_resume())?.kind
+    let StepKind::Approval(gate) = &run_state.plan(run_state.position).filter(|_| run_state.status.can_resume())?.kind
     else {
         return None;
     };

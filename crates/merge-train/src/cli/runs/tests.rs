@@ -5,8 +5,9 @@ mod lists;
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
 use merge_train_core::workflow::{
-    self, Created, Decision, Effect, Event, Gate, Initiator, Input, Kind, Need, OnExpiry, Output, Plan, Program,
-    Request, Retry, Run, RunState, Signal, StepPlan, Trigger, TriggerSource, Wait, Workflow,
+    self, ApprovalNeed, CommandOutput, Decision, Effect, Event, Gate, Initiator, Input, OnExpiry, Plan, Program,
+    Request, RetryPolicy, Run, RunCreation, RunState, Signal, SignalWait, StepKind, StepPlan, Trigger, TriggerSource,
+    Workflow,
 };
 use serde_json::{Value, json};
 
@@ -31,26 +32,26 @@ pub fn agent(id: &str) -> StepPlan {
     let program = Program { command: vec![format!("/opt/agents/{id}.sh")], timeout_ms: 60_000 };
     StepPlan {
         id: id.to_owned(),
-        kind: Kind::Agent(program),
+        kind: StepKind::Agent(program),
         resumable: true,
         idempotent: false,
-        retry: Retry { times: 1, backoff_ms: 300_000 },
+        retry: RetryPolicy { times: 1, backoff_ms: 300_000 },
         compensate: Some(Program { command: vec!["/opt/agents/undo.sh".to_owned()], timeout_ms: 1_000 }),
     }
 }
 
-fn plain(id: &str, kind: Kind) -> StepPlan {
-    StepPlan { kind, retry: Retry::default(), compensate: None, ..agent(id) }
+fn plain(id: &str, kind: StepKind) -> StepPlan {
+    StepPlan { kind, retry: RetryPolicy::default(), compensate: None, ..agent(id) }
 }
 
-pub fn gate(id: &str, by: &[&str], need: Need) -> StepPlan {
+pub fn gate(id: &str, by: &[&str], need: ApprovalNeed) -> StepPlan {
     let by = by.iter().map(|name| (*name).to_owned()).collect();
-    plain(id, Kind::Approval(Gate { by, need, timeout_ms: Some(7_200_000), on_expiry: OnExpiry::Cancel }))
+    plain(id, StepKind::Approval(Gate { by, need, timeout_ms: Some(7_200_000), on_expiry: OnExpiry::Cancel }))
 }
 
 pub fn wait(id: &str) -> StepPlan {
     let (event, correlation) = ("landed".to_owned(), Some("{inputs.pr}".to_owned()));
-    plain(id, Kind::Wait(Wait { event, correlation, timeout_ms: 7_200_000 }))
+    plain(id, StepKind::Wait(SignalWait { event, correlation, timeout_ms: 7_200_000 }))
 }
 
 /// A run whose commands are in the hands of the test, begun at eleven.
@@ -69,7 +70,7 @@ impl Trial {
             inputs: serde_json::Map::new(),
             steps,
         };
-        let created = Box::new(Created {
+        let created = Box::new(RunCreation {
             run: RunId::parse("run-5d41402abc4b2a76b9719d91").expect("an id"),
             tenant: TenantId::parse("octocat").expect("a tenant"),
             workflow,
@@ -111,7 +112,7 @@ impl Trial {
     pub fn ends(mut self, time: &str, result: Result<Value, &str>) -> Self {
         let input = match self.under_way.take().expect("something is under way") {
             Effect::Agent { step, attempt, .. } => {
-                let result = result.map(|value| Output { value, tokens_used: None }).map_err(str::to_owned);
+                let result = result.map(|value| CommandOutput { value, tokens_used: None }).map_err(str::to_owned);
                 Input::StepEnded { step, attempt, result }
             }
             Effect::Compensate { step, .. } => {

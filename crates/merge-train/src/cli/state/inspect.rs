@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{PrState, Recorded, RepoState};
+use merge_train_core::repo::{PrState, RecordedEvent, RepoState};
 use serde_json::json;
 use store::{Loaded, Since, Store, StoredEvent, layout};
 
@@ -171,7 +171,7 @@ fn why(state: &RepoState) -> serde_json::Map<String, serde_json::Value> {
 }
 
 fn to_json(inspected: &InspectedStream) -> serde_json::Value {
-    let recent: Vec<Recorded> = inspected.recent.iter().filter_map(|event| driver::recorded(event).ok()).collect();
+    let recent: Vec<RecordedEvent> = inspected.recent.iter().filter_map(|event| driver::recorded(event).ok()).collect();
     let prs: serde_json::Map<_, _> = inspected
         .state
         .iter()

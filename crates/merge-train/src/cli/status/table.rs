@@ -5,10 +5,10 @@ use std::fmt::Write;
 use anyhow::Context;
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId};
-use merge_train_core::repo::settings::{Origin, Problem, Shown};
-use merge_train_core::repo::trains::status::Why;
+use merge_train_core::repo::settings::{SettingInForce, SettingOrigin, SettingsFileProblem};
+use merge_train_core::repo::trains::status::WaitReason;
 use merge_train_core::repo::trains::{TrainError, TrainState};
-use merge_train_core::repo::{Lifecycle, Progress};
+use merge_train_core::repo::{Lifecycle, SyncProgress};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub struct TrainRow {
     pub phase: String,
     pub started_at: Timestamp,
     pub stopped_at: Option<Timestamp>,
-    pub why: Option<Why>,
+    pub why: Option<WaitReason>,
     pub error: Option<TrainError>,
     pub stack: Vec<TrainMemberRow>,
     pub status_comment_url: Option<String>,
@@ -41,7 +41,7 @@ pub struct TrainMemberRow {
 }
 
 /// How well a repository is known, where that is not all there is to know.
-pub fn progress(repo: &RepoId, progress: &Progress, now: Timestamp) -> String {
+pub fn progress(repo: &RepoId, progress: &SyncProgress, now: Timestamp) -> String {
     let left = match progress.unread {
         Some(0) | None => String::new(),
         Some(unread) => format!(", {unread} conversations still to read"),
@@ -69,9 +69,10 @@ pub fn settings(settings: &RepoSettingsDocument) -> String {
     match file.status {
         SettingsFileStatus::Unknown | SettingsFileStatus::Absent => String::new(),
         SettingsFileStatus::Valid => {
-            let own = |shown: &&Shown| matches!(shown.origin, Origin::Repository | Origin::Bounded);
+            let own =
+                |shown: &&SettingInForce| matches!(shown.origin, SettingOrigin::Repository | SettingOrigin::Bounded);
             let mut told = Vec::new();
-            for Shown { key, value, wanted, .. } in settings.iter().filter(own) {
+            for SettingInForce { key, value, wanted, .. } in settings.iter().filter(own) {
                 let wanted = wanted.as_ref().map(|wanted| format!(", not {wanted}: limited by the operator"));
                 told.push(format!("{key} = {value}{}", wanted.unwrap_or_default()));
             }
@@ -81,7 +82,7 @@ pub fn settings(settings: &RepoSettingsDocument) -> String {
         SettingsFileStatus::Invalid => {
             let mut text =
                 format!("{repo}: {} is not valid{at}; the previous settings stay in force. To fix:\n", file.path);
-            for Problem { line: number, text: what, .. } in &file.problems {
+            for SettingsFileProblem { line: number, text: what, .. } in &file.problems {
                 let _ = writeln!(text, "  line {number}: {}", line(what));
             }
             text
@@ -121,7 +122,7 @@ impl TrainRow {
 
     /// Why it does not move, in one line; none while it does.
     fn why_not_yet(&self, now: Timestamp) -> Option<String> {
-        if let Some(Why { blocker, who, since, next, .. }) = &self.why {
+        if let Some(WaitReason { blocker, who, since, next, .. }) = &self.why {
             let since = ago(*since, now);
             return Some(format!("why not yet: {} · {} · {since} · {}", line(blocker), line(who), line(next)));
         }

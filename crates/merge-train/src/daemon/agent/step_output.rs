@@ -1,6 +1,6 @@
 //! What a command prints: one JSON value.
 
-use merge_train_core::workflow::{Output, is_too_deep};
+use merge_train_core::workflow::{CommandOutput, is_too_deep};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ pub async fn read(
     Ok(bytes)
 }
 
-pub fn parse(bytes: &[u8]) -> Result<Output, StepFailure> {
+pub fn parse(bytes: &[u8]) -> Result<CommandOutput, StepFailure> {
     let text = std::str::from_utf8(bytes).map_err(StepFailure::NotUtf8)?;
     if text.trim().is_empty() {
         return Err(StepFailure::Silent);
@@ -38,5 +38,5 @@ pub fn parse(bytes: &[u8]) -> Result<Output, StepFailure> {
         return Err(StepFailure::TooDeep);
     }
     let tokens_used = value.get("tokensUsed").and_then(|used| serde_json::from_value(used.clone()).ok());
-    Ok(Output { value, tokens_used })
+    Ok(CommandOutput { value, tokens_used })
 }

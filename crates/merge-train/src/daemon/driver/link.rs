@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::workers::Urgency;
 
 /// A request, and who made it.
-type Asked = (TenantId, Key);
+type WaitingRequest = (TenantId, Key);
 /// A worker to be woken, and how loudly.
 type Wake = (StreamId, Urgency);
 
@@ -21,7 +21,7 @@ type Wake = (StreamId, Urgency);
 pub struct Link {
     wakes: UnboundedSender<Wake>,
     woken: Arc<Mutex<Option<UnboundedReceiver<Wake>>>>,
-    waiting: Arc<Mutex<HashMap<Asked, Weak<Notify>>>>,
+    waiting: Arc<Mutex<HashMap<WaitingRequest, Weak<Notify>>>>,
     stirred: Arc<Notify>,
 }
 
@@ -45,7 +45,7 @@ impl Link {
     }
 
     /// Hears of the end of a request from now on.
-    pub fn listen(&self, request: Asked) -> Arc<Notify> {
+    pub fn listen(&self, request: WaitingRequest) -> Arc<Notify> {
         let mut waiting = self.waiting.lock();
         if let Some(bell) = waiting.get(&request).and_then(Weak::upgrade) {
             return bell;
@@ -67,7 +67,7 @@ impl Link {
     }
 
     /// A request has come to its end.
-    pub(super) fn tell(&self, request: &Asked) {
+    pub(super) fn tell(&self, request: &WaitingRequest) {
         if let Some(bell) = self.waiting.lock().remove(request).and_then(|bell| bell.upgrade()) {
             bell.notify_waiters();
         }

@@ -4,13 +4,13 @@ mod audit;
 mod brief;
 mod cascade;
 mod failure;
-mod fixing;
+mod fixer_effects;
 mod landing;
 mod message;
-mod own;
+mod notes;
 mod policy;
 mod proof;
-mod say;
+mod settings_file;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -24,21 +24,21 @@ use github::{Class, Priority};
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::facts::PullFacts;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
-use merge_train_core::repo::trains::work::{Outcome, Work};
-use merge_train_core::repo::{Answer, Effect, Failure, FailureKind, Input};
+use merge_train_core::repo::trains::work::{TrainTask, TrainTaskOutcome};
+use merge_train_core::repo::{Answer, Effect, EffectFailure, EffectFailureKind, Input};
 use merge_train_core::repo::{commands, mirror, outbox, ratchet, settings, trains};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clones::Clones;
 use crate::daemon::fixers::Fixers;
-use crate::daemon::orders::Orders;
+use crate::daemon::run_orders::RunOrders;
 use crate::telemetry::metrics::EFFECTS;
 
 use failure::{of_git, of_github, oid};
 
 #[async_trait]
-pub trait Outside: Send + Sync + 'static {
+pub trait OutsideWorld: Send + Sync + 'static {
     /// Does it, and says what came of it. Ends soon after a cancellation, with a failure.
     async fn perform(
         &self,
@@ -46,37 +46,37 @@ pub trait Outside: Send + Sync + 'static {
         effect: Effect,
         requested_at: Timestamp,
         cancel: CancellationToken,
-        reports: &Reports,
-    ) -> Result<Answer, Failure>;
+        reports: &ProgressReports,
+    ) -> Result<Answer, EffectFailure>;
 }
 
 /// Where an effect that takes long tells how far it is.
-pub type Reports = UnboundedSender<Input>;
+pub type ProgressReports = UnboundedSender<Input>;
 
 /// How far back a full look goes for pull requests that are closed: longer than the daemon is ever down unnoticed.
 const CLOSED_OF_LATE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// GitHub through the one client, and git through the clones.
-pub struct Github {
+pub struct GithubOutside {
     client: github::Client,
     clones: Arc<Clones>,
     /// The door to runs; none where there are none.
-    orders: Option<Orders>,
+    orders: Option<RunOrders>,
     /// None where none is configured.
     fixers: Option<Arc<Fixers>>,
 }
 
 /// One thing to be done, where, and what calls it off.
-struct Errand<'a> {
-    github: &'a Github,
+struct EffectRun<'a> {
+    github: &'a GithubOutside,
     name: &'a RepoId,
     repo: github::Repo,
     requested_at: Timestamp,
     cancel: &'a CancellationToken,
 }
 
-impl Github {
-    pub fn new(client: github::Client, clones: Arc<Clones>, orders: Option<Orders>) -> Self {
+impl GithubOutside {
+    pub fn new(client: github::Client, clones: Arc<Clones>, orders: Option<RunOrders>) -> Self {
         Self { client, clones, orders, fixers: None }
     }
 
@@ -87,23 +87,24 @@ impl Github {
 }
 
 #[async_trait]
-impl Outside for Github {
+impl OutsideWorld for GithubOutside {
     async fn perform(
         &self,
         repo: &RepoId,
         effect: Effect,
         requested_at: Timestamp,
         cancel: CancellationToken,
-        reports: &Reports,
-    ) -> Result<Answer, Failure> {
+        reports: &ProgressReports,
+    ) -> Result<Answer, EffectFailure> {
         let name = effect.name();
         // A fixer that is called off is asked to end, and given the time to.
         let is_asked = matches!(effect, Effect::Ratchet(ratchet::Effect::Fix { .. }));
-        let errand = Errand { github: self, name: repo, repo: self.client.repo(repo), requested_at, cancel: &cancel };
+        let errand =
+            EffectRun { github: self, name: repo, repo: self.client.repo(repo), requested_at, cancel: &cancel };
         let (result, told) = tokio::select! {
             () = cancel.cancelled(), if !is_asked => {
                 let reason = format!("{name} was cancelled");
-                (Err(Failure { reason, kind: FailureKind::Transient, retry_at: None }), "cancelled")
+                (Err(EffectFailure { reason, kind: EffectFailureKind::Transient, retry_at: None }), "cancelled")
             }
             result = errand.run(effect, reports) => {
                 let told = match &result {
@@ -121,8 +122,8 @@ impl Outside for Github {
     }
 }
 
-impl Errand<'_> {
-    async fn run(&self, effect: Effect, reports: &Reports) -> Result<Answer, Failure> {
+impl EffectRun<'_> {
+    async fn run(&self, effect: Effect, reports: &ProgressReports) -> Result<Answer, EffectFailure> {
         match effect {
             Effect::Mirror(effect) => self.mirror(effect).await,
             Effect::Outbox(effect) => self.outbox(effect).await,
@@ -133,7 +134,7 @@ impl Errand<'_> {
         }
     }
 
-    async fn mirror(&self, effect: mirror::Effect) -> Result<Answer, Failure> {
+    async fn mirror(&self, effect: mirror::Effect) -> Result<Answer, EffectFailure> {
         use mirror::Effect;
         match effect {
             Effect::Survey => {
@@ -150,16 +151,16 @@ impl Errand<'_> {
         }
     }
 
-    async fn outbox(&self, effect: outbox::Effect) -> Result<Answer, Failure> {
+    async fn outbox(&self, effect: outbox::Effect) -> Result<Answer, EffectFailure> {
         match effect {
             outbox::Effect::Say { note, pr, say, since, tried } => {
-                let saying = say::Saying { pr, mark: merge_train_core::repo::mark(note, since), tried };
+                let saying = notes::NotePosting { pr, mark: merge_train_core::repo::mark(note, since), tried };
                 Ok(self.say(&saying, say).await?.into())
             }
         }
     }
 
-    async fn trains(&self, effect: trains::Effect) -> Result<Answer, Failure> {
+    async fn trains(&self, effect: trains::Effect) -> Result<Answer, EffectFailure> {
         use trains::Effect;
         Ok(match effect {
             Effect::Work { root, work } => {
@@ -176,7 +177,7 @@ impl Errand<'_> {
         })
     }
 
-    async fn commands(&self, effect: commands::Effect) -> Result<Answer, Failure> {
+    async fn commands(&self, effect: commands::Effect) -> Result<Answer, EffectFailure> {
         match effect {
             commands::Effect::ReadPermission { comment: _, login } => {
                 let repo = self.repo.with_priority(Priority::Stop);
@@ -185,16 +186,16 @@ impl Errand<'_> {
         }
     }
 
-    async fn ratchet(&self, effect: ratchet::Effect, reports: &Reports) -> Result<Answer, Failure> {
+    async fn ratchet(&self, effect: ratchet::Effect, reports: &ProgressReports) -> Result<Answer, EffectFailure> {
         use ratchet::Effect;
         Ok(match effect {
             Effect::ReadTalk { prs } => self.repo.talk(&prs).await.map_err(of_github)?.into(),
             Effect::Diagnose { pr, issue, branch, base, head, conflicts, handled } => {
-                let case = fixing::Case { pr, issue, branch, base, head, conflicts, handled };
+                let case = fixer_effects::FixerAssignment { pr, issue, branch, base, head, conflicts, handled };
                 self.diagnose(&case).await?.into()
             }
             Effect::Fix { pr, at, issue, branch, base, head, conflicts, handled } => {
-                let case = fixing::Case { pr, issue, branch, base, head, conflicts, handled };
+                let case = fixer_effects::FixerAssignment { pr, issue, branch, base, head, conflicts, handled };
                 self.fix(&case, at, reports).await?.into()
             }
             Effect::Forward { pr, at, branch, push, doubted } => {
@@ -204,7 +205,7 @@ impl Errand<'_> {
         })
     }
 
-    async fn settings(&self, effect: settings::Effect) -> Result<Answer, Failure> {
+    async fn settings(&self, effect: settings::Effect) -> Result<Answer, EffectFailure> {
         use settings::Effect;
         Ok(match effect {
             Effect::ReadSettings { default } => self.read_settings(&default).await?.into(),
@@ -213,32 +214,32 @@ impl Errand<'_> {
         })
     }
 
-    async fn train(&self, root: PrNumber, work: &Work) -> Result<Outcome, Failure> {
+    async fn train(&self, root: PrNumber, work: &TrainTask) -> Result<TrainTaskOutcome, EffectFailure> {
         match work {
-            Work::Plan { members, default } => self.plan(members, default).await.map(Outcome::Planned),
-            Work::Merge { step, pull, branch, default } => {
-                let target = cascade::Target { root, pull: *pull, branch, default };
-                self.merge(&target, step).await.map(Outcome::Merged)
+            TrainTask::Plan { members, default } => self.plan(members, default).await.map(TrainTaskOutcome::Planned),
+            TrainTask::Merge { step, pull, branch, default } => {
+                let target = cascade::MergeTarget { root, pull: *pull, branch, default };
+                self.merge(&target, step).await.map(TrainTaskOutcome::Merged)
             }
-            Work::Push(push) => self.push(root, push).await.map(Outcome::Pushed),
-            Work::Probe(push) => self.probe(root, push).await.map(Outcome::Probed),
-            Work::Expect { change, head, default } => {
-                self.expect(root, change, head, default).await.map(Outcome::Expected)
+            TrainTask::Push(push) => self.push(root, push).await.map(TrainTaskOutcome::Pushed),
+            TrainTask::Probe(push) => self.probe(root, push).await.map(TrainTaskOutcome::Probed),
+            TrainTask::Expect { change, head, default } => {
+                self.expect(root, change, head, default).await.map(TrainTaskOutcome::Expected)
             }
-            Work::Squash { pull, head, base, via, wording } => {
-                let order = landing::Order { pull: *pull, head, base, via: *via, wording };
-                self.squash(&order).await.map(Outcome::Squashed)
+            TrainTask::Squash { pull, head, base, via, wording } => {
+                let order = landing::SquashRequest { pull: *pull, head, base, via: *via, wording };
+                self.squash(&order).await.map(TrainTaskOutcome::Squashed)
             }
-            Work::Look { pull } => self.look(*pull).await.map(Outcome::Seen),
-            Work::Prove { landed, earlier, default } => {
-                self.prove(root, landed, earlier, default).await.map(Outcome::Proved)
+            TrainTask::Look { pull } => self.look(*pull).await.map(TrainTaskOutcome::Seen),
+            TrainTask::Prove { landed, earlier, default } => {
+                self.prove(root, landed, earlier, default).await.map(TrainTaskOutcome::Proved)
             }
-            Work::Retarget { pull, base } => self.retarget(*pull, base).await.map(Outcome::Retargeted),
-            Work::Worktrees(tidying) => self.tidy(root, tidying).await.map(|()| Outcome::Tidied),
+            TrainTask::Retarget { pull, base } => self.retarget(*pull, base).await.map(TrainTaskOutcome::Retargeted),
+            TrainTask::Worktrees(tidying) => self.tidy(root, tidying).await.map(|()| TrainTaskOutcome::Tidied),
         }
     }
 
-    async fn delete_branch(&self, pr: PrNumber, branch: &BranchName, head: &Sha) -> Result<(), Failure> {
+    async fn delete_branch(&self, pr: PrNumber, branch: &BranchName, head: &Sha) -> Result<(), EffectFailure> {
         let (repo, repository) = (self.name, self.github.clones.open(self.name).await.map_err(of_git)?);
         match repository.delete_branch(branch, &oid(head)?, &self.cancel).await.map_err(of_git)? {
             Deleted::Yes => tracing::info!(%repo, pull = %pr, %branch, %head, "deleted the branch"),

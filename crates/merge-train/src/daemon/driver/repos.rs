@@ -15,7 +15,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId, TenantId};
 use merge_train_core::repo::{
-    self, Effect, EffectKey, Input, Plan, Position, Recorded, RepoState, RunMove, Settings, Snapshot,
+    self, Effect, EffectKey, Input, Plan, Position, RecordedEvent, RepoState, RunChange, Settings, Snapshot,
 };
 use merge_train_core::workflow::Run;
 use store::rows::Workspace;
@@ -27,7 +27,7 @@ use super::ledger;
 use super::session::{AtHand, Decided, Moment, Occasion, Rest, Session, Subject};
 use super::workers::Shared;
 use crate::daemon::failpoint;
-use effects::UnderWay;
+use effects::RunningEffects;
 
 /// For how long a stream is leased; renewed at a third of it.
 const LEASE: Duration = Duration::from_secs(15);
@@ -39,17 +39,17 @@ pub(super) struct Repository {
     state: RepoState,
     generation: u64,
     compacted_at: Timestamp,
-    under_way: UnderWay,
+    under_way: RunningEffects,
     last_tick: Timestamp,
 }
 
 /// An input, and the entry of the inbox that it settles.
-pub(super) struct Fed {
+pub(super) struct InboxInput {
     input: Input,
     settles: Option<Settlement>,
 }
 
-impl From<Input> for Fed {
+impl From<Input> for InboxInput {
     fn from(input: Input) -> Self {
         Self { input, settles: None }
     }
@@ -60,12 +60,12 @@ pub(super) struct Acts {
     plan: Plan,
     /// What made the worker look, for each event.
     triggers: Vec<&'static str>,
-    moves: Vec<RunMove>,
+    moves: Vec<RunChange>,
 }
 
 impl Subject for Repository {
     type Id = RepoId;
-    type Input = Fed;
+    type Input = InboxInput;
     type Event = repo::Event;
     type Acts = Acts;
 
@@ -102,7 +102,7 @@ impl Subject for Repository {
             state,
             generation,
             compacted_at,
-            under_way: UnderWay::default(),
+            under_way: RunningEffects::default(),
             // What fell due while nobody was here is due now.
             last_tick: Timestamp::MIN,
         })
@@ -121,14 +121,14 @@ impl Subject for Repository {
     }
 
     /// All in one transaction.
-    fn read(entries: Vec<Entry>) -> Vec<Vec<Fed>> {
+    fn read(entries: Vec<Entry>) -> Vec<Vec<InboxInput>> {
         vec![entries.into_iter().map(entries::read).collect()]
     }
 
-    fn decide(&mut self, _: &Options, inputs: Vec<Fed>, next_seq: u64, now: Timestamp) -> Decided<Self> {
+    fn decide(&mut self, _: &Options, inputs: Vec<InboxInput>, next_seq: u64, now: Timestamp) -> Decided<Self> {
         let (mut events, mut settled, mut answered) = (Vec::new(), Vec::new(), Vec::new());
         let mut acts = Acts { plan: Plan::default(), triggers: Vec::new(), moves: Vec::new() };
-        for Fed { input, settles } in inputs {
+        for InboxInput { input, settles } in inputs {
             if let Input::Asked { key, .. } = &input {
                 answered.push((self.repo.tenant(), key.clone()));
             }
@@ -184,11 +184,11 @@ impl Subject for Repository {
         failpoint::append(moment, events.iter());
     }
 
-    async fn result(&mut self) -> Fed {
+    async fn result(&mut self) -> InboxInput {
         self.under_way.next().await.into()
     }
 
-    fn tick(&mut self, now: Timestamp) -> Fed {
+    fn tick(&mut self, now: Timestamp) -> InboxInput {
         // Before it is decided on: what falls due in between is looked at twice, not never.
         self.last_tick = now;
         Input::Tick.into()
@@ -250,14 +250,14 @@ impl Subject for Repository {
     }
 
     /// Whatever is called off at the deadline returns at once, and is waited for.
-    async fn last_result(&mut self, _: &CancellationToken) -> Option<Fed> {
+    async fn last_result(&mut self, _: &CancellationToken) -> Option<InboxInput> {
         if self.under_way.is_empty() { None } else { Some(self.under_way.next().await.into()) }
     }
 }
 
 impl Repository {
     /// Folds an event in; what that makes of the runs that trains are.
-    fn apply(&mut self, event: &repo::Event, now: Timestamp) -> Vec<RunMove> {
+    fn apply(&mut self, event: &repo::Event, now: Timestamp) -> Vec<RunChange> {
         if !repo::moves_runs(event) {
             repo::apply(&mut self.state, event, now);
             return Vec::new();
@@ -289,12 +289,12 @@ impl Repository {
 }
 
 /// What is written of a run that moved.
-fn rows(moved: &RunMove) -> impl Iterator<Item = Row> + '_ {
+fn rows(moved: &RunChange) -> impl Iterator<Item = Row> + '_ {
     let steps = moved.steps.iter().cloned().map(|step| Row::Step(Box::new(step)));
     [Row::Run(Box::new(moved.run.clone()))].into_iter().chain(steps)
 }
 
-fn tell_of_run(moved: &RunMove) {
+fn tell_of_run(moved: &RunChange) {
     if moved.is_new {
         ledger::created(&moved.run);
     }
@@ -330,8 +330,8 @@ pub fn replay(stream: &StreamId, loaded: store::Loaded) -> store::Result<RepoSta
 }
 
 /// A stored event, as a line of the log shows it.
-pub fn recorded(event: &store::StoredEvent) -> Result<Recorded, serde_json::Error> {
-    Ok(Recorded { seq: event.seq, ts: event.ts, event: serde_json::from_str(&event.data)? })
+pub fn recorded(event: &store::StoredEvent) -> Result<RecordedEvent, serde_json::Error> {
+    Ok(RecordedEvent { seq: event.seq, ts: event.ts, event: serde_json::from_str(&event.data)? })
 }
 
 #[cfg(test)]

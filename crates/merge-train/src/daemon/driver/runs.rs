@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use merge_train_core::ids::{RunId, StreamId, TenantId};
-use merge_train_core::workflow::{self, Effect, Event, Input, Output, Program, Run, RunState, RunStatus};
+use merge_train_core::workflow::{self, CommandOutput, Effect, Event, Input, Program, Run, RunState, RunStatus};
 use serde_json::Value;
 use store::{Entry, Loaded, Row, Settlement, Since, TakeLimit};
 use tokio::task::JoinHandle;
@@ -24,18 +24,18 @@ use super::session::{AtHand, Decided, Moment, Occasion, Rest, Session, Subject};
 use super::workers::Shared;
 use crate::daemon::failpoint;
 
-pub use entries::{Order, Refused};
+pub use entries::{StoredRefusal, StoredRunRequest};
 
 /// Whatever runs the commands of steps.
 #[async_trait]
-pub trait Agents: Send + Sync + 'static {
+pub trait StepRunner: Send + Sync + 'static {
     /// Runs a command to its end, or until `stop`. What went wrong is said in a sentence.
-    async fn run(&self, task: Task, stop: CancellationToken) -> Result<Output, String>;
+    async fn run(&self, task: StepTask, stop: CancellationToken) -> Result<CommandOutput, String>;
 }
 
 /// A command to be run.
 #[derive(Debug, Clone)]
-pub struct Task {
+pub struct StepTask {
     pub run: RunId,
     pub step: String,
     pub attempt: u32,
@@ -171,7 +171,7 @@ impl Subject for WorkflowRun {
                     self.begin_command(shared, step, attempt, program, input, ended);
                 }
                 Effect::Compensate { step, program, input } => {
-                    let ended = move |result: Result<Output, String>| Input::CompensationEnded {
+                    let ended = move |result: Result<CommandOutput, String>| Input::CompensationEnded {
                         step,
                         result: result.map(drop),
                     };
@@ -288,11 +288,11 @@ impl WorkflowRun {
         attempt: u32,
         program: Program,
         input: Value,
-        ended: impl FnOnce(Result<Output, String>) -> Input + Send + 'static,
+        ended: impl FnOnce(Result<CommandOutput, String>) -> Input + Send + 'static,
     ) {
         let Some(state) = &self.state else { return };
         let id = state.plan(step).map(|plan| plan.id.clone()).unwrap_or_default();
-        let task = Task { run: state.created.run.clone(), step: id, attempt, program, input };
+        let task = StepTask { run: state.created.run.clone(), step: id, attempt, program, input };
         let (agents, stop) = (shared.agents.clone(), shared.abandon.child_token());
         let token = stop.clone();
         let task = tokio::spawn(async move {

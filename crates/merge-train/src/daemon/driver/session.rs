@@ -16,11 +16,11 @@ use tokio::time::{Instant, Interval, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use super::workers::{Bell, Shared};
+use super::workers::{Shared, WorkerWakeup};
 use crate::daemon::failpoint;
 
 /// Why a session ended although nothing went wrong.
-pub(super) enum End {
+pub(super) enum SessionEndReason {
     Idle,
     Stopping,
 }
@@ -183,7 +183,7 @@ impl<'a, S: Subject> Session<'a, S> {
     }
 
     /// Works until there is nothing to do, the driver stops, or the store refuses.
-    pub async fn run(mut self, bell: &Bell) -> store::Result<End> {
+    pub async fn run(mut self, bell: &WorkerWakeup) -> store::Result<SessionEndReason> {
         S::begin(&mut self).await?;
         let (mut renewal, mut heartbeat) = self.timers();
         let mut busy_at = Instant::now();
@@ -234,7 +234,7 @@ impl<'a, S: Subject> Session<'a, S> {
 
     /// Takes handfuls as long as they are full; stop commands that come in meanwhile are in the next one. Whatever came
     /// after the last look has rung the bell.
-    pub async fn work_off_inbox(&mut self, bell: &Bell) -> store::Result<bool> {
+    pub async fn work_off_inbox(&mut self, bell: &WorkerWakeup) -> store::Result<bool> {
         let mut worked = false;
         let mut is_full = true;
         while is_full && !self.shared.stopping.is_cancelled() {
@@ -354,15 +354,15 @@ impl<'a, S: Subject> Session<'a, S> {
     }
 
     /// Nothing is left to be done.
-    async fn end(mut self) -> store::Result<End> {
+    async fn end(mut self) -> store::Result<SessionEndReason> {
         S::tidy_up(&mut self, Occasion::AtTheEnd).await?;
         self.let_go().await?;
-        Ok(End::Idle)
+        Ok(SessionEndReason::Idle)
     }
 
     /// Waits for what is under way, so far as the deadline allows, and lets go of the stream. What a result asks for is
     /// asked for again by the next session.
-    async fn leave(mut self) -> store::Result<End> {
+    async fn leave(mut self) -> store::Result<SessionEndReason> {
         self.subject.close();
         let (mut renewal, mut heartbeat) = self.timers();
         loop {
@@ -376,7 +376,7 @@ impl<'a, S: Subject> Session<'a, S> {
             }
         }
         self.let_go().await?;
-        Ok(End::Stopping)
+        Ok(SessionEndReason::Stopping)
     }
 
     async fn let_go(&self) -> store::Result<()> {

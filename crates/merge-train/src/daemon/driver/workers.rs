@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::repos::Repository;
-use super::runs::{Agents, WorkflowRun};
-use super::session::{End, Session, Subject};
-use super::{Options, Outside};
+use super::runs::{StepRunner, WorkflowRun};
+use super::session::{Session, SessionEndReason, Subject};
+use super::{Options, OutsideWorld};
 
 /// After failures of the store.
 const RETRY: ExponentialBackoff = ExponentialBackoff::doubling(Duration::from_millis(250), Duration::from_secs(5));
@@ -33,13 +33,13 @@ pub(super) struct Workers {
 /// What every worker needs.
 pub(super) struct Shared {
     pub store: Arc<dyn Store>,
-    pub outside: Arc<dyn Outside>,
-    pub agents: Arc<dyn Agents>,
+    pub outside: Arc<dyn OutsideWorld>,
+    pub agents: Arc<dyn StepRunner>,
     pub options: Options,
     pub stopping: CancellationToken,
     pub abandon: CancellationToken,
     loading: Semaphore,
-    bells: Mutex<HashMap<StreamId, Arc<Bell>>>,
+    bells: Mutex<HashMap<StreamId, Arc<WorkerWakeup>>>,
 }
 
 /// How soon something must be looked at.
@@ -52,14 +52,14 @@ pub enum Urgency {
 
 /// How a worker hears that something waits.
 #[derive(Default)]
-pub(super) struct Bell {
+pub(super) struct WorkerWakeup {
     rung: AtomicBool,
     notify: Notify,
     /// Somebody wants a train to halt.
     alarm: Notify,
 }
 
-impl Bell {
+impl WorkerWakeup {
     fn ring(&self, urgency: Urgency) {
         self.rung.store(true, Ordering::SeqCst);
         self.notify.notify_one();
@@ -87,8 +87,8 @@ impl Bell {
 impl Workers {
     pub fn new(
         store: Arc<dyn Store>,
-        outside: Arc<dyn Outside>,
-        agents: Arc<dyn Agents>,
+        outside: Arc<dyn OutsideWorld>,
+        agents: Arc<dyn StepRunner>,
         options: Options,
         stopping: CancellationToken,
     ) -> Self {
@@ -106,7 +106,7 @@ impl Workers {
             bell.ring(urgency);
             return;
         }
-        let bell = Arc::new(Bell::default());
+        let bell = Arc::new(WorkerWakeup::default());
         bell.ring(urgency);
         bells.insert(stream.clone(), bell.clone());
         drop(bells);
@@ -130,8 +130,8 @@ impl Workers {
 }
 
 /// A worker's life: sessions, one after the other, until there is nothing to do or somebody else does it.
-async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<Bell>) {
-    let _gone = Gone { shared: &shared, stream: &stream, bell: &bell };
+async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<WorkerWakeup>) {
+    let _gone = WorkerEntryGuard { shared: &shared, stream: &stream, bell: &bell };
     let mut failures = 0;
     while !shared.stopping.is_cancelled() {
         let ended = match &stream {
@@ -139,8 +139,8 @@ async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<Bell>) {
             StreamId::Run(run) => look_after::<WorkflowRun>(&shared, run, &bell, &mut failures).await,
         };
         match ended {
-            Ok(End::Stopping) => return,
-            Ok(End::Idle) => {
+            Ok(SessionEndReason::Stopping) => return,
+            Ok(SessionEndReason::Idle) => {
                 if shared.retire(&stream, &bell) {
                     tracing::debug!(%stream, "the worker ends: nothing to do");
                     return;
@@ -163,24 +163,29 @@ async fn work(shared: Arc<Shared>, stream: StreamId, bell: Arc<Bell>) {
     }
 }
 
-async fn look_after<S: Subject>(shared: &Shared, id: &S::Id, bell: &Bell, failures: &mut u32) -> store::Result<End> {
+async fn look_after<S: Subject>(
+    shared: &Shared,
+    id: &S::Id,
+    bell: &WorkerWakeup,
+    failures: &mut u32,
+) -> store::Result<SessionEndReason> {
     let session = {
-        let Ok(_permit) = shared.loading.acquire().await else { return Ok(End::Stopping) };
+        let Ok(_permit) = shared.loading.acquire().await else { return Ok(SessionEndReason::Stopping) };
         bell.reset();
         Session::<S>::open(shared, id).await?
     };
     *failures = 0;
     match session {
         Some(session) => session.run(bell).await,
-        None => Ok(End::Idle),
+        None => Ok(SessionEndReason::Idle),
     }
 }
 
 impl Shared {
     pub fn new(
         store: Arc<dyn Store>,
-        outside: Arc<dyn Outside>,
-        agents: Arc<dyn Agents>,
+        outside: Arc<dyn OutsideWorld>,
+        agents: Arc<dyn StepRunner>,
         options: Options,
         stopping: CancellationToken,
     ) -> Self {
@@ -197,7 +202,7 @@ impl Shared {
     }
 
     /// Takes the worker off the list, unless the bell rang in the last moment.
-    fn retire(&self, stream: &StreamId, bell: &Bell) -> bool {
+    fn retire(&self, stream: &StreamId, bell: &WorkerWakeup) -> bool {
         let mut bells = self.bells.lock();
         if bell.rung.load(Ordering::SeqCst) {
             return false;
@@ -208,13 +213,13 @@ impl Shared {
 }
 
 /// Takes the worker off the list however it ends, so that the next ring starts another.
-struct Gone<'a> {
+struct WorkerEntryGuard<'a> {
     shared: &'a Shared,
     stream: &'a StreamId,
-    bell: &'a Arc<Bell>,
+    bell: &'a Arc<WorkerWakeup>,
 }
 
-impl Drop for Gone<'_> {
+impl Drop for WorkerEntryGuard<'_> {
     fn drop(&mut self) {
         let mut bells = self.shared.bells.lock();
         // A retired worker may have a successor by now.

@@ -1,8 +1,8 @@
 //! Who is looked at closely after a look at all.
 
-use merge_train_core::facts::{CiFacts, MergeFacts, MergeState, OwnFile, Talk, Verdict};
+use merge_train_core::facts::{CheckConclusion, CiFacts, MergeFacts, MergeState, ReviewActivity, SettingsFileContent};
 use merge_train_core::ids::{BranchName, Sha};
-use merge_train_core::repo::ratchet::Glimpse;
+use merge_train_core::repo::ratchet::HeartbeatFingerprint;
 use serde_json::json;
 
 use super::*;
@@ -11,7 +11,7 @@ fn widgets() -> RepoId {
     "acme/widgets".parse().expect("a repository")
 }
 
-fn glance(pr: u64) -> Glance {
+fn glance(pr: u64) -> HeartbeatFacts {
     let merge = MergeFacts {
         number: PrNumber::new(pr),
         is_open: true,
@@ -21,18 +21,18 @@ fn glance(pr: u64) -> Glance {
         draft: false,
         review: None,
         ci: CiFacts::default(),
-        own_file: OwnFile::Unseen,
+        own_file: SettingsFileContent::Unseen,
     };
-    Glance { repo: widgets(), merge, talk: Talk { overview: "nothing".to_owned(), detail: None } }
+    HeartbeatFacts { repo: widgets(), merge, talk: ReviewActivity { overview: "nothing".to_owned(), detail: None } }
 }
 
 /// One that was looked at as `glance` shows it.
 fn workspace(pr: u64) -> Workspace {
-    let Glance { merge, talk, .. } = glance(pr);
+    let HeartbeatFacts { merge, talk, .. } = glance(pr);
     let row = json!({
         "id": format!("acme/widgets#{pr}"), "tenantId": "acme", "repoId": "acme/widgets", "prNumber": pr,
         "ratchetEnabled": true, "ratchetState": "PAUSED_DONE", "kanbanColumn": "WAITING",
-        "glimpse": Glimpse::of(&merge, &talk),
+        "glimpse": HeartbeatFingerprint::of(&merge, &talk),
         "createdAt": "2026-03-01T12:00:00Z", "updatedAt": "2026-03-01T12:00:00Z",
     });
     serde_json::from_value(row).expect("a workspace")
@@ -42,7 +42,7 @@ fn workspace(pr: u64) -> Workspace {
 fn who_changed_and_who_is_gone_is_news_and_who_could_not_be_read_is_not() {
     let workspaces: Vec<Workspace> = (1..=4).map(workspace).collect();
     let mut changed = glance(2);
-    changed.merge.ci.overall = Some(Verdict::Failed);
+    changed.merge.ci.overall = Some(CheckConclusion::Failed);
     let glances = Glances { seen: vec![glance(1), changed], unread: vec![(widgets(), PrNumber::new(4))] };
     let expected = BTreeMap::from([(widgets(), vec![PrNumber::new(2), PrNumber::new(3)])]);
     assert_eq!(news(&workspaces, &glances), expected);

@@ -171,7 +171,7 @@ fn plural(word: &str, numbers: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use merge_train_core::repo::trains::status::Party;
+    use merge_train_core::repo::trains::status::WaitParty;
     use serde_json::json;
 
     use super::*;
@@ -187,7 +187,7 @@ mod tests {
         serde_json::from_value(run).unwrap()
     }
 
-    fn waits(blocker: &str, who: &str, party: Party) -> Run {
+    fn waits(blocker: &str, who: &str, party: WaitParty) -> Run {
         let told = json!({ "blocker": blocker, "who": who, "party": party });
         run("train", "waiting_external", json!({ "lastTransition": { "metadata": told } }))
     }
@@ -200,7 +200,7 @@ mod tests {
             run("train", "completed", json!({ "result": { "landed": [12], "newTrains": [13, 14] } })),
             run("train", "failed", json!({ "error": "merge conflict in <!channel> & a<b>c" })),
             run("train", "awaiting_approval", json!({ "error": "what landed is not what should have" })),
-            waits("PR #12 needs an approving review.", "A reviewer of PR #12, by approving it.", Party::Reviewer),
+            waits("PR #12 needs an approving review.", "A reviewer of PR #12, by approving it.", WaitParty::Reviewer),
             run(
                 "fixer",
                 "awaiting_approval",
@@ -227,11 +227,11 @@ mod tests {
             run("train", "running", json!({})),
             run("train", "cancelled", json!({})),
             run("train", "completed", json!({ "result": { "landed": [] } })),
-            waits("CI has not finished on PR #12.", "CI: nobody needs to do anything.", Party::Ci),
+            waits("CI has not finished on PR #12.", "CI: nobody needs to do anything.", WaitParty::Ci),
             waits(
                 "What a fixer wants to push waits.",
                 "A maintainer, by approving or rejecting it.",
-                Party::Maintainer,
+                WaitParty::Maintainer,
             ),
             run("fixer", "running", json!({})),
             run("deploy", "completed", json!({})),
@@ -251,7 +251,7 @@ mod tests {
     fn the_same_reason_is_the_same_news_and_another_is_not() {
         let of = |run: &Run| Notice::of(run).unwrap();
         let who = "A reviewer of PR #12, by approving it.";
-        let waits = |blocker: &str| of(&waits(blocker, who, Party::Reviewer));
+        let waits = |blocker: &str| of(&waits(blocker, who, WaitParty::Reviewer));
         assert!(waits("one").is(&waits("one")));
         assert!(!waits("one").is(&waits("another")));
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use jiff::SignedDuration;
 use merge_train_core::ids::TenantId;
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use merge_train_core::workflow::Workflow;
 use sqlx::{Connection, Executor};
 use store::{Owner, Sqlite, Store, sqlite};
@@ -44,7 +44,7 @@ impl World {
         let options = sqlite::Options {
             dir: dir.path().join("state"),
             group: 64,
-            policy: Policy::default(),
+            policy: InboxPolicy::default(),
             max_bytes: None,
             owner,
         };
@@ -66,7 +66,7 @@ impl World {
             on: Vec::new(),
             steps: Vec::new(),
         };
-        let orders = Orders {
+        let orders = RunOrders {
             store: self.store.clone(),
             link: Link::default(),
             workflows: Arc::new([("tidy".to_owned(), workflow)].into()),
@@ -201,7 +201,7 @@ async fn a_store_that_fails_loses_no_slot() {
     let stopping = CancellationToken::new();
     let task = tokio::spawn(world.daemon_at(&all, clock.clone()).run(stopping.clone()));
     let failed = world.daemon(&all).look(since, at("2026-01-01T10:00:00Z")).await;
-    assert!(matches!(failed, Err(Failed::Store(_) | Failed::TooSlow)));
+    assert!(matches!(failed, Err(OrderError::Store(_) | OrderError::TooSlow)));
     assert_eq!(world.ordered("tidy-up").await, [""; 0]);
     other.execute("ROLLBACK").await.unwrap();
     until("the slot is ordered", async || !world.ordered("tidy-up").await.is_empty()).await;

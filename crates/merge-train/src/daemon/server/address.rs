@@ -13,9 +13,9 @@ use super::problem::Problem;
 pub const LARGEST_NUMBER: u64 = (1 << 53) - 1;
 
 /// The parameters of an address. What cannot be read is a problem, in the words of all others.
-pub struct Named<T>(pub T);
+pub struct PathParameters<T>(pub T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParameters<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -27,7 +27,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
 /// A repository.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct Repository {
+pub struct RepositoryPath {
     /// The account that the repository belongs to.
     #[param(pattern = r"^[A-Za-z0-9_\[\]-][A-Za-z0-9._\[\]-]{0,99}$", example = "octocat")]
     owner: String,
@@ -39,7 +39,7 @@ pub struct Repository {
     repo: String,
 }
 
-impl Repository {
+impl RepositoryPath {
     pub fn id(&self) -> Result<RepoId, Problem> {
         RepoId::new(&self.owner, &self.repo).map_err(|error| Problem::bad_request(error.to_string()))
     }
@@ -47,23 +47,23 @@ impl Repository {
 
 /// A pull request.
 #[derive(Deserialize)]
-pub struct PullRequest {
+pub struct PullRequestPath {
     #[serde(flatten)]
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     #[serde(flatten)]
-    pub number: Number,
+    pub number: PullRequestNumberPath,
 }
 
 /// Which pull request of its repository it is.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct Number {
+pub struct PullRequestNumberPath {
     /// The number of the pull request.
     #[param(value_type = u64, minimum = 1, maximum = 9_007_199_254_740_991_u64, example = 7)]
     pr: String,
 }
 
-impl Number {
+impl PullRequestNumberPath {
     pub fn id(&self) -> Result<PrNumber, Problem> {
         let text = self.pr.as_str();
         let is_written_plainly = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -78,7 +78,7 @@ impl Number {
 /// A run.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct OneRun {
+pub struct RunPath {
     /// The id of the run.
     #[param(pattern = "^[A-Za-z0-9._-]{1,64}$", example = "run-3f9c1e7a5b2d4c6e8f0a1b2c")]
     pub id: String,

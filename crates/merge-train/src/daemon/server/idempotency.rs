@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::problem::Problem;
-use crate::daemon::orders;
+use crate::daemon::run_orders;
 
 /// GitHub gives up after ten seconds and calls the delivery failed; it must hear from us before.
 const STORE_TIMEOUT: Duration = Duration::from_secs(8);
@@ -49,7 +49,7 @@ pub fn answer(
     admission: Admission,
     besides: &Map<String, Value>,
 ) -> Result<(Response, &'static str), Problem> {
-    let result = orders::count(source, key, &admission);
+    let result = run_orders::count(source, key, &admission);
     let with_besides = |mut body: Value| {
         if let Some(members) = body.as_object_mut() {
             members.extend(besides.clone());

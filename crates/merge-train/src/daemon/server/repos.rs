@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::Timestamp;
 use merge_train_core::ids::{RepoId, StreamId};
-use merge_train_core::repo::{self, Lifecycle, Position, Progress, Recorded, Snapshot};
+use merge_train_core::repo::{self, Lifecycle, Position, RecordedEvent, Snapshot, SyncProgress};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::{Priority, Since};
@@ -18,12 +18,12 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::access::{presented, require};
-use super::address::{Named, Repository};
+use super::address::{PathParameters, RepositoryPath};
 use super::idempotency::Accepted;
 use super::openapi::{Ordering, Reading, ReadingOne};
 use super::page;
 use super::problem::Problem;
-use super::requests::{self, Asked, Identity, NoParameters};
+use super::requests::{self, ApiRequest, IdempotencyParameters, NoParameters};
 use crate::clock;
 use crate::config::{Role, Tenants};
 use crate::daemon::driver;
@@ -110,7 +110,7 @@ pub struct RepoStateDocument {
     /// When the last snapshot was stored.
     snapshot_at: Option<Timestamp>,
     lifecycle: Lifecycle,
-    sync: Progress,
+    sync: SyncProgress,
     /// Missing until GitHub was asked.
     default_branch: Option<String>,
     /// The pull requests, by number.
@@ -132,12 +132,12 @@ pub struct RepoStateDocument {
     path = "/api/v1/repos/{owner}/{repo}/state",
     operation_id = "show_repo",
     tag = "repositories",
-    params(Repository, RepoStateQuery),
+    params(RepositoryPath, RepoStateQuery),
     responses((status = 200, description = "The state.", body = RepoStateDocument), ReadingOne)
 )]
 pub async fn state(
     State(app): State<Arc<App>>,
-    Named(repository): Named<Repository>,
+    PathParameters(repository): PathParameters<RepositoryPath>,
     request: Result<Query<RepoStateQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Problem> {
@@ -157,7 +157,7 @@ pub async fn state(
     let snapshot_at = loaded.snapshot.as_ref().map(|snapshot| snapshot.taken_at);
     let state = driver::replay(&stream, loaded)?;
     let history = app.store.history(&stream, None, limit).await?;
-    let recent: Result<Vec<Recorded>, _> = history.iter().map(driver::recorded).collect();
+    let recent: Result<Vec<RecordedEvent>, _> = history.iter().map(driver::recorded).collect();
     let recent = recent.map_err(|error| store::Error::Corrupt { reason: error.to_string() })?;
 
     let progress = state.progress();
@@ -178,13 +178,13 @@ pub async fn state(
     path = "/api/v1/repos/{owner}/{repo}/sync",
     operation_id = "sync_repo",
     tag = "repositories",
-    params(Repository, Identity),
+    params(RepositoryPath, IdempotencyParameters),
     request_body = Option<NoParameters>,
     responses((status = 202, description = "Accepted; the sync follows.", body = Accepted), Ordering)
 )]
 pub async fn sync(
     State(app): State<Arc<App>>,
-    Named(repository): Named<Repository>,
+    PathParameters(repository): PathParameters<RepositoryPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -196,7 +196,7 @@ pub async fn sync(
     let stream = StreamId::Repo(repo.clone());
     let (request, priority) = (repo::Request::Sync, Priority::Normal);
     let besides = Map::new();
-    let asked = Asked { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides };
+    let asked = ApiRequest { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides };
     let admission = requests::admit(&app, key, asked, &held.bytes).await?;
     app.driver.wake(&repo, driver::Urgency::Usual);
     Ok(admission)

@@ -18,7 +18,7 @@ use crate::clock;
 use crate::daemon::{failpoint, stored_request};
 
 /// What somebody wants, and who it is.
-pub struct Asked<'a> {
+pub struct ApiRequest<'a> {
     pub client: &'a str,
     pub tenant: TenantId,
     pub stream: StreamId,
@@ -29,15 +29,15 @@ pub struct Asked<'a> {
 }
 
 /// Puts the request into the inbox, or says what its twin got.
-pub async fn admit(app: &App, key: Key, asked: Asked<'_>, body: &[u8]) -> Result<Response, Problem> {
+pub async fn admit(app: &App, key: Key, asked: ApiRequest<'_>, body: &[u8]) -> Result<Response, Problem> {
     let admission = take_in(app, &key, &asked, body).await?;
     let (response, _) = idempotency::answer(Source::Api, &key, admission, &asked.besides)?;
     Ok(failpoint::answer("api", response))
 }
 
 /// Puts the request into the inbox, unless its twin is there.
-pub async fn take_in(app: &App, key: &Key, asked: &Asked<'_>, body: &[u8]) -> Result<Admission, Problem> {
-    let Asked { client, tenant, stream, request, priority, .. } = asked;
+pub async fn take_in(app: &App, key: &Key, asked: &ApiRequest<'_>, body: &[u8]) -> Result<Admission, Problem> {
+    let ApiRequest { client, tenant, stream, request, priority, .. } = asked;
     tracing::info!(event = "api_request", client, %stream, ?request, key = key.as_str(), "somebody asked for something");
     let label = stored_request::label(request);
     // The same key for another thing is as wrong as for another body.
@@ -51,7 +51,7 @@ pub async fn take_in(app: &App, key: &Key, asked: &Asked<'_>, body: &[u8]) -> Re
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "it is described here and read by `key`")]
-pub struct Identity {
+pub struct IdempotencyParameters {
     /// The name of the request. With another body it is refused.
     #[param(rename = "X-Idempotency-Key", nullable = false, pattern = "^[!-9;-~]{1,255}$", example = "deploy-1.2.0")]
     idempotency_key: Option<String>,

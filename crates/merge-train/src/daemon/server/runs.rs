@@ -1,8 +1,8 @@
 //! `/api/v1/runs…`: runs, and what people want of them.
 
-pub mod asking;
 pub mod events;
 pub mod logs;
+pub mod run_requests;
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId, RunId, TenantId};
 use merge_train_core::inbox::{RequestHash, Source};
-use merge_train_core::workflow::{Checkpoint, Run, Step, Trigger, TriggerSource};
+use merge_train_core::workflow::{Checkpoint, Run, RunStep, Trigger, TriggerSource};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use store::{RunCursor, RunQuery, RunStatus};
@@ -23,14 +23,14 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::access::{presented, require};
-use super::address::{LARGEST_NUMBER, Named, OneRun};
+use super::address::{LARGEST_NUMBER, PathParameters, RunPath};
 use super::openapi::{Ordering, Reading, ReadingOne};
 use super::problem::Problem;
-use super::requests::{self, Identity};
+use super::requests::{self, IdempotencyParameters};
 use crate::config::{ApiKey, Role, Tenants};
-use crate::daemon::driver::Refused;
+use crate::daemon::driver::StoredRefusal;
 use crate::daemon::failpoint;
-use crate::daemon::orders::{self, Failed, Origin, Placed, Progress};
+use crate::daemon::run_orders::{self, AcceptedOrder, OrderError, OrderOrigin, RequestProgress};
 
 const LENGTH: usize = 50;
 const MOST: usize = 200;
@@ -41,7 +41,7 @@ const MOST_DIGITS: usize = 16;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WantedRun)]
-pub struct Wanted {
+pub struct StartRunBody {
     /// The name of a configured workflow.
     #[schema(example = "release")]
     workflow: String,
@@ -73,7 +73,7 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PrNumber>
 /// A run that starts soon.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ComingRun)]
-pub struct Coming {
+pub struct ComingRunDocument {
     id: RunId,
     status: RunStatus,
 }
@@ -87,13 +87,13 @@ pub struct Coming {
     operation_id = "create_run",
     tag = "runs",
     params(
-        Identity,
+        IdempotencyParameters,
         (
             "X-Merge-Train-Client" = Option<String>, Header, nullable = false, example = "cli",
             description = "`cli` or `ui` if a person sent it; anything else is a program."
         ),
     ),
-    request_body = Wanted,
+    request_body = StartRunBody,
     responses(
         (
             status = 201,
@@ -107,7 +107,7 @@ pub struct Coming {
         (
             status = 202,
             description = "Accepted; it starts soon.",
-            body = Coming,
+            body = ComingRunDocument,
             headers(
                 ("Location" = String, description = "Where to follow the result."),
                 ("Idempotent-Replayed" = String, description = "`true` if it was already accepted."),
@@ -119,29 +119,29 @@ pub struct Coming {
 pub async fn create(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
     let key_presented = presented(&app.api_keys, &headers)?;
     let held = app.budget.read(&headers, body).await?;
-    let wanted: Wanted = requests::read(&held.bytes)?;
+    let wanted: StartRunBody = requests::read(&held.bytes)?;
     let tenant = tenant_of(key_presented, &wanted)?;
     let client = require(&app.api_keys, &headers, Role::Operator, &tenant)?;
     let key = requests::key(&headers, &client.name)?;
     let user_id = Some(format!("api:{}", client.name));
     let trigger = Trigger { source: source_of(&headers), user_id, webhook_event_id: None };
-    let Wanted { workflow, inputs, repo, pr, .. } = wanted;
-    let wanted = orders::Wanted { workflow, inputs, tenant: tenant.clone(), repo, pr, trigger };
+    let StartRunBody { workflow, inputs, repo, pr, .. } = wanted;
+    let wanted = run_orders::NewRun { workflow, inputs, tenant: tenant.clone(), repo, pr, trigger };
     let hash = RequestHash::of(&[b"create\n", &held.bytes[..]].concat());
-    let placed = app.orders.create(wanted, Origin { source: Source::Api, key, hash }).await.map_err(told(&app))?;
+    let placed = app.orders.create(wanted, OrderOrigin { source: Source::Api, key, hash }).await.map_err(told(&app))?;
     let progress = app.orders.outcome(&placed).await.map_err(told(&app))?;
     let run = &placed.run;
     let location = format!("/api/v1/runs/{run}");
-    let status = if progress == Progress::Done { StatusCode::CREATED } else { StatusCode::ACCEPTED };
+    let status = if progress == RequestProgress::Done { StatusCode::CREATED } else { StatusCode::ACCEPTED };
     let document = app.store.run(Some(&tenant), run).await?;
-    let coming = || Json(Coming { id: run.clone(), status: RunStatus::Pending }).into_response();
+    let coming = || Json(ComingRunDocument { id: run.clone(), status: RunStatus::Pending }).into_response();
     let body = document.map_or_else(coming, |run| Json(run).into_response());
     let response = marked((status, [(header::LOCATION, location)], body).into_response(), &placed);
     Ok(failpoint::answer("api", response))
 }
 
 /// Whoever sent it before is told so, however far it has come since.
-fn marked(mut response: Response, placed: &Placed) -> Response {
+fn marked(mut response: Response, placed: &AcceptedOrder) -> Response {
     if placed.is_repeated {
         response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
@@ -158,20 +158,20 @@ fn source_of(headers: &HeaderMap) -> TriggerSource {
 }
 
 /// What a caller is told of an order that failed.
-pub(super) fn told(app: &App) -> impl Fn(Failed) -> Problem {
+pub(super) fn told(app: &App) -> impl Fn(OrderError) -> Problem {
     move |failed| {
         let detail = failed.to_string();
         match failed {
-            Failed::UnknownWorkflow { .. } => Problem::new(StatusCode::NOT_FOUND, "UNKNOWN_WORKFLOW", detail),
-            Failed::NoSuchRun => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_RUN", detail),
-            Failed::Inputs { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUTS", detail),
-            Failed::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT", detail),
-            Failed::Exhausted { .. } | Failed::Order(_) => {
+            OrderError::UnknownWorkflow { .. } => Problem::new(StatusCode::NOT_FOUND, "UNKNOWN_WORKFLOW", detail),
+            OrderError::NoSuchRun => Problem::new(StatusCode::NOT_FOUND, "NO_SUCH_RUN", detail),
+            OrderError::Inputs { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "INVALID_INPUTS", detail),
+            OrderError::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT", detail),
+            OrderError::Exhausted { .. } | OrderError::Order(_) => {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "REQUEST_FAILED", detail)
             }
-            Failed::Refused(refused) => refusal(&refused),
-            Failed::TooSlow => Problem::unavailable(detail),
-            Failed::Store(error) => {
+            OrderError::Refused(refused) => refusal(&refused),
+            OrderError::TooSlow => Problem::unavailable(detail),
+            OrderError::Store(error) => {
                 if error.is_outage() {
                     app.health.store_failed(&error);
                 }
@@ -181,7 +181,7 @@ pub(super) fn told(app: &App) -> impl Fn(Failed) -> Problem {
     }
 }
 
-fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
+fn tenant_of(key: &ApiKey, wanted: &StartRunBody) -> Result<TenantId, Problem> {
     // Each part of it may be right: it is together that they do not say whose run it is.
     let unclear = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "TENANT_UNCLEAR", detail);
     match (&wanted.repo, &wanted.tenant, &key.tenant) {
@@ -196,7 +196,7 @@ fn tenant_of(key: &ApiKey, wanted: &Wanted) -> Result<TenantId, Problem> {
     }
 }
 
-fn refusal(refused: &Refused) -> Problem {
+fn refusal(refused: &StoredRefusal) -> Problem {
     let detail = refused.detail.clone();
     match refused.code.as_str() {
         "FORBIDDEN" => Problem::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail),
@@ -211,7 +211,7 @@ fn refusal(refused: &Refused) -> Problem {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct Which {
+pub struct RunListQuery {
     /// Only this tenant's runs.
     #[param(nullable = false)]
     tenant: Option<TenantId>,
@@ -235,7 +235,8 @@ pub struct Which {
 
 /// A page of runs.
 #[derive(Serialize, ToSchema)]
-pub struct Runs {
+#[schema(as = Runs)]
+pub struct RunPage {
     runs: Vec<Run>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
@@ -247,14 +248,14 @@ pub struct Runs {
     path = "/api/v1/runs",
     operation_id = "list_runs",
     tag = "runs",
-    params(Which),
-    responses((status = 200, description = "One page.", body = Runs), Reading)
+    params(RunListQuery),
+    responses((status = 200, description = "One page.", body = RunPage), Reading)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
-    query: Result<Query<Which>, QueryRejection>,
+    query: Result<Query<RunListQuery>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Runs>, Problem> {
+) -> Result<Json<RunPage>, Problem> {
     let client = presented(&app.api_keys, &headers)?;
     let Query(which) = query.map_err(|error| {
         let takes = format!("a list takes `tenant`, `status`, `repo`, `type`, `cursor`, and `limit` up to {MOST}");
@@ -272,7 +273,7 @@ pub async fn list(
         (Tenants::One(own), None) => Some(own.clone()),
         (Tenants::One(own), Some(tenant)) if *own == tenant => Some(tenant),
         // Of others there is nothing to be seen.
-        (Tenants::One(_), Some(_)) => return Ok(Json(Runs { runs: Vec::new(), next_cursor: None })),
+        (Tenants::One(_), Some(_)) => return Ok(Json(RunPage { runs: Vec::new(), next_cursor: None })),
     };
     let after = which.cursor.as_deref().map(read_cursor).transpose()?;
     let (status, repo, kind) = (which.status, which.repo, which.kind);
@@ -281,7 +282,7 @@ pub async fn list(
     let has_more = runs.len() > limit;
     runs.truncate(limit);
     let next_cursor = runs.last().filter(|_| has_more).map(cursor);
-    Ok(Json(Runs { runs, next_cursor }))
+    Ok(Json(RunPage { runs, next_cursor }))
 }
 
 pub(super) fn cursor(run: &Run) -> String {
@@ -323,12 +324,12 @@ pub(super) async fn known<'a>(
     path = "/api/v1/runs/{id}",
     operation_id = "show_run",
     tag = "runs",
-    params(OneRun),
+    params(RunPath),
     responses((status = 200, description = "The run.", body = Run), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
 ) -> Result<Json<Run>, Problem> {
     Ok(Json(known(&app, &headers, &one.id, Role::Viewer).await?.0))
@@ -336,8 +337,9 @@ pub async fn show(
 
 /// The steps of a run.
 #[derive(Serialize, ToSchema)]
-pub struct Steps {
-    steps: Vec<Step>,
+#[schema(as = Steps)]
+pub struct RunStepsDocument {
+    steps: Vec<RunStep>,
 }
 
 /// The steps of a run, in order
@@ -346,21 +348,22 @@ pub struct Steps {
     path = "/api/v1/runs/{id}/steps",
     operation_id = "list_steps",
     tag = "runs",
-    params(OneRun),
-    responses((status = 200, description = "The whole list.", body = Steps), ReadingOne)
+    params(RunPath),
+    responses((status = 200, description = "The whole list.", body = RunStepsDocument), ReadingOne)
 )]
 pub async fn steps(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
-) -> Result<Json<Steps>, Problem> {
+) -> Result<Json<RunStepsDocument>, Problem> {
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
-    Ok(Json(Steps { steps: app.store.steps(&run.tenant_id, &run.id).await? }))
+    Ok(Json(RunStepsDocument { steps: app.store.steps(&run.tenant_id, &run.id).await? }))
 }
 
 /// The stored results of a run's steps.
 #[derive(Serialize, ToSchema)]
-pub struct Checkpoints {
+#[schema(as = Checkpoints)]
+pub struct RunCheckpointsDocument {
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -370,14 +373,14 @@ pub struct Checkpoints {
     path = "/api/v1/runs/{id}/checkpoints",
     operation_id = "list_checkpoints",
     tag = "runs",
-    params(OneRun),
-    responses((status = 200, description = "The whole list.", body = Checkpoints), ReadingOne)
+    params(RunPath),
+    responses((status = 200, description = "The whole list.", body = RunCheckpointsDocument), ReadingOne)
 )]
 pub async fn checkpoints(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
-) -> Result<Json<Checkpoints>, Problem> {
+) -> Result<Json<RunCheckpointsDocument>, Problem> {
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
-    Ok(Json(Checkpoints { checkpoints: app.store.checkpoints(&run.tenant_id, &run.id).await? }))
+    Ok(Json(RunCheckpointsDocument { checkpoints: app.store.checkpoints(&run.tenant_id, &run.id).await? }))
 }

@@ -7,13 +7,13 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
-use merge_train_core::repo::settings::{FILE, Problem as Mistake, Shown};
+use merge_train_core::repo::settings::{FILE, SettingInForce, SettingsFileProblem as Mistake};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
 use super::access::require;
-use super::address::{Named, Repository};
+use super::address::{PathParameters, RepositoryPath};
 use super::openapi::ReadingOne;
 use super::problem::Problem;
 use super::trains::known;
@@ -25,7 +25,7 @@ use crate::config::Role;
 pub struct RepoSettingsDocument {
     pub repo: RepoId,
     /// Every setting that a repository may set for itself.
-    pub settings: Vec<Shown>,
+    pub settings: Vec<SettingInForce>,
     pub file: SettingsFileDocument,
 }
 
@@ -64,12 +64,12 @@ pub enum SettingsFileStatus {
     path = "/api/v1/repos/{owner}/{repo}/settings",
     operation_id = "show_repo_settings",
     tag = "repositories",
-    params(Repository),
+    params(RepositoryPath),
     responses((status = 200, description = "The settings and where they come from.", body = RepoSettingsDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
-    Named(repository): Named<Repository>,
+    PathParameters(repository): PathParameters<RepositoryPath>,
     headers: HeaderMap,
 ) -> Result<Json<RepoSettingsDocument>, Problem> {
     let repo = repository.id()?;

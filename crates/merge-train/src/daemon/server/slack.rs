@@ -32,7 +32,7 @@ use super::problem::Problem;
 use crate::clock;
 use crate::config;
 use crate::daemon::failpoint;
-use crate::daemon::orders::Failed;
+use crate::daemon::run_orders::OrderError;
 use actions::{SlackAction, SlackRequest, SlackResponse, SlackRole};
 use command::SlackCommand;
 use follow_up::{FollowUpSender, SlackInput};
@@ -236,7 +236,7 @@ async fn carry_out(
     tell: oneshot::Sender<Value>,
 ) {
     let response = request.accept(&app).await.unwrap_or_else(|failed| {
-        if let Failed::Store(error) = &failed
+        if let OrderError::Store(error) = &failed
             && error.is_outage()
         {
             app.health.store_failed(error);

@@ -10,14 +10,14 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
-use merge_train_core::repo::{Progress, RepoState};
+use merge_train_core::repo::{RepoState, SyncProgress};
 use serde::Serialize;
 use store::Since;
 use utoipa::ToSchema;
 
 use super::App;
 use super::access::require;
-use super::address::{Named, Number, PullRequest, Repository};
+use super::address::{PathParameters, PullRequestNumberPath, PullRequestPath, RepositoryPath};
 use super::openapi::ReadingOne;
 use super::page::{self, NumberedPageParameters, PageRequest};
 use super::problem::Problem;
@@ -33,7 +33,7 @@ pub struct TrainPage {
     trains: Vec<TrainDocument>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
-    sync: Progress,
+    sync: SyncProgress,
 }
 
 /// All trains of a repository that are running, or that ended and need somebody, by number
@@ -42,12 +42,12 @@ pub struct TrainPage {
     path = "/api/v1/repos/{owner}/{repo}/trains",
     operation_id = "list_trains",
     tag = "trains",
-    params(Repository, NumberedPageParameters),
+    params(RepositoryPath, NumberedPageParameters),
     responses((status = 200, description = "One page.", body = TrainPage), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
-    Named(repository): Named<Repository>,
+    PathParameters(repository): PathParameters<RepositoryPath>,
     query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<TrainPage>, Problem> {
@@ -67,12 +67,12 @@ pub async fn list(
     path = "/api/v1/repos/{owner}/{repo}/trains/{pr}",
     operation_id = "show_train",
     tag = "trains",
-    params(Repository, Number),
+    params(RepositoryPath, PullRequestNumberPath),
     responses((status = 200, description = "The train.", body = TrainDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
-    Named(PullRequest { repository, number }): Named<PullRequest>,
+    PathParameters(PullRequestPath { repository, number }): PathParameters<PullRequestPath>,
     headers: HeaderMap,
 ) -> Result<Json<TrainDocument>, Problem> {
     let repo = repository.id()?;

@@ -14,7 +14,7 @@ use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::ratchet::{Column, OutcomeKind, Status};
+use merge_train_core::repo::ratchet::{BoardColumn, OutcomeKind, WorkspaceStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::rows::{self, TransitionAction};
@@ -23,7 +23,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::access::{presented, require};
-use super::address::{Named, Number, PullRequest, Repository};
+use super::address::{PathParameters, PullRequestNumberPath, PullRequestPath, RepositoryPath};
 use super::openapi::{Reading, ReadingOne};
 use super::page::{self, NumberedPageParameters, PageRequest};
 use super::problem::Problem;
@@ -44,10 +44,10 @@ pub struct WorkspaceQuery {
     repo: Option<RepoId>,
     /// Only runs in this state.
     #[param(nullable = false, schema_with = states)]
-    state: Option<Status>,
+    state: Option<WorkspaceStatus>,
     /// Only those in this column of the board.
     #[param(nullable = false, schema_with = view::columns)]
-    column: Option<Column>,
+    column: Option<BoardColumn>,
     /// `true`: only workspaces that need a person; `false`: only the others.
     #[param(nullable = false)]
     attention: Option<bool>,
@@ -60,7 +60,10 @@ pub struct WorkspaceQuery {
 }
 
 fn states() -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Status::ALL.map(Status::as_str))).build()
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(WorkspaceStatus::ALL.map(WorkspaceStatus::as_str)))
+        .build()
 }
 
 /// A page of workspaces.
@@ -149,12 +152,12 @@ pub async fn list(
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}",
     operation_id = "currentRatchetStatus",
     tag = "workspaces",
-    params(Repository, Number),
+    params(RepositoryPath, PullRequestNumberPath),
     responses((status = 200, description = "The workspace.", body = WorkspaceDocument), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
-    Named(PullRequest { repository, number }): Named<PullRequest>,
+    PathParameters(PullRequestPath { repository, number }): PathParameters<PullRequestPath>,
     headers: HeaderMap,
 ) -> Result<Json<WorkspaceDocument>, Problem> {
     let repo = repository.id()?;
@@ -205,12 +208,12 @@ struct TransitionDocument {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/transitions",
     operation_id = "ratchetTransitions",
     tag = "workspaces",
-    params(Repository, Number, NumberedPageParameters),
+    params(RepositoryPath, PullRequestNumberPath, NumberedPageParameters),
     responses((status = 200, description = "One page.", body = TransitionPage), ReadingOne)
 )]
 pub async fn transitions(
     State(app): State<Arc<App>>,
-    Named(PullRequest { repository, number }): Named<PullRequest>,
+    PathParameters(PullRequestPath { repository, number }): PathParameters<PullRequestPath>,
     query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<TransitionPage>, Problem> {
@@ -230,7 +233,7 @@ pub async fn transitions(
         id: it.id,
         workspace_id: it.workspace_id,
         action: it.action,
-        outcome_kind: it.state.as_deref().and_then(view::named).and_then(Status::outcome_kind),
+        outcome_kind: it.state.as_deref().and_then(view::named).and_then(WorkspaceStatus::outcome_kind),
         state: it.state,
         reason: it.reason,
         ui_message: it.ui_message,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use merge_train_core::workflow::{Output, Program};
+use merge_train_core::workflow::{CommandOutput, Program};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use test_support::wait::within;
@@ -57,7 +57,7 @@ impl World {
     }
 
     /// Runs the command; whatever it does, that has an end.
-    pub async fn run(&self) -> Result<Output, String> {
+    pub async fn run(&self) -> Result<CommandOutput, String> {
         let timeout_ms = u64::try_from(self.timeout.as_millis()).expect("not for ever");
         let program = Program { command: self.command.clone(), timeout_ms };
         let folder = self.folder();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use merge_train_core::repo::commands::{Said, parse_all};
+use merge_train_core::repo::commands::{AddressedLine, parse_all};
 
 use crate::docs::pages::{all, guides, root};
 
@@ -65,8 +65,8 @@ fn every_comment_that_is_shown_is_a_command_or_the_mistake_that_it_is_shown_as()
             let place = format!("{}:{line}: {command}", page.name);
             let said = parse_all(&command);
             match (said.as_slice(), MISTAKES.contains(&command.as_str())) {
-                ([Said::Command(_)], false) => {}
-                ([Said::Misused { .. } | Said::Unknown { .. }], true) => {}
+                ([AddressedLine::Command(_)], false) => {}
+                ([AddressedLine::Misused { .. } | AddressedLine::Unknown { .. }], true) => {}
                 (said, _) => panic!("{place} is understood as {said:?}"),
             }
             seen.insert(command);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use store::{Owner, Postgres, Sqlite, Store, postgres};
 use test_support::postgres::fresh_database;
 
@@ -38,7 +38,8 @@ impl Database {
             Self::Sqlite => Arc::new(Sqlite::open_read_only(&setup.state_dir()).await.expect("the state can be read")),
             Self::Postgres(url) => {
                 let owner = Owner("a test".to_owned());
-                let options = postgres::Options { url: url.clone(), policy: Policy::default(), owner, connections: 2 };
+                let options =
+                    postgres::Options { url: url.clone(), policy: InboxPolicy::default(), owner, connections: 2 };
                 Arc::new(Postgres::connect(options).await.expect("the database can be read"))
             }
         }

@@ -99,7 +99,7 @@ async fn put_log_into(database: &Path) {
 
 /// The state that a daemon on this directory would go on from, and what waits for it.
 async fn goes_on_from(dir: &Path) -> store::Result<(RepoState, Vec<String>)> {
-    let (policy, owner) = (merge_train_core::inbox::Policy::default(), Owner("a test".to_owned()));
+    let (policy, owner) = (merge_train_core::inbox::InboxPolicy::default(), Owner("a test".to_owned()));
     let options = sqlite::Options { dir: dir.to_owned(), group: 1, policy, max_bytes: None, owner };
     let store = Sqlite::open(options).await?;
     let read = async {

@@ -39,7 +39,7 @@ fn a_line_of_ones_own_is_heard_wherever_it_stands() {
         "**bold\n@merge-train stop\nbold**",
         "please @merge-train start\n@merge-train stop",
     ] {
-        assert_eq!(parse_all(body), [Said::Command(Command::Stop)], "{body:?}");
+        assert_eq!(parse_all(body), [AddressedLine::Command(Command::Stop)], "{body:?}");
     }
 }
 

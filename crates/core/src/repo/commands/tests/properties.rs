@@ -108,9 +108,9 @@ proptest! {
         prop_assert!(said.len() <= MOST_HEARD + 1);
         for one in said {
             let text = match one {
-                Said::Unknown { text, .. } => text,
-                Said::Misused { why: Misuse::NotANumber { text } | Misuse::Unexpected { text }, .. } => text,
-                Said::Misused { .. } | Said::Command(_) | Said::TooMany => continue,
+                AddressedLine::Unknown { text, .. } => text,
+                AddressedLine::Misused { why: CommandMisuse::NotANumber { text } | CommandMisuse::Unexpected { text }, .. } => text,
+                AddressedLine::Misused { .. } | AddressedLine::Command(_) | AddressedLine::TooMany => continue,
             };
             prop_assert!(text.as_str().chars().count() <= 40, "{text:?}");
             prop_assert!(!text.as_str().contains(['\n', '\r']), "{text:?}");
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn the_words_of_a_command_are_the_command(body in any_markup()) {
         for said in parse_all(&body) {
-            if let Said::Command(command) = said {
+            if let AddressedLine::Command(command) = said {
                 prop_assert_eq!(command.to_string().parse(), Ok(command));
             }
         }
@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn a_plain_line_is_always_heard(before in any_lines(), (line, command) in any_command(), after in any_lines()) {
         let body = [before, vec![line], after].concat().join("\n");
-        prop_assert_eq!(parse_all(&body), [Said::Command(command)], "{}", body);
+        prop_assert_eq!(parse_all(&body), [AddressedLine::Command(command)], "{}", body);
     }
 
     #[test]
@@ -149,7 +149,7 @@ proptest! {
         (line, command) in any_command(),
     ) {
         let body = format!("{}\n\n{line}", shown.of(&[before, vec![example]].concat()));
-        prop_assert_eq!(parse_all(&body), [Said::Command(command)], "{}", body);
+        prop_assert_eq!(parse_all(&body), [AddressedLine::Command(command)], "{}", body);
     }
 
     #[test]

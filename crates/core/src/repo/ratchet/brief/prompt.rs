@@ -1,17 +1,17 @@
 //! The words that a fixer begins with: the task, the rules, and what is known. Markdown.
 
 use super::untrusted::{block, one_line, span};
-use super::{Annotation, Brief, FailedCheck, Issue, Said, Thread};
+use super::{BriefComment, CheckAnnotation, FailedCheck, FixIssue, FixerBrief, UnresolvedThread};
 use crate::ids::BranchName;
 
 /// What the fixer is told. Whatever a stranger wrote stands in fences that it cannot leave.
-pub fn prompt(brief: &Brief) -> String {
+pub fn prompt(brief: &FixerBrief) -> String {
     let mut text = task(brief);
     text += &rules(brief);
     text += UNTRUSTED;
     let (checks, wishes) = (checks(brief), wishes(brief));
     match brief.issue {
-        Issue::FixCi => {
+        FixIssue::FixCi => {
             text += &section("What failed", checks, NOTHING_FAILED);
             text += &beside(
                 "Reviewers also want changes. That is not the task; it is here so that nothing you do works against \
@@ -19,7 +19,7 @@ pub fn prompt(brief: &Brief) -> String {
                 wishes,
             );
         }
-        Issue::FixReview => {
+        FixIssue::FixReview => {
             text += &section("What reviewers want", wishes, NOTHING_WANTED);
             text += &beside("Checks fail, too. Your push should not make them worse.", checks);
         }
@@ -41,10 +41,10 @@ const NOTHING_FAILED: &str = "The checks say nothing more than that they failed.
 const NOTHING_WANTED: &str = "The requested changes are no longer there: they were resolved or withdrawn in the \
      meantime.\n";
 
-fn task(brief: &Brief) -> String {
+fn task(brief: &FixerBrief) -> String {
     let (what, why) = match brief.issue {
-        Issue::FixCi => ("Fix CI", "Checks fail on the head of this pull request. Find out why, and fix it."),
-        Issue::FixReview => ("Address the review", "Reviewers want changes to this pull request. Make them."),
+        FixIssue::FixCi => ("Fix CI", "Checks fail on the head of this pull request. Find out why, and fix it."),
+        FixIssue::FixReview => ("Address the review", "Reviewers want changes to this pull request. Make them."),
     };
     format!(
         "# {what}\n\n{why}\n\n\
@@ -58,7 +58,7 @@ fn task(brief: &Brief) -> String {
     )
 }
 
-fn rules(brief: &Brief) -> String {
+fn rules(brief: &FixerBrief) -> String {
     let (merge, hint) = merge_command(&brief.base);
     let when = if brief.conflicts {
         "The branch conflicts with its base. Begin with"
@@ -96,7 +96,7 @@ fn beside(why: &str, content: String) -> String {
     if content.is_empty() { content } else { format!("\n## Besides\n\n{why}\n\n{content}") }
 }
 
-fn checks(brief: &Brief) -> String {
+fn checks(brief: &FixerBrief) -> String {
     let each = brief.checks.iter().enumerate();
     each.map(|(index, check)| failed_check(index + 1, check)).collect::<Vec<_>>().join("\n")
 }
@@ -127,26 +127,26 @@ fn failed_check(number: usize, check: &FailedCheck) -> String {
 }
 
 /// `path:line: level: message`
-fn annotation(annotation: &Annotation) -> String {
+fn annotation(annotation: &CheckAnnotation) -> String {
     let level = annotation.level.as_ref().map(|level| format!("{}: ", one_line(level))).unwrap_or_default();
     format!("{}:{}: {level}{}", one_line(&annotation.path), annotation.line, annotation.message)
 }
 
-fn wishes(brief: &Brief) -> String {
+fn wishes(brief: &FixerBrief) -> String {
     let threads = brief.threads.iter().enumerate().map(|(index, one)| thread(index + 1, one));
     let reviews =
         brief.reviews.iter().enumerate().map(|(index, one)| format!("### Review {}\n\n{}", index + 1, said(one)));
     threads.chain(reviews).collect::<Vec<_>>().join("\n")
 }
 
-fn thread(number: usize, thread: &Thread) -> String {
+fn thread(number: usize, thread: &UnresolvedThread) -> String {
     let line = thread.line.map(|line| format!("- Line: {line}\n")).unwrap_or_default();
     let outdated = if thread.outdated { "- The lines have changed since it was said.\n" } else { "" };
     let said: Vec<String> = thread.said.iter().map(said).collect();
     format!("### Thread {number}\n\n- File: {}\n{line}{outdated}\n{}", span(&thread.path), said.join("\n"))
 }
 
-fn said(said: &Said) -> String {
+fn said(said: &BriefComment) -> String {
     let by = if said.by.is_empty() { "A deleted account".to_owned() } else { span(&said.by) };
     let place = said.url.as_ref().map(|url| format!(" ({})", span(url))).unwrap_or_default();
     format!("{by} wrote at {:.0}{place}:\n\n{}", said.at, block("comment", &said.body))

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-use super::{Brief, FailedCheck};
+use super::{FailedCheck, FixerBrief};
 
 /// Told apart from signatures that are made in another way one day.
 const VERSION: &str = "1";
 
 /// None where no failure says more than that it failed: what says nothing cannot be told apart.
-pub fn signature(brief: &Brief) -> Option<String> {
+pub fn signature(brief: &FixerBrief) -> Option<String> {
     let told: BTreeSet<Told> = brief.checks.iter().map(told).collect();
     if told.iter().all(|told| told.annotations.is_empty() && told.lines.is_empty()) {
         return None;

@@ -1,13 +1,13 @@
 //! The size limit of a fixer's brief, and what is cut first where there is too much.
 
-use super::{Brief, Excerpt, untrusted};
+use super::{FixerBrief, LogExcerpt, untrusted};
 
 /// What texts are cut to before anything else of them goes: enough for what somebody wants.
 const KEPT_OF_EACH: usize = 2 << 10;
 /// What is left of each where there are very many: enough to know what it is about.
 const KEPT_AT_LEAST: usize = 200;
 
-impl Brief {
+impl FixerBrief {
     /// Cuts what is longest until all the texts together have at most `most_bytes`. Logs go first, from their beginnings:
     /// their ends tell why it failed. Whole threads go last, and the later ones before the earlier.
     pub fn fit(&mut self, most_bytes: usize) {
@@ -35,15 +35,15 @@ impl Brief {
 
 /// A text that may be cut.
 enum Cut<'a> {
-    Log(&'a mut Excerpt),
+    Log(&'a mut LogExcerpt),
     Text(&'a mut String),
 }
 
-fn logs(brief: &mut Brief) -> Vec<Cut<'_>> {
+fn logs(brief: &mut FixerBrief) -> Vec<Cut<'_>> {
     brief.checks.iter_mut().filter_map(|check| check.log.as_mut()).map(Cut::Log).collect()
 }
 
-fn texts(brief: &mut Brief) -> Vec<Cut<'_>> {
+fn texts(brief: &mut FixerBrief) -> Vec<Cut<'_>> {
     let mut all = Vec::new();
     for check in &mut brief.checks {
         all.extend([&mut check.title, &mut check.summary].into_iter().flatten().map(Cut::Text));
@@ -57,7 +57,7 @@ fn texts(brief: &mut Brief) -> Vec<Cut<'_>> {
 }
 
 /// Cuts the longest of them to one length, the greatest with which all of the brief fits.
-fn cut(brief: &mut Brief, most_bytes: usize, kept: usize, choose: fn(&mut Brief) -> Vec<Cut<'_>>) {
+fn cut(brief: &mut FixerBrief, most_bytes: usize, kept: usize, choose: fn(&mut FixerBrief) -> Vec<Cut<'_>>) {
     let Some(over) = brief.bytes().checked_sub(most_bytes).filter(|over| *over > 0) else { return };
     let mut texts = choose(brief);
     let lengths: Vec<usize> = texts.iter().map(Cut::len).collect();

@@ -7,8 +7,8 @@ mod words;
 
 use super::*;
 
-pub(super) fn brief(issue: Issue) -> Brief {
-    Brief {
+pub(super) fn brief(issue: FixIssue) -> FixerBrief {
+    FixerBrief {
         issue,
         repo: "acme/widgets".parse().expect("a repository"),
         pr: PrNumber::new(7),
@@ -31,11 +31,11 @@ pub(super) fn check(name: &str, log: &str) -> FailedCheck {
         title: None,
         summary: None,
         annotations: Vec::new(),
-        log: Some(Excerpt { text: log.to_owned(), truncated: false }),
+        log: Some(LogExcerpt { text: log.to_owned(), truncated: false }),
     }
 }
 
-pub(super) fn said(by: &str, body: &str) -> Said {
+pub(super) fn said(by: &str, body: &str) -> BriefComment {
     let at = "2026-03-01T10:00:00.123Z".parse().expect("a time");
-    Said { by: by.to_owned(), at, body: body.to_owned(), url: None }
+    BriefComment { by: by.to_owned(), at, body: body.to_owned(), url: None }
 }

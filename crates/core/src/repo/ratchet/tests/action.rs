@@ -12,7 +12,7 @@ const MOMENT: SignedDuration = SignedDuration::from_secs(1);
 /// One combination, in the words of the specification.
 #[derive(Debug, Clone)]
 struct Case {
-    ci: Ci,
+    ci: CiSummary,
     merge: MergeState,
     review: Option<ReviewDecision>,
     comments: usize,
@@ -28,7 +28,7 @@ struct Case {
 
 impl Case {
     fn all() -> impl Iterator<Item = Self> {
-        let cis = [Ci::None, Ci::InProgress, Ci::Failed, Ci::Passed];
+        let cis = [CiSummary::None, CiSummary::InProgress, CiSummary::Failed, CiSummary::Passed];
         let merges = [
             MergeState::Clean,
             MergeState::Unstable,
@@ -77,9 +77,9 @@ impl Case {
         all.into_iter()
     }
 
-    fn decided(&self) -> Action {
+    fn decided(&self) -> RatchetAction {
         let points = (0..self.comments).map(|point| (format!("thread-{point}"), now())).collect();
-        let seen = Seen {
+        let seen = ObservedPullRequest {
             head: sha(1),
             ci: self.ci,
             run: self.current_run.map(str::to_owned),
@@ -89,7 +89,7 @@ impl Case {
             unresolved: self.comments + self.dealt_with,
             talk: String::new(),
         };
-        let standing = Standing {
+        let standing = RatchetMemory {
             last_ci_run: self.recorded_run.map(str::to_owned),
             stale_since: self.stale_for.map(ago),
             stale_timeout: TIMEOUT,
@@ -115,7 +115,7 @@ impl Case {
     }
 
     fn ci_failed(&self) -> bool {
-        self.ci == Ci::Failed
+        self.ci == CiSummary::Failed
     }
 
     fn is_blocked(&self) -> bool {
@@ -130,11 +130,11 @@ impl Case {
 
     /// GitHub says that something has not passed, and not what.
     fn hides_ci(&self) -> bool {
-        (self.merge, self.ci) == (MergeState::Unstable, Ci::None)
+        (self.merge, self.ci) == (MergeState::Unstable, CiSummary::None)
     }
 
     fn is_green(&self) -> bool {
-        let ci_is_content = [Ci::Passed, Ci::None].contains(&self.ci) && !self.hides_ci();
+        let ci_is_content = [CiSummary::Passed, CiSummary::None].contains(&self.ci) && !self.hides_ci();
         let github_is_content = ![MergeState::Unknown, MergeState::Blocked, MergeState::Dirty].contains(&self.merge);
         ci_is_content && github_is_content && self.comments == 0
     }
@@ -148,7 +148,7 @@ impl Case {
 struct Guard {
     line: &'static str,
     holds: fn(&Case) -> bool,
-    action: Action,
+    action: RatchetAction,
 }
 
 /// "Guard evaluation order". The first that holds decides.
@@ -158,43 +158,55 @@ fn guards() -> Vec<Guard> {
         guard(
             "1. Stale CI run",
             |case| case.run_is_unchanged() && case.has_waited_for_a_run() < TIMEOUT,
-            Action::Wait(Reason::StaleCi),
+            RatchetAction::Wait(WorkspaceReason::StaleCi),
         ),
         guard(
             "2. Stale CI timeout reached",
             |case| case.run_is_unchanged() && case.has_waited_for_a_run() >= TIMEOUT,
-            Action::Pause(Status::PausedAttentionStaleCiTimeout, Reason::StaleCiTimeout),
+            RatchetAction::Pause(WorkspaceStatus::PausedAttentionStaleCiTimeout, WorkspaceReason::StaleCiTimeout),
         ),
         guard(
             "3. Merge conflict only",
             |case| case.conflicts() && !case.ci_failed() && case.comments == 0,
-            Action::Pause(Status::PausedWaitConflictOnly, Reason::ConflictOnly),
+            RatchetAction::Pause(WorkspaceStatus::PausedWaitConflictOnly, WorkspaceReason::ConflictOnly),
         ),
-        guard("4. CI failed", Case::ci_failed, Action::Fix(Issue::FixCi, Reason::CiFailed)),
-        guard("5. Review comments", |case| case.comments > 0, Action::Fix(Issue::FixReview, Reason::ReviewComments)),
+        guard("4. CI failed", Case::ci_failed, RatchetAction::Fix(FixIssue::FixCi, WorkspaceReason::CiFailed)),
+        guard(
+            "5. Review comments",
+            |case| case.comments > 0,
+            RatchetAction::Fix(FixIssue::FixReview, WorkspaceReason::ReviewComments),
+        ),
         guard(
             "6a. Merge blocked, and not on a human: no check has reported",
-            |case| case.is_blocked() && !case.asks_for_people() && case.ci == Ci::None,
-            Action::Wait(Reason::CiExpected),
+            |case| case.is_blocked() && !case.asks_for_people() && case.ci == CiSummary::None,
+            RatchetAction::Wait(WorkspaceReason::CiExpected),
         ),
         guard(
             "6b. Merge blocked, and not on a human: the rules ask for something else than what has reported",
             |case| case.is_blocked() && !case.asks_for_people(),
-            Action::Wait(Reason::MergeBlocked),
+            RatchetAction::Wait(WorkspaceReason::MergeBlocked),
         ),
         guard(
             "6. Merge blocked on human review",
             Case::is_blocked,
-            Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview),
+            RatchetAction::Pause(WorkspaceStatus::PausedWaitHumanReview, WorkspaceReason::HumanReview),
         ),
-        guard("7b. CI is not green, and cannot be seen", Case::hides_ci, Action::Wait(Reason::CiUnseen)),
+        guard(
+            "7b. CI is not green, and cannot be seen",
+            Case::hides_ci,
+            RatchetAction::Wait(WorkspaceReason::CiUnseen),
+        ),
         guard(
             "7a. All green, for a moment only: late comments may come",
             |case| case.is_green() && case.has_been_green() < GRACE,
-            Action::Wait(Reason::Grace),
+            RatchetAction::Wait(WorkspaceReason::Grace),
         ),
-        guard("7. All green", Case::is_green, Action::Pause(Status::PausedDone, Reason::AllGreen)),
-        guard("8. No actionable change", |_| true, Action::Noop(Reason::NothingActionable)),
+        guard(
+            "7. All green",
+            Case::is_green,
+            RatchetAction::Pause(WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen),
+        ),
+        guard("8. No actionable change", |_| true, RatchetAction::Noop(WorkspaceReason::NothingActionable)),
     ]
 }
 
@@ -214,7 +226,7 @@ fn unit_every_guard_combination_for_determine_fixup_action_is_decided_in_the_ord
 
 fn green() -> Case {
     Case {
-        ci: Ci::Passed,
+        ci: CiSummary::Passed,
         merge: MergeState::Clean,
         review: None,
         comments: 0,
@@ -229,26 +241,26 @@ fn green() -> Case {
 #[test]
 fn unit_a_merge_conflict_only_waits_for_something_else_to_mend() {
     let case = Case { merge: MergeState::Dirty, ..green() };
-    let pause = Action::Pause(Status::PausedWaitConflictOnly, Reason::ConflictOnly);
+    let pause = RatchetAction::Pause(WorkspaceStatus::PausedWaitConflictOnly, WorkspaceReason::ConflictOnly);
     assert_eq!(case.decided(), pause);
-    assert_eq!(Case { ci: Ci::None, ..case }.decided(), pause, "whatever CI says, as long as it does not fail");
+    assert_eq!(Case { ci: CiSummary::None, ..case }.decided(), pause, "whatever CI says, as long as it does not fail");
 }
 
 #[test]
 fn unit_a_conflict_beside_a_failure_is_mended_with_the_failure() {
-    let case = Case { merge: MergeState::Dirty, ci: Ci::Failed, ..green() };
-    assert_eq!(case.decided(), Action::Fix(Issue::FixCi, Reason::CiFailed));
+    let case = Case { merge: MergeState::Dirty, ci: CiSummary::Failed, ..green() };
+    assert_eq!(case.decided(), RatchetAction::Fix(FixIssue::FixCi, WorkspaceReason::CiFailed));
     let case = Case { merge: MergeState::Dirty, comments: 1, ..green() };
-    assert_eq!(case.decided(), Action::Fix(Issue::FixReview, Reason::ReviewComments));
+    assert_eq!(case.decided(), RatchetAction::Fix(FixIssue::FixReview, WorkspaceReason::ReviewComments));
 }
 
 #[test]
 fn unit_ci_failed_comes_before_review_comments() {
-    let case = Case { ci: Ci::Failed, comments: 1, ..green() };
-    assert_eq!(case.decided(), Action::Fix(Issue::FixCi, Reason::CiFailed));
+    let case = Case { ci: CiSummary::Failed, comments: 1, ..green() };
+    assert_eq!(case.decided(), RatchetAction::Fix(FixIssue::FixCi, WorkspaceReason::CiFailed));
     assert_eq!(
-        Case { ci: Ci::Passed, ..case }.decided(),
-        Action::Fix(Issue::FixReview, Reason::ReviewComments),
+        Case { ci: CiSummary::Passed, ..case }.decided(),
+        RatchetAction::Fix(FixIssue::FixReview, WorkspaceReason::ReviewComments),
         "which are next"
     );
 }
@@ -258,7 +270,10 @@ fn unit_merge_blocked_waits_for_people_however_long_it_has_been_green() {
     for green_for in [None, Some(GRACE)] {
         let case =
             Case { merge: MergeState::Blocked, review: Some(ReviewDecision::ReviewRequired), green_for, ..green() };
-        assert_eq!(case.decided(), Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview));
+        assert_eq!(
+            case.decided(),
+            RatchetAction::Pause(WorkspaceStatus::PausedWaitHumanReview, WorkspaceReason::HumanReview)
+        );
     }
 }
 
@@ -267,35 +282,44 @@ fn a_merge_that_is_blocked_on_no_review_is_not_said_to_wait_for_one() {
     let blocked = Case { merge: MergeState::Blocked, ..green() };
     for review in [None, Some(ReviewDecision::Approved)] {
         let case = Case { review, ..blocked.clone() };
-        assert_eq!(case.decided(), Action::Wait(Reason::MergeBlocked), "{review:?}");
-        assert_eq!(Case { ci: Ci::None, ..case }.decided(), Action::Wait(Reason::CiExpected), "{review:?}");
+        assert_eq!(case.decided(), RatchetAction::Wait(WorkspaceReason::MergeBlocked), "{review:?}");
+        assert_eq!(
+            Case { ci: CiSummary::None, ..case }.decided(),
+            RatchetAction::Wait(WorkspaceReason::CiExpected),
+            "{review:?}"
+        );
     }
     let case = Case { dealt_with: 1, ..blocked };
-    let people = Action::Pause(Status::PausedWaitHumanReview, Reason::HumanReview);
+    let people = RatchetAction::Pause(WorkspaceStatus::PausedWaitHumanReview, WorkspaceReason::HumanReview);
     assert_eq!(case.decided(), people, "somebody has to resolve what was said");
 }
 
 #[test]
 fn what_github_calls_unstable_is_not_done_where_nobody_sees_what_has_not_passed() {
-    let case = Case { merge: MergeState::Unstable, ci: Ci::None, green_for: Some(GRACE), ..green() };
-    assert_eq!(case.decided(), Action::Wait(Reason::CiUnseen));
-    let seen = Case { ci: Ci::Passed, ..case };
-    assert_eq!(seen.decided(), Action::Pause(Status::PausedDone, Reason::AllGreen), "where all is seen to have passed");
+    let case = Case { merge: MergeState::Unstable, ci: CiSummary::None, green_for: Some(GRACE), ..green() };
+    assert_eq!(case.decided(), RatchetAction::Wait(WorkspaceReason::CiUnseen));
+    let seen = Case { ci: CiSummary::Passed, ..case };
+    assert_eq!(
+        seen.decided(),
+        RatchetAction::Pause(WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen),
+        "where all is seen to have passed"
+    );
 }
 
 #[test]
 fn unit_all_green_is_done_after_the_grace_window_and_not_before() {
-    assert_eq!(green().decided(), Action::Wait(Reason::Grace));
+    assert_eq!(green().decided(), RatchetAction::Wait(WorkspaceReason::Grace));
     let within = Case { green_for: Some(GRACE - MOMENT), ..green() };
-    assert_eq!(within.decided(), Action::Wait(Reason::Grace));
+    assert_eq!(within.decided(), RatchetAction::Wait(WorkspaceReason::Grace));
     let over = Case { green_for: Some(GRACE), ..green() };
-    assert_eq!(over.decided(), Action::Pause(Status::PausedDone, Reason::AllGreen));
+    assert_eq!(over.decided(), RatchetAction::Pause(WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen));
 }
 
 #[test]
 fn a_clock_that_was_set_back_neither_times_out_nor_ends_the_grace() {
     let ahead = Some(SignedDuration::from_hours(-2));
-    let case = Case { recorded_run: Some("1"), current_run: Some("1"), stale_for: ahead, ci: Ci::Failed, ..green() };
-    assert_eq!(case.decided(), Action::Wait(Reason::StaleCi));
-    assert_eq!(Case { green_for: ahead, ..green() }.decided(), Action::Wait(Reason::Grace));
+    let case =
+        Case { recorded_run: Some("1"), current_run: Some("1"), stale_for: ahead, ci: CiSummary::Failed, ..green() };
+    assert_eq!(case.decided(), RatchetAction::Wait(WorkspaceReason::StaleCi));
+    assert_eq!(Case { green_for: ahead, ..green() }.decided(), RatchetAction::Wait(WorkspaceReason::Grace));
 }

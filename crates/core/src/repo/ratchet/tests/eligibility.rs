@@ -4,20 +4,20 @@ use super::*;
 
 /// "`ratchetWorkspace`", line by line: what is asked, and what is shown where that says no. The attempt budget comes where a fix
 /// would be taken otherwise.
-type Line = (fn(&Eligibility) -> bool, Status, Reason);
+type Line = (fn(&Eligibility) -> bool, WorkspaceStatus, WorkspaceReason);
 
 const LINES: [Line; 5] = [
-    (|asked| asked.user_is_working, Status::PausedUserWorking, Reason::UserWorking),
-    (|asked| !asked.has_pr, Status::PausedNoPr, Reason::NoPr),
-    (|asked| !asked.is_open, Status::PausedPrNotOpen, Reason::PrNotOpen),
-    (|asked| !asked.is_enabled, Status::PausedDisabled, Reason::Disabled),
-    (|asked| asked.ci == Ci::InProgress, Status::WaitingForCi, Reason::CiInProgress),
+    (|asked| asked.user_is_working, WorkspaceStatus::PausedUserWorking, WorkspaceReason::UserWorking),
+    (|asked| !asked.has_pr, WorkspaceStatus::PausedNoPr, WorkspaceReason::NoPr),
+    (|asked| !asked.is_open, WorkspaceStatus::PausedPrNotOpen, WorkspaceReason::PrNotOpen),
+    (|asked| !asked.is_enabled, WorkspaceStatus::PausedDisabled, WorkspaceReason::Disabled),
+    (|asked| asked.ci == CiSummary::InProgress, WorkspaceStatus::WaitingForCi, WorkspaceReason::CiInProgress),
 ];
 
 fn all() -> Vec<Eligibility> {
     let mut all = Vec::new();
     for bits in 0..16_u8 {
-        for ci in [Ci::None, Ci::InProgress, Ci::Failed, Ci::Passed] {
+        for ci in [CiSummary::None, CiSummary::InProgress, CiSummary::Failed, CiSummary::Passed] {
             let is = |bit: u8| bits & (1 << bit) != 0;
             let asked = Eligibility { user_is_working: is(0), has_pr: is(1), is_open: is(2), is_enabled: is(3), ci };
             all.push(asked);
@@ -31,7 +31,7 @@ fn unit_every_combination_of_the_eligibility_guards_is_barred_by_the_first_that_
     let mut free = 0;
     for asked in all() {
         let expected = LINES.iter().find(|(bars, ..)| bars(&asked));
-        let expected = expected.map(|(_, status, reason)| Bar { status: *status, reason: *reason });
+        let expected = expected.map(|(_, status, reason)| RatchetBlocker { status: *status, reason: *reason });
         assert_eq!(bar(asked), expected, "{asked:?}");
         free += usize::from(expected.is_none());
     }
@@ -40,14 +40,18 @@ fn unit_every_combination_of_the_eligibility_guards_is_barred_by_the_first_that_
 
 #[test]
 fn unit_ratchet_disabled_is_paused_disabled() {
-    let asked = Eligibility { user_is_working: false, has_pr: true, is_open: true, is_enabled: false, ci: Ci::Failed };
-    assert_eq!(bar(asked), Some(Bar { status: Status::PausedDisabled, reason: Reason::Disabled }));
+    let asked =
+        Eligibility { user_is_working: false, has_pr: true, is_open: true, is_enabled: false, ci: CiSummary::Failed };
+    assert_eq!(
+        bar(asked),
+        Some(RatchetBlocker { status: WorkspaceStatus::PausedDisabled, reason: WorkspaceReason::Disabled })
+    );
 }
 
 #[test]
 fn unit_a_session_is_working_unless_it_is_idle_or_gave_no_sign_of_life_for_too_long() {
     let timeout = SignedDuration::from_secs(90);
-    let session = |idle: bool, quiet: i64| Session {
+    let session = |idle: bool, quiet: i64| UserSession {
         started_at: ago(SignedDuration::from_hours(1)),
         seen_at: ago(SignedDuration::from_secs(quiet)),
         idle,

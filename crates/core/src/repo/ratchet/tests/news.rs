@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::facts::{
-    Check, CiFacts, Glance, MergeFacts, MergeState, OwnFile, Progress, ReviewDecision, Talk, TalkDetail, Verdict,
+    Check, CheckConclusion, CheckProgress, CiFacts, HeartbeatFacts, MergeFacts, MergeState, ReviewActivity,
+    ReviewDecision, ReviewThreadActivity, SettingsFileContent,
 };
 use crate::ids::{BranchName, CheckSuiteId, PrNumber};
 
 fn markers() -> Markers {
-    let seen = Seen {
+    let seen = ObservedPullRequest {
         head: sha(1),
-        ci: Ci::Failed,
+        ci: CiSummary::Failed,
         run: Some("7".to_owned()),
         merge_state: MergeState::Clean,
         review: None,
@@ -22,7 +23,7 @@ fn markers() -> Markers {
     Markers { seen, enabled: true }
 }
 
-fn changes(how: impl FnOnce(&mut Markers)) -> Vec<Change> {
+fn changes(how: impl FnOnce(&mut Markers)) -> Vec<RatchetDelta> {
     let mut after = markers();
     how(&mut after);
     Markers::changes(Some(&markers()), &after).into_iter().collect()
@@ -40,67 +41,67 @@ fn unit_heartbeat_delta_everything_is_news_where_nothing_is_known() {
 
 #[test]
 fn unit_heartbeat_delta_each_kind_of_change_is_news_of_its_kind() {
-    assert_eq!(changes(|it| it.seen.head = sha(2)), [Change::Head]);
-    assert_eq!(changes(|it| it.seen.ci = Ci::Passed), [Change::Ci]);
-    assert_eq!(changes(|it| it.seen.run = Some("8".to_owned())), [Change::Ci], "it ran again, and fails again");
-    assert_eq!(changes(|it| it.seen.review = Some(ReviewDecision::ChangesRequested)), [Change::Review]);
-    assert_eq!(changes(|it| it.seen.points.clear()), [Change::Review], "all is resolved");
-    assert_eq!(changes(|it| it.seen.merge_state = MergeState::Blocked), [Change::Mergeability]);
-    assert_eq!(changes(|it| it.enabled = false), [Change::Toggle]);
+    assert_eq!(changes(|it| it.seen.head = sha(2)), [RatchetDelta::Head]);
+    assert_eq!(changes(|it| it.seen.ci = CiSummary::Passed), [RatchetDelta::Ci]);
+    assert_eq!(changes(|it| it.seen.run = Some("8".to_owned())), [RatchetDelta::Ci], "it ran again, and fails again");
+    assert_eq!(changes(|it| it.seen.review = Some(ReviewDecision::ChangesRequested)), [RatchetDelta::Review]);
+    assert_eq!(changes(|it| it.seen.points.clear()), [RatchetDelta::Review], "all is resolved");
+    assert_eq!(changes(|it| it.seen.merge_state = MergeState::Blocked), [RatchetDelta::Mergeability]);
+    assert_eq!(changes(|it| it.enabled = false), [RatchetDelta::Toggle]);
 }
 
 #[test]
 fn unit_heartbeat_delta_an_edit_of_what_was_said_is_news() {
     let later = now().checked_add(SignedDuration::from_secs(1)).unwrap();
-    assert_eq!(changes(|it| it.seen.points = BTreeMap::from([("thread".to_owned(), later)])), [Change::Review]);
-    assert_eq!(changes(|it| it.seen.talk = "one comment, edited".to_owned()), [Change::Review]);
+    assert_eq!(changes(|it| it.seen.points = BTreeMap::from([("thread".to_owned(), later)])), [RatchetDelta::Review]);
+    assert_eq!(changes(|it| it.seen.talk = "one comment, edited".to_owned()), [RatchetDelta::Review]);
 }
 
 #[test]
 fn unit_heartbeat_delta_ci_that_has_not_ended_and_a_merge_state_that_is_not_computed_are_no_news() {
-    assert_eq!(changes(|it| (it.seen.ci, it.seen.run) = (Ci::InProgress, Some("8".to_owned()))), []);
-    assert_eq!(changes(|it| (it.seen.ci, it.seen.run) = (Ci::None, None)), []);
+    assert_eq!(changes(|it| (it.seen.ci, it.seen.run) = (CiSummary::InProgress, Some("8".to_owned()))), []);
+    assert_eq!(changes(|it| (it.seen.ci, it.seen.run) = (CiSummary::None, None)), []);
     assert_eq!(changes(|it| it.seen.merge_state = MergeState::Unknown), []);
 }
 
 #[test]
 fn ci_is_in_progress_while_anything_of_it_is_and_failed_where_anything_failed() {
     let check = |verdict| Check { verdict, required: false };
-    let ci = |suites: &[Progress], verdicts: &[Verdict]| {
+    let ci = |suites: &[CheckProgress], verdicts: &[CheckConclusion]| {
         let suites = suites.iter().enumerate().map(|(at, progress)| (CheckSuiteId::new(at as u64), *progress));
         let checks = verdicts.iter().enumerate().map(|(at, verdict)| (format!("check {at}"), check(*verdict)));
-        Ci::of(&CiFacts { suites: suites.collect(), checks: checks.collect(), ..CiFacts::default() })
+        CiSummary::of(&CiFacts { suites: suites.collect(), checks: checks.collect(), ..CiFacts::default() })
     };
-    let table: [(&[Progress], &[Verdict], Ci); 8] = [
-        (&[], &[], Ci::None),
-        (&[Progress::Complete], &[], Ci::None),
-        (&[Progress::UnderWay], &[], Ci::InProgress),
-        (&[Progress::Complete, Progress::UnderWay], &[Verdict::Failed], Ci::InProgress),
-        (&[Progress::Complete], &[Verdict::Passed, Verdict::Pending], Ci::InProgress),
-        (&[Progress::Complete], &[Verdict::Passed, Verdict::Failed], Ci::Failed),
-        (&[Progress::Complete], &[Verdict::Passed], Ci::Passed),
-        (&[], &[Verdict::Passed], Ci::Passed),
+    let table: [(&[CheckProgress], &[CheckConclusion], CiSummary); 8] = [
+        (&[], &[], CiSummary::None),
+        (&[CheckProgress::Complete], &[], CiSummary::None),
+        (&[CheckProgress::UnderWay], &[], CiSummary::InProgress),
+        (&[CheckProgress::Complete, CheckProgress::UnderWay], &[CheckConclusion::Failed], CiSummary::InProgress),
+        (&[CheckProgress::Complete], &[CheckConclusion::Passed, CheckConclusion::Pending], CiSummary::InProgress),
+        (&[CheckProgress::Complete], &[CheckConclusion::Passed, CheckConclusion::Failed], CiSummary::Failed),
+        (&[CheckProgress::Complete], &[CheckConclusion::Passed], CiSummary::Passed),
+        (&[], &[CheckConclusion::Passed], CiSummary::Passed),
     ];
     for (suites, verdicts, expected) in table {
         assert_eq!(ci(suites, verdicts), expected, "{suites:?} {verdicts:?}");
     }
-    assert!(Ci::Failed.is_terminal() && Ci::Passed.is_terminal());
-    assert!(!Ci::None.is_terminal() && !Ci::InProgress.is_terminal());
+    assert!(CiSummary::Failed.is_terminal() && CiSummary::Passed.is_terminal());
+    assert!(!CiSummary::None.is_terminal() && !CiSummary::InProgress.is_terminal());
 }
 
 #[test]
 fn what_all_checks_come_to_counts_where_not_all_are_listed() {
     let listed = |verdict| BTreeMap::from([("check".to_owned(), Check { verdict, required: false })]);
-    let ci = |verdict, overall| Ci::of(&CiFacts { checks: listed(verdict), overall, ..CiFacts::default() });
-    assert_eq!(ci(Verdict::Passed, Some(Verdict::Failed)), Ci::Failed);
-    assert_eq!(ci(Verdict::Passed, Some(Verdict::Pending)), Ci::InProgress);
-    assert_eq!(ci(Verdict::Failed, Some(Verdict::Pending)), Ci::InProgress);
-    assert_eq!(ci(Verdict::Passed, Some(Verdict::Passed)), Ci::Passed);
-    assert_eq!(ci(Verdict::Passed, None), Ci::Passed);
+    let ci = |verdict, overall| CiSummary::of(&CiFacts { checks: listed(verdict), overall, ..CiFacts::default() });
+    assert_eq!(ci(CheckConclusion::Passed, Some(CheckConclusion::Failed)), CiSummary::Failed);
+    assert_eq!(ci(CheckConclusion::Passed, Some(CheckConclusion::Pending)), CiSummary::InProgress);
+    assert_eq!(ci(CheckConclusion::Failed, Some(CheckConclusion::Pending)), CiSummary::InProgress);
+    assert_eq!(ci(CheckConclusion::Passed, Some(CheckConclusion::Passed)), CiSummary::Passed);
+    assert_eq!(ci(CheckConclusion::Passed, None), CiSummary::Passed);
 }
 
-fn glance() -> Glance {
-    Glance {
+fn glance() -> HeartbeatFacts {
+    HeartbeatFacts {
         repo: "acme/widgets".parse().unwrap(),
         merge: MergeFacts {
             number: PrNumber::new(1),
@@ -111,38 +112,39 @@ fn glance() -> Glance {
             draft: false,
             review: None,
             ci: CiFacts::default(),
-            own_file: OwnFile::Unseen,
+            own_file: SettingsFileContent::Unseen,
         },
-        talk: Talk {
+        talk: ReviewActivity {
             overview: "overview".to_owned(),
-            detail: Some(TalkDetail { mark: "mark".to_owned(), points: Vec::new() }),
+            detail: Some(ReviewThreadActivity { mark: "mark".to_owned(), points: Vec::new() }),
         },
     }
 }
 
 #[test]
 fn unit_heartbeat_delta_filter_a_glance_is_worth_a_closer_look_exactly_where_something_differs() {
-    let known = Glimpse::of(&glance().merge, &glance().talk);
-    let differs = |how: fn(&mut Glance)| {
+    let known = HeartbeatFingerprint::of(&glance().merge, &glance().talk);
+    let differs = |how: fn(&mut HeartbeatFacts)| {
         let mut glance = glance();
         how(&mut glance);
         known.differs_from(&glance)
     };
-    let news: [fn(&mut Glance); 9] = [
+    let news: [fn(&mut HeartbeatFacts); 9] = [
         |it| it.merge.head_sha = sha(2),
         |it| it.merge.base_ref = BranchName::parse("next").unwrap(),
         |it| it.merge.state = MergeState::Dirty,
         |it| it.merge.draft = true,
         |it| it.merge.is_open = false,
         |it| it.merge.review = Some(ReviewDecision::Approved),
-        |it| it.merge.ci.suites = [(CheckSuiteId::new(1), Progress::UnderWay)].into(),
+        |it| it.merge.ci.suites = [(CheckSuiteId::new(1), CheckProgress::UnderWay)].into(),
         |it| it.talk.overview = "another".to_owned(),
-        |it| it.talk.detail = Some(TalkDetail { mark: "edited".to_owned(), points: Vec::new() }),
+        |it| it.talk.detail = Some(ReviewThreadActivity { mark: "edited".to_owned(), points: Vec::new() }),
     ];
     for (at, how) in news.into_iter().enumerate() {
         assert!(differs(how), "the one at {at} is news");
     }
-    let none: [fn(&mut Glance); 3] = [|_| {}, |it| it.merge.state = MergeState::Unknown, |it| it.talk.detail = None];
+    let none: [fn(&mut HeartbeatFacts); 3] =
+        [|_| {}, |it| it.merge.state = MergeState::Unknown, |it| it.talk.detail = None];
     for (at, how) in none.into_iter().enumerate() {
         assert!(!differs(how), "the one at {at} is none");
     }
@@ -151,10 +153,10 @@ fn unit_heartbeat_delta_filter_a_glance_is_worth_a_closer_look_exactly_where_som
 #[test]
 fn the_pushes_that_wait_for_a_person_are_those_of_the_paths_that_are_named() {
     let files: Vec<String> = ["README.md", "src/lib.rs", ".github/workflows/ci.yml"].map(str::to_owned).into();
-    let paths = |patterns: &[&str]| Approve::Paths(patterns.iter().map(|&pattern| pattern.to_owned()).collect());
+    let paths = |patterns: &[&str]| ApprovalRule::Paths(patterns.iter().map(|&pattern| pattern.to_owned()).collect());
     let table = [
-        (Approve::Never, None),
-        (Approve::Always, Some("README.md")),
+        (ApprovalRule::Never, None),
+        (ApprovalRule::Always, Some("README.md")),
         (paths(&[".github/**"]), Some(".github/workflows/ci.yml")),
         (paths(&[".github/*"]), None),
         (paths(&["docs/**", "*.md"]), Some("README.md")),
@@ -167,7 +169,7 @@ fn the_pushes_that_wait_for_a_person_are_those_of_the_paths_that_are_named() {
     for (approve, expected) in table {
         assert_eq!(approve.reason(&files), expected, "{approve:?}");
     }
-    assert_eq!(Approve::Always.reason(&[]), Some(""), "also where nothing is known of what it changes");
+    assert_eq!(ApprovalRule::Always.reason(&[]), Some(""), "also where nothing is known of what it changes");
     let odd = ["[".to_owned()];
     assert_eq!(paths(&["["]).reason(&odd), Some("["), "what is no pattern is a name");
 }

@@ -17,7 +17,7 @@ fn every_reason_has_its_sentence() {
 #[test]
 fn every_state_has_its_activity() {
     let mut lines = vec![format!("(a fixer that has to resolve conflicts first): {UPDATING}")];
-    for status in Status::ALL {
+    for status in WorkspaceStatus::ALL {
         let mut by_reason: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
         for reason in reasons() {
             let activity = reason.activity(status);
@@ -39,28 +39,32 @@ fn every_state_has_its_activity() {
 fn a_person_is_asked_in_words_of_the_reason() {
     let workspace = Workspace { attempts: 3, ..Workspace::default() };
     let mut told = Vec::new();
-    for status in Status::ALL {
+    for status in WorkspaceStatus::ALL {
         let texts = reasons()
             .into_iter()
             .filter_map(|reason| Some((reason, texts::attention(&workspace, status, reason, None)?)));
         let texts: Vec<_> = texts.collect();
-        if status.outcome_kind() != Some(OutcomeKind::Attention) || status == Status::PausedAttentionPushApproval {
+        if status.outcome_kind() != Some(OutcomeKind::Attention)
+            || status == WorkspaceStatus::PausedAttentionPushApproval
+        {
             assert_eq!(texts, [], "{status:?} needs nobody, or has words of its own");
             continue;
         }
         // The reasons that this state is ever shown with.
-        let meant = |reason: &Reason| match status {
-            Status::PausedAttentionTerminalFailed => matches!(reason, Reason::TooManyAttempts | Reason::SameFailure),
-            Status::PausedAttentionStaleCiTimeout => *reason == Reason::StaleCiTimeout,
-            Status::PausedAttentionNoFixer => *reason == Reason::NoFixer,
-            Status::PausedAttentionNoPush => matches!(
+        let meant = |reason: &WorkspaceReason| match status {
+            WorkspaceStatus::PausedAttentionTerminalFailed => {
+                matches!(reason, WorkspaceReason::TooManyAttempts | WorkspaceReason::SameFailure)
+            }
+            WorkspaceStatus::PausedAttentionStaleCiTimeout => *reason == WorkspaceReason::StaleCiTimeout,
+            WorkspaceStatus::PausedAttentionNoFixer => *reason == WorkspaceReason::NoFixer,
+            WorkspaceStatus::PausedAttentionNoPush => matches!(
                 reason,
-                Reason::FixerGaveUp
-                    | Reason::FixerFailed
-                    | Reason::FixerDied
-                    | Reason::FixerCancelled
-                    | Reason::PushRefused
-                    | Reason::PushRejected
+                WorkspaceReason::FixerGaveUp
+                    | WorkspaceReason::FixerFailed
+                    | WorkspaceReason::FixerDied
+                    | WorkspaceReason::FixerCancelled
+                    | WorkspaceReason::PushRefused
+                    | WorkspaceReason::PushRejected
             ),
             _ => false,
         };
@@ -74,7 +78,12 @@ fn a_person_is_asked_in_words_of_the_reason() {
 #[test]
 fn what_is_known_of_a_failure_is_quoted_and_cannot_speak_for_the_bot() {
     let told = "remote: error: GH006\n```\n@merge-train start\n**Ratchet**: all is well";
-    let text = texts::attention(&Workspace::default(), Status::PausedAttentionNoPush, Reason::PushRefused, Some(told));
+    let text = texts::attention(
+        &Workspace::default(),
+        WorkspaceStatus::PausedAttentionNoPush,
+        WorkspaceReason::PushRefused,
+        Some(told),
+    );
     assert_snapshot!(text.unwrap());
 }
 
@@ -99,7 +108,7 @@ fn a_push_that_is_held_says_what_it_changes_and_how_to_decide() {
 
 #[test]
 fn whoever_asks_is_told_what_the_ratchet_does() {
-    let workspace = |status, reason: Reason, attempts| Workspace {
+    let workspace = |status, reason: WorkspaceReason, attempts| Workspace {
         status,
         reason,
         attempts,
@@ -109,11 +118,14 @@ fn whoever_asks_is_told_what_the_ratchet_does() {
     let texts = [
         texts::status(None, false),
         texts::status(None, true),
-        texts::status(Some(&workspace(Status::PausedDone, Reason::AllGreen, 0)), false),
-        texts::status(Some(&workspace(Status::PausedDone, Reason::AllGreen, 0)), true),
-        texts::status(Some(&workspace(Status::FixingCi, Reason::CiFailed, 0)), true),
-        texts::status(Some(&workspace(Status::WaitingForCi, Reason::StaleCi, 1)), true),
-        texts::status(Some(&workspace(Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts, 3)), true),
+        texts::status(Some(&workspace(WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen, 0)), false),
+        texts::status(Some(&workspace(WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen, 0)), true),
+        texts::status(Some(&workspace(WorkspaceStatus::FixingCi, WorkspaceReason::CiFailed, 0)), true),
+        texts::status(Some(&workspace(WorkspaceStatus::WaitingForCi, WorkspaceReason::StaleCi, 1)), true),
+        texts::status(
+            Some(&workspace(WorkspaceStatus::PausedAttentionTerminalFailed, WorkspaceReason::TooManyAttempts, 3)),
+            true,
+        ),
     ];
     assert_snapshot!(texts.join("\n\n"));
 }

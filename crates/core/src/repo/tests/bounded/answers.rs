@@ -7,10 +7,10 @@ use super::super::*;
 use crate::repo::trains::conflict::{Conflict, ConflictKind, ConflictedFile};
 use crate::repo::trains::difference::Difference;
 use crate::repo::trains::work::{
-    Expected, Merged, MergedWith, Outcome, Probed, Proof, Push, Pushed, Retargeted, Seen, Squashed, Standing,
-    Withdrawn, Work,
+    AuthoredHead, BranchMergeOutcome, BranchPush, ExpectedTree, LandedTreeProof, MergedWith, ObservedSquash,
+    PushOutcome, PushProbeResult, RetargetOutcome, SquashOutcome, TrainTask, TrainTaskOutcome, WithdrawnCommits,
 };
-use crate::repo::trains::{Policy, StaleApprovals};
+use crate::repo::trains::{MergePolicy, StaleApprovals};
 
 /// What is answered from now on, every time, instead of the truth.
 #[derive(Debug, Clone, Copy)]
@@ -166,11 +166,11 @@ impl Lie {
                     unreachable!("it answers what it is asked")
                 };
                 let policy = match lie {
-                    PolicyLie::ChecksUnseen => Policy { required_checks: None, ..policy },
+                    PolicyLie::ChecksUnseen => MergePolicy { required_checks: None, ..policy },
                     PolicyLie::CheckRequired => {
-                        Policy { required_checks: Some(BTreeSet::from(["build".to_owned()])), ..policy }
+                        MergePolicy { required_checks: Some(BTreeSet::from(["build".to_owned()])), ..policy }
                     }
-                    PolicyLie::Dismisses => Policy { stale_approvals: StaleApprovals::Dismissed, ..policy },
+                    PolicyLie::Dismisses => MergePolicy { stale_approvals: StaleApprovals::Dismissed, ..policy },
                 };
                 Some(policy_read(Ok(policy)))
             }
@@ -185,15 +185,15 @@ impl Lie {
 impl Trouble {
     fn of(self, hub: &mut Hub, effect: &Effect, asked: Timestamp) -> Input {
         let kind = match self {
-            Self::Transient | Self::Later | Self::Lost => FailureKind::Transient,
-            Self::Permanent => FailureKind::Permanent,
+            Self::Transient | Self::Later | Self::Lost => EffectFailureKind::Transient,
+            Self::Permanent => EffectFailureKind::Permanent,
         };
         if matches!(self, Self::Lost) {
             hub.perform(effect, asked);
         }
         let later = asked + SignedDuration::from_mins(10);
         let retry_at = matches!(self, Self::Later).then_some(later);
-        failed(effect.clone(), asked, Failure { reason: "502".to_owned(), kind, retry_at })
+        failed(effect.clone(), asked, EffectFailure { reason: "502".to_owned(), kind, retry_at })
     }
 }
 
@@ -215,9 +215,9 @@ fn conflict() -> Conflict {
 }
 
 /// All that can be answered to a work.
-fn possible(work: &Work, hub: &mut Hub) -> Vec<Outcome> {
+fn possible(work: &TrainTask, hub: &mut Hub) -> Vec<TrainTaskOutcome> {
     let main = hub.main.clone();
-    let standing = Standing::new(main.clone(), main.clone());
+    let standing = AuthoredHead::new(main.clone(), main.clone());
     let difference = Difference {
         conflict: None,
         files: vec!["a.txt".to_owned()],
@@ -227,8 +227,8 @@ fn possible(work: &Work, hub: &mut Hub) -> Vec<Outcome> {
         standing: standing.clone(),
     };
     match work {
-        Work::Plan { members, default } => {
-            let plan = |unreached| crate::repo::trains::plan::Plan {
+        TrainTask::Plan { members, default } => {
+            let plan = |unreached| crate::repo::trains::plan::LandingPlan {
                 root: members[0].pull,
                 default_branch: default.clone(),
                 steps: Vec::new(),
@@ -236,92 +236,97 @@ fn possible(work: &Work, hub: &mut Hub) -> Vec<Outcome> {
                 differences: Vec::new(),
                 unreached,
             };
-            vec![Outcome::Planned(plan(Vec::new())), Outcome::Planned(plan(vec![members[0].pull]))]
+            vec![TrainTaskOutcome::Planned(plan(Vec::new())), TrainTaskOutcome::Planned(plan(vec![members[0].pull]))]
         }
-        Work::Merge { pull, .. } => {
-            merges(*pull, hub, &standing, difference).into_iter().map(Outcome::Merged).collect()
+        TrainTask::Merge { pull, .. } => {
+            merges(*pull, hub, &standing, difference).into_iter().map(TrainTaskOutcome::Merged).collect()
         }
-        Work::Push(push) => pushes(push, &main).into_iter().map(Outcome::Pushed).collect(),
-        Work::Probe(push) => probes(push, &main).into_iter().map(Outcome::Probed).collect(),
-        Work::Expect { change, head, .. } => {
+        TrainTask::Push(push) => pushes(push, &main).into_iter().map(TrainTaskOutcome::Pushed).collect(),
+        TrainTask::Probe(push) => probes(push, &main).into_iter().map(TrainTaskOutcome::Probed).collect(),
+        TrainTask::Expect { change, head, .. } => {
             let below = change.below.last().map_or(change.pull, |below| below.pull);
-            let tree = Expected::Tree { default_head: main.clone(), tree: head.clone(), standing };
+            let tree = ExpectedTree::Tree { default_head: main.clone(), tree: head.clone(), standing };
             let answers = vec![
                 tree,
-                Expected::Differs(difference),
-                Expected::NotRelated { pull: below },
-                Expected::Rewound { pull: below, commit: main.clone() },
-                Expected::HeadChanged { head: main },
-                Expected::Conflict(conflict()),
-                Expected::PullRefGone,
+                ExpectedTree::Differs(difference),
+                ExpectedTree::NotRelated { pull: below },
+                ExpectedTree::Rewound { pull: below, commit: main.clone() },
+                ExpectedTree::HeadChanged { head: main },
+                ExpectedTree::Conflict(conflict()),
+                ExpectedTree::PullRefGone,
             ];
-            answers.into_iter().map(Outcome::Expected).collect()
+            answers.into_iter().map(TrainTaskOutcome::Expected).collect()
         }
-        Work::Squash { .. } => {
+        TrainTask::Squash { .. } => {
             let answers = vec![
-                Squashed::Merged { commit: hub.commit(&[&main]) },
-                Squashed::HeadChanged,
-                Squashed::BaseChanged { base: branch("elsewhere") },
-                Squashed::Refused { message: "Base branch was modified. Review and try the merge again.".to_owned() },
-                Squashed::Refused { message: "Repository rule violations found".to_owned() },
+                SquashOutcome::Merged { commit: hub.commit(&[&main]) },
+                SquashOutcome::HeadChanged,
+                SquashOutcome::BaseChanged { base: branch("elsewhere") },
+                SquashOutcome::Refused {
+                    message: "Base branch was modified. Review and try the merge again.".to_owned(),
+                },
+                SquashOutcome::Refused { message: "Repository rule violations found".to_owned() },
             ];
-            answers.into_iter().map(Outcome::Squashed).collect()
+            answers.into_iter().map(TrainTaskOutcome::Squashed).collect()
         }
-        Work::Look { pull } => {
+        TrainTask::Look { pull } => {
             let head = hub.pulls[&pull.get()].head.clone();
             let answers = vec![
-                Seen::Open { head },
-                Seen::Open { head: main.clone() },
-                Seen::Closed,
-                Seen::Merged { commit: None },
-                Seen::Merged { commit: Some(main) },
+                ObservedSquash::Open { head },
+                ObservedSquash::Open { head: main.clone() },
+                ObservedSquash::Closed,
+                ObservedSquash::Merged { commit: None },
+                ObservedSquash::Merged { commit: Some(main) },
             ];
-            answers.into_iter().map(Outcome::Seen).collect()
+            answers.into_iter().map(TrainTaskOutcome::Seen).collect()
         }
-        Work::Prove { landed, .. } => {
+        TrainTask::Prove { landed, .. } => {
             let (pull, commit) = (landed.pull, landed.commit.clone());
             let answers = vec![
-                Proof::Proven,
-                Proof::WrongTree { expected: main.clone(), found: commit.clone(), files: Vec::new() },
-                Proof::NotASquash { reason: "it has two parents".to_owned() },
-                Proof::OtherHead { head: main },
-                Proof::CannotTell { reason: "they conflict".to_owned() },
-                Proof::Missing { pull, commit },
+                LandedTreeProof::Proven,
+                LandedTreeProof::WrongTree { expected: main.clone(), found: commit.clone(), files: Vec::new() },
+                LandedTreeProof::NotASquash { reason: "it has two parents".to_owned() },
+                LandedTreeProof::OtherHead { head: main },
+                LandedTreeProof::CannotTell { reason: "they conflict".to_owned() },
+                LandedTreeProof::Missing { pull, commit },
             ];
-            answers.into_iter().map(Outcome::Proved).collect()
+            answers.into_iter().map(TrainTaskOutcome::Proved).collect()
         }
-        Work::Retarget { .. } => {
-            vec![Outcome::Retargeted(Retargeted::Done), Outcome::Retargeted(Retargeted::NotOpen)]
+        TrainTask::Retarget { .. } => {
+            vec![
+                TrainTaskOutcome::Retargeted(RetargetOutcome::Done),
+                TrainTaskOutcome::Retargeted(RetargetOutcome::NotOpen),
+            ]
         }
-        Work::Worktrees(_) => vec![Outcome::Tidied],
+        TrainTask::Worktrees(_) => vec![TrainTaskOutcome::Tidied],
     }
 }
 
-fn merges(pull: PrNumber, hub: &mut Hub, standing: &Standing, difference: Difference) -> Vec<Merged> {
+fn merges(pull: PrNumber, hub: &mut Hub, standing: &AuthoredHead, difference: Difference) -> Vec<BranchMergeOutcome> {
     let (head, main) = (hub.pulls[&pull.get()].head.clone(), hub.main.clone());
     let new = hub.commit(&[&head, &main]);
-    let advance = |from: &Sha| Merged::Advance {
+    let advance = |from: &Sha| BranchMergeOutcome::Advance {
         from: from.clone(),
         to: new.clone(),
         tree: new.clone(),
         contains: vec![main.clone()],
     };
-    let conflicting = |with, standing| Merged::Conflict { with, conflict: conflict(), standing };
+    let conflicting = |with, standing| BranchMergeOutcome::Conflict { with, conflict: conflict(), standing };
     vec![
-        Merged::Unchanged { head: head.clone() },
-        Merged::Unchanged { head: main.clone() },
+        BranchMergeOutcome::Unchanged { head: head.clone() },
+        BranchMergeOutcome::Unchanged { head: main.clone() },
         advance(&head),
         advance(&main),
         conflicting(MergedWith::Predecessor, None),
         conflicting(MergedWith::BeforeSquash, Some(standing.clone())),
         conflicting(MergedWith::Default, Some(standing.clone())),
-        Merged::BranchGone,
-        Merged::PullRefGone { pull },
-        Merged::NotPrepared(standing.clone()),
-        Merged::Withdrawn(Withdrawn { head: main.clone(), commits: Vec::new() }),
-        Merged::Differs(difference),
-        Merged::Missing { pull, commit: main.clone() },
-        Merged::NotASquash {
+        BranchMergeOutcome::BranchGone,
+        BranchMergeOutcome::PullRefGone { pull },
+        BranchMergeOutcome::NotPrepared(standing.clone()),
+        BranchMergeOutcome::Withdrawn(WithdrawnCommits { head: main.clone(), commits: Vec::new() }),
+        BranchMergeOutcome::Differs(difference),
+        BranchMergeOutcome::Missing { pull, commit: main.clone() },
+        BranchMergeOutcome::NotASquash {
             pull,
             reason: "it has two parents".to_owned(),
             advice: "it has two parents".to_owned(),
@@ -330,84 +335,84 @@ fn merges(pull: PrNumber, hub: &mut Hub, standing: &Standing, difference: Differ
     ]
 }
 
-fn pushes(push: &Push, other: &Sha) -> Vec<Pushed> {
+fn pushes(push: &BranchPush, other: &Sha) -> Vec<PushOutcome> {
     vec![
-        Pushed::Landed,
-        Pushed::Foreign { head: other.clone(), tree: None },
-        Pushed::Foreign { head: other.clone(), tree: Some(push.tree.clone()) },
-        Pushed::BranchGone,
-        Pushed::Rejected { reason: "protected branch hook declined".to_owned() },
+        PushOutcome::Landed,
+        PushOutcome::Foreign { head: other.clone(), tree: None },
+        PushOutcome::Foreign { head: other.clone(), tree: Some(push.tree.clone()) },
+        PushOutcome::BranchGone,
+        PushOutcome::Rejected { reason: "protected branch hook declined".to_owned() },
     ]
 }
 
-fn probes(push: &Push, other: &Sha) -> Vec<Probed> {
+fn probes(push: &BranchPush, other: &Sha) -> Vec<PushProbeResult> {
     vec![
-        Probed::Landed { head: push.to.clone() },
-        Probed::Landed { head: other.clone() },
-        Probed::NotYet,
-        Probed::Foreign { head: other.clone(), tree: None },
-        Probed::Foreign { head: other.clone(), tree: Some(push.tree.clone()) },
-        Probed::Rewound,
-        Probed::BranchGone,
+        PushProbeResult::Landed { head: push.to.clone() },
+        PushProbeResult::Landed { head: other.clone() },
+        PushProbeResult::NotYet,
+        PushProbeResult::Foreign { head: other.clone(), tree: None },
+        PushProbeResult::Foreign { head: other.clone(), tree: Some(push.tree.clone()) },
+        PushProbeResult::Rewound,
+        PushProbeResult::BranchGone,
     ]
 }
 
 /// The number of an answer among all that there are. No wildcard: whoever adds an answer is led here.
-fn place(outcome: &Outcome) -> usize {
+fn place(outcome: &TrainTaskOutcome) -> usize {
     match outcome {
-        Outcome::Planned(_) => 0,
-        Outcome::Tidied => 1,
-        Outcome::Merged(Merged::Unchanged { .. }) => 2,
-        Outcome::Merged(Merged::Advance { .. }) => 3,
-        Outcome::Merged(Merged::Conflict { with: MergedWith::Predecessor, .. }) => 4,
-        Outcome::Merged(Merged::Conflict { with: MergedWith::BeforeSquash, .. }) => 5,
-        Outcome::Merged(Merged::Conflict { with: MergedWith::Default, .. }) => 6,
-        Outcome::Merged(Merged::BranchGone) => 7,
-        Outcome::Merged(Merged::PullRefGone { .. }) => 8,
-        Outcome::Merged(Merged::NotPrepared(_)) => 9,
-        Outcome::Merged(Merged::Withdrawn(_)) => 10,
-        Outcome::Merged(Merged::Differs(_)) => 11,
-        Outcome::Merged(Merged::NotASquash { .. }) => 12,
-        Outcome::Pushed(Pushed::Landed) => 13,
-        Outcome::Pushed(Pushed::Foreign { .. }) => 14,
-        Outcome::Pushed(Pushed::BranchGone) => 15,
-        Outcome::Pushed(Pushed::Rejected { .. }) => 16,
-        Outcome::Probed(Probed::Landed { .. }) => 17,
-        Outcome::Probed(Probed::NotYet) => 18,
-        Outcome::Probed(Probed::Foreign { .. }) => 19,
-        Outcome::Probed(Probed::Rewound) => 20,
-        Outcome::Probed(Probed::BranchGone) => 21,
-        Outcome::Expected(Expected::Tree { .. }) => 22,
-        Outcome::Expected(Expected::Differs(_)) => 23,
-        Outcome::Expected(Expected::NotRelated { .. }) => 24,
-        Outcome::Expected(Expected::Rewound { .. }) => 25,
-        Outcome::Expected(Expected::HeadChanged { .. }) => 26,
-        Outcome::Expected(Expected::Conflict(_)) => 27,
-        Outcome::Expected(Expected::PullRefGone) => 28,
-        Outcome::Squashed(Squashed::Merged { .. }) => 29,
-        Outcome::Squashed(Squashed::HeadChanged) => 30,
-        Outcome::Squashed(Squashed::BaseChanged { .. }) => 31,
-        Outcome::Squashed(Squashed::Refused { .. }) => 32,
-        Outcome::Seen(Seen::Open { .. }) => 33,
-        Outcome::Seen(Seen::Closed) => 34,
-        Outcome::Seen(Seen::Merged { .. }) => 35,
-        Outcome::Proved(Proof::Proven) => 36,
-        Outcome::Proved(Proof::WrongTree { .. }) => 37,
-        Outcome::Proved(Proof::NotASquash { .. }) => 38,
-        Outcome::Proved(Proof::OtherHead { .. }) => 39,
-        Outcome::Proved(Proof::CannotTell { .. }) => 40,
-        Outcome::Proved(Proof::Missing { .. }) => 41,
-        Outcome::Retargeted(Retargeted::Done) => 42,
-        Outcome::Retargeted(Retargeted::NotOpen) => 43,
-        Outcome::Merged(Merged::Missing { .. }) => 44,
+        TrainTaskOutcome::Planned(_) => 0,
+        TrainTaskOutcome::Tidied => 1,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Unchanged { .. }) => 2,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Advance { .. }) => 3,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Conflict { with: MergedWith::Predecessor, .. }) => 4,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Conflict { with: MergedWith::BeforeSquash, .. }) => 5,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Conflict { with: MergedWith::Default, .. }) => 6,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::BranchGone) => 7,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::PullRefGone { .. }) => 8,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::NotPrepared(_)) => 9,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Withdrawn(_)) => 10,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Differs(_)) => 11,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::NotASquash { .. }) => 12,
+        TrainTaskOutcome::Pushed(PushOutcome::Landed) => 13,
+        TrainTaskOutcome::Pushed(PushOutcome::Foreign { .. }) => 14,
+        TrainTaskOutcome::Pushed(PushOutcome::BranchGone) => 15,
+        TrainTaskOutcome::Pushed(PushOutcome::Rejected { .. }) => 16,
+        TrainTaskOutcome::Probed(PushProbeResult::Landed { .. }) => 17,
+        TrainTaskOutcome::Probed(PushProbeResult::NotYet) => 18,
+        TrainTaskOutcome::Probed(PushProbeResult::Foreign { .. }) => 19,
+        TrainTaskOutcome::Probed(PushProbeResult::Rewound) => 20,
+        TrainTaskOutcome::Probed(PushProbeResult::BranchGone) => 21,
+        TrainTaskOutcome::Expected(ExpectedTree::Tree { .. }) => 22,
+        TrainTaskOutcome::Expected(ExpectedTree::Differs(_)) => 23,
+        TrainTaskOutcome::Expected(ExpectedTree::NotRelated { .. }) => 24,
+        TrainTaskOutcome::Expected(ExpectedTree::Rewound { .. }) => 25,
+        TrainTaskOutcome::Expected(ExpectedTree::HeadChanged { .. }) => 26,
+        TrainTaskOutcome::Expected(ExpectedTree::Conflict(_)) => 27,
+        TrainTaskOutcome::Expected(ExpectedTree::PullRefGone) => 28,
+        TrainTaskOutcome::Squashed(SquashOutcome::Merged { .. }) => 29,
+        TrainTaskOutcome::Squashed(SquashOutcome::HeadChanged) => 30,
+        TrainTaskOutcome::Squashed(SquashOutcome::BaseChanged { .. }) => 31,
+        TrainTaskOutcome::Squashed(SquashOutcome::Refused { .. }) => 32,
+        TrainTaskOutcome::Seen(ObservedSquash::Open { .. }) => 33,
+        TrainTaskOutcome::Seen(ObservedSquash::Closed) => 34,
+        TrainTaskOutcome::Seen(ObservedSquash::Merged { .. }) => 35,
+        TrainTaskOutcome::Proved(LandedTreeProof::Proven) => 36,
+        TrainTaskOutcome::Proved(LandedTreeProof::WrongTree { .. }) => 37,
+        TrainTaskOutcome::Proved(LandedTreeProof::NotASquash { .. }) => 38,
+        TrainTaskOutcome::Proved(LandedTreeProof::OtherHead { .. }) => 39,
+        TrainTaskOutcome::Proved(LandedTreeProof::CannotTell { .. }) => 40,
+        TrainTaskOutcome::Proved(LandedTreeProof::Missing { .. }) => 41,
+        TrainTaskOutcome::Retargeted(RetargetOutcome::Done) => 42,
+        TrainTaskOutcome::Retargeted(RetargetOutcome::NotOpen) => 43,
+        TrainTaskOutcome::Merged(BranchMergeOutcome::Missing { .. }) => 44,
     }
 }
 
 /// One work of each kind, in the order of `WORKS`.
-fn one_of_each() -> Vec<Work> {
-    use crate::repo::trains::work::{Landed, OwnChange, PushKind, Step, Tidying, Via};
+fn one_of_each() -> Vec<TrainTask> {
+    use crate::repo::trains::work::{LandedSquash, MergeEndpoint, MergeStep, OwnChange, PushKind, WorktreeCleanup};
     let (pull, head, base) = (pr(1), sha(1), branch("main"));
-    let push = Push {
+    let push = BranchPush {
         kind: PushKind::Prep,
         pull,
         branch: branch("feature-1"),
@@ -417,19 +422,25 @@ fn one_of_each() -> Vec<Work> {
         contains: Vec::new(),
     };
     let change = OwnChange { pull, people_head: None, below: Vec::new() };
-    let landed = Landed { pull, commit: sha(1), head: None, known_before: None, former_heads: Vec::new() };
-    let member = crate::repo::trains::plan::Member::new(pull, branch("feature-1"), base.clone(), None);
+    let landed = LandedSquash { pull, commit: sha(1), head: None, known_before: None, former_heads: Vec::new() };
+    let member = crate::repo::trains::plan::StackMember::new(pull, branch("feature-1"), base.clone(), None);
     vec![
-        Work::Plan { members: vec![member], default: base.clone() },
-        Work::Merge { step: Step::UpdateRoot, pull, branch: branch("feature-1"), default: base.clone() },
-        Work::Push(push.clone()),
-        Work::Probe(push),
-        Work::Expect { change, head: head.clone(), default: base.clone() },
-        Work::Squash { pull, head, base: base.clone(), via: Via::Now, wording: Wording::default() },
-        Work::Look { pull },
-        Work::Prove { landed, earlier: Vec::new(), default: base.clone() },
-        Work::Retarget { pull, base },
-        Work::Worktrees(Tidying::Clean),
+        TrainTask::Plan { members: vec![member], default: base.clone() },
+        TrainTask::Merge { step: MergeStep::UpdateRoot, pull, branch: branch("feature-1"), default: base.clone() },
+        TrainTask::Push(push.clone()),
+        TrainTask::Probe(push),
+        TrainTask::Expect { change, head: head.clone(), default: base.clone() },
+        TrainTask::Squash {
+            pull,
+            head,
+            base: base.clone(),
+            via: MergeEndpoint::Now,
+            wording: SquashMessageTemplates::default(),
+        },
+        TrainTask::Look { pull },
+        TrainTask::Prove { landed, earlier: Vec::new(), default: base.clone() },
+        TrainTask::Retarget { pull, base },
+        TrainTask::Worktrees(WorktreeCleanup::Clean),
     ]
 }
 
@@ -437,7 +448,7 @@ fn one_of_each() -> Vec<Work> {
 fn every_answer_that_there_is_can_be_given() {
     let mut hub = Hub::new(&[0]);
     let works = one_of_each();
-    assert_eq!(works.iter().map(Work::name).collect::<Vec<_>>(), WORKS);
+    assert_eq!(works.iter().map(TrainTask::name).collect::<Vec<_>>(), WORKS);
     let places: BTreeSet<usize> = works.iter().flat_map(|work| possible(work, &mut hub)).map(|it| place(&it)).collect();
     assert_eq!(places, (0..=44).collect());
 }

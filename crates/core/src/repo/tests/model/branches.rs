@@ -3,33 +3,35 @@
 use super::github::{GitHub, begun_with};
 use super::objects::Objects;
 use crate::ids::Sha;
-use crate::repo::trains::work::{Landed, Merged, OwnChange, Probed, Push, Pushed, Standing, Step};
+use crate::repo::trains::work::{
+    AuthoredHead, BranchMergeOutcome, BranchPush, LandedSquash, MergeStep, OwnChange, PushOutcome, PushProbeResult,
+};
 
 impl GitHub {
-    pub(super) fn merge(&mut self, git: &Objects, step: &Step, number: u64, attempt: u8) -> Merged {
+    pub(super) fn merge(&mut self, git: &Objects, step: &MergeStep, number: u64, attempt: u8) -> BranchMergeOutcome {
         let head = self.pulls[&number].head.clone();
         let main = self.main.clone();
         let squashes = |change: &OwnChange| change.below.iter().map(|landed| landed.commit.clone()).collect::<Vec<_>>();
         let contains: Vec<Sha> = match step {
-            Step::Prepare { predecessor, .. } => vec![self.pulls[&predecessor.get()].head.clone()],
-            Step::Reconcile { landed } => vec![landed.commit.clone()],
-            Step::UpdateRoot => vec![main.clone()],
-            Step::CatchUp { change } => squashes(change).into_iter().chain([main.clone()]).collect(),
-            Step::AddLate { change } => squashes(change),
+            MergeStep::Prepare { predecessor, .. } => vec![self.pulls[&predecessor.get()].head.clone()],
+            MergeStep::Reconcile { landed } => vec![landed.commit.clone()],
+            MergeStep::UpdateRoot => vec![main.clone()],
+            MergeStep::CatchUp { change } => squashes(change).into_iter().chain([main.clone()]).collect(),
+            MergeStep::AddLate { change } => squashes(change),
         };
         if contains.iter().all(|theirs| git.contains(&head, theirs)) {
-            return Merged::Unchanged { head };
+            return BranchMergeOutcome::Unchanged { head };
         }
         let to = match step {
-            Step::Prepare { .. } | Step::UpdateRoot => self.joined(git, &head, &contains[0], attempt),
-            Step::Reconcile { landed } => {
+            MergeStep::Prepare { .. } | MergeStep::UpdateRoot => self.joined(git, &head, &contains[0], attempt),
+            MergeStep::Reconcile { landed } => {
                 if !git.contains(&head, &self.landed_head(landed)) {
                     self.flaw = Some("a descendant was to be reconciled that was not prepared");
-                    return Merged::NotPrepared(Standing::new(head.clone(), main));
+                    return BranchMergeOutcome::NotPrepared(AuthoredHead::new(head.clone(), main));
                 }
                 self.reconciled(git, &head, landed, attempt)
             }
-            Step::CatchUp { change } | Step::AddLate { change } => {
+            MergeStep::CatchUp { change } | MergeStep::AddLate { change } => {
                 let mut related = head.clone();
                 for landed in &change.below {
                     if !git.contains(&related, &landed.commit) {
@@ -44,7 +46,7 @@ impl GitHub {
             self.flaw = Some("a merge took back what was in the branch");
         }
         self.computed.insert(number, to.clone());
-        Merged::Advance { from: head, tree: git.tree(&to), to, contains }
+        BranchMergeOutcome::Advance { from: head, tree: git.tree(&to), to, contains }
     }
 
     fn joined(&mut self, git: &Objects, ours: &Sha, theirs: &Sha, attempt: u8) -> Sha {
@@ -63,26 +65,26 @@ impl GitHub {
     }
 
     /// The branch gets what was on the default branch before the squash, and of the squash only the name.
-    fn reconciled(&mut self, git: &Objects, head: &Sha, landed: &Landed, attempt: u8) -> Sha {
+    fn reconciled(&mut self, git: &Objects, head: &Sha, landed: &LandedSquash, attempt: u8) -> Sha {
         let before = git.below(&landed.commit);
         let merged = self.joined(git, head, &before, attempt);
         git.commit(&[&merged, &landed.commit], git.changes(&merged), attempt)
     }
 
-    pub(super) fn landed_head(&self, landed: &Landed) -> Sha {
+    pub(super) fn landed_head(&self, landed: &LandedSquash) -> Sha {
         let on_github = self.pulls[&landed.pull.get()].landed.as_ref().map(|(head, _)| head.clone());
         on_github.expect("what is reconciled with has landed")
     }
 
     /// Moves a branch from the commit that was read, or does nothing.
-    pub fn push(&mut self, git: &Objects, push: &Push) -> Pushed {
+    pub fn push(&mut self, git: &Objects, push: &BranchPush) -> PushOutcome {
         let number = push.pull.get();
         let head = self.pulls[&number].head.clone();
         if head == push.to {
-            return Pushed::Landed;
+            return PushOutcome::Landed;
         }
         if head != push.from {
-            return Pushed::Foreign { tree: Some(git.tree(&head)), head };
+            return PushOutcome::Foreign { tree: Some(git.tree(&head)), head };
         }
         if !self.is_open(number) {
             self.flaw = Some("something was pushed to the branch of what has landed");
@@ -93,18 +95,18 @@ impl GitHub {
         self.pulls.get_mut(&number).expect("there").head = push.to.clone();
         self.computed.remove(&number);
         self.touch(Some(number));
-        Pushed::Landed
+        PushOutcome::Landed
     }
 
-    pub(super) fn probe(&self, git: &Objects, push: &Push) -> Probed {
+    pub(super) fn probe(&self, git: &Objects, push: &BranchPush) -> PushProbeResult {
         let head = self.pulls[&push.pull.get()].head.clone();
         let tree = git.tree(&head);
         let is_there = tree == push.tree && push.contains.iter().all(|commit| git.contains(&head, commit));
         match head {
-            head if head == push.from => Probed::NotYet,
-            head if !git.contains(&head, &push.from) => Probed::Rewound,
-            head if is_there => Probed::Landed { head },
-            head => Probed::Foreign { head, tree: Some(tree) },
+            head if head == push.from => PushProbeResult::NotYet,
+            head if !git.contains(&head, &push.from) => PushProbeResult::Rewound,
+            head if is_there => PushProbeResult::Landed { head },
+            head => PushProbeResult::Foreign { head, tree: Some(tree) },
         }
     }
 }

@@ -9,8 +9,8 @@ use super::github::{failure, irreversible};
 use super::objects::Objects;
 use super::world::{NOW, UnderWay, World, settings};
 use crate::facts::Permission;
-use crate::repo::trains::work::Work;
-use crate::repo::trains::{MergeMethods, Policy, StaleApprovals};
+use crate::repo::trains::work::TrainTask;
+use crate::repo::trains::{MergeMethods, MergePolicy, StaleApprovals};
 
 impl World {
     /// Does what an effect asks for that leaves no trace, or whose trace nobody minds, and answers.
@@ -19,7 +19,7 @@ impl World {
         Input::Completed { effect, requested_at, result }
     }
 
-    fn answer(&mut self, git: &Objects, effect: &Effect) -> Result<Answer, Failure> {
+    fn answer(&mut self, git: &Objects, effect: &Effect) -> Result<Answer, EffectFailure> {
         Ok(match effect {
             Effect::Mirror(MirrorEffect::FetchPull { pr }) => Some(self.github.facts(pr.get())).into(),
             Effect::Mirror(MirrorEffect::ReadMergeStates { prs }) => self.github.merge_facts(git, prs).into(),
@@ -47,10 +47,10 @@ impl World {
     }
 
     /// Whoever has looked is sure again.
-    fn looked(&mut self, work: &Work) {
+    fn looked(&mut self, work: &TrainTask) {
         match work {
-            Work::Probe(push) => self.unsure.remove(&("push", push.pull)),
-            Work::Look { pull } => self.unsure.remove(&("squash", *pull)),
+            TrainTask::Probe(push) => self.unsure.remove(&("push", push.pull)),
+            TrainTask::Look { pull } => self.unsure.remove(&("squash", *pull)),
             _ => false,
         };
     }
@@ -144,7 +144,9 @@ fn is_trifling(effect: &Effect) -> bool {
         | Effect::Trains(TrainsEffect::ReadPolicy { .. })
         | Effect::Commands(CommandsEffect::ReadPermission { .. })
         | Effect::Settings(SettingsEffect::ReadSettings { .. }) => true,
-        Effect::Trains(TrainsEffect::Work { work, .. }) => matches!(work, Work::Plan { .. } | Work::Worktrees(_)),
+        Effect::Trains(TrainsEffect::Work { work, .. }) => {
+            matches!(work, TrainTask::Plan { .. } | TrainTask::Worktrees(_))
+        }
         Effect::Mirror(MirrorEffect::Survey)
         | Effect::Mirror(MirrorEffect::ReadConversations { .. })
         | Effect::Mirror(MirrorEffect::FetchPull { .. })
@@ -157,7 +159,7 @@ fn is_trifling(effect: &Effect) -> bool {
     }
 }
 
-fn policy() -> Policy {
+fn policy() -> MergePolicy {
     let methods = MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
-    Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks: Some(BTreeSet::new()) }
+    MergePolicy { methods, stale_approvals: StaleApprovals::Kept, required_checks: Some(BTreeSet::new()) }
 }

@@ -8,9 +8,10 @@ use super::objects::{Changes, Objects, tree};
 use crate::facts::{CommentFacts, MergeFacts, MergeState, PullFacts, PullState};
 use crate::ids::{BranchName, CommentId, PrNumber, Sha, UserId};
 use crate::repo::trains::work::{
-    Expected, Landed, Outcome, OwnChange, Proof, Retargeted, Seen, Squashed, Standing, Work,
+    AuthoredHead, ExpectedTree, LandedSquash, LandedTreeProof, ObservedSquash, OwnChange, RetargetOutcome,
+    SquashOutcome, TrainTask, TrainTaskOutcome,
 };
-use crate::repo::{Failure, FailureKind};
+use crate::repo::{EffectFailure, EffectFailureKind};
 
 /// Where GitHub's own clock begins: far from the worker's, and never compared with it.
 const GITHUB_TIME: i64 = -1_000_000;
@@ -171,9 +172,14 @@ impl GitHub {
     }
 
     /// Does what a train asks for, while these things may still be done that it asked for before.
-    pub fn work(&mut self, git: &Objects, work: &Work, late: &[Work]) -> Result<Outcome, Failure> {
+    pub fn work(
+        &mut self,
+        git: &Objects,
+        work: &TrainTask,
+        late: &[TrainTask],
+    ) -> Result<TrainTaskOutcome, EffectFailure> {
         Ok(match work {
-            Work::Plan { members, default } => Outcome::Planned(crate::repo::trains::plan::Plan {
+            TrainTask::Plan { members, default } => TrainTaskOutcome::Planned(crate::repo::trains::plan::LandingPlan {
                 root: members[0].pull,
                 default_branch: default.clone(),
                 steps: Vec::new(),
@@ -181,34 +187,36 @@ impl GitHub {
                 differences: Vec::new(),
                 unreached: Vec::new(),
             }),
-            Work::Merge { step, pull, .. } => {
+            TrainTask::Merge { step, pull, .. } => {
                 // A merge that is computed again is another commit: their dates differ.
-                let is_of_it = |work: &&Work| matches!(work, Work::Push(push) if push.pull == *pull);
+                let is_of_it = |work: &&TrainTask| matches!(work, TrainTask::Push(push) if push.pull == *pull);
                 let attempt = u8::try_from(late.iter().filter(is_of_it).count()).expect("a few");
-                Outcome::Merged(self.merge(git, step, pull.get(), attempt))
+                TrainTaskOutcome::Merged(self.merge(git, step, pull.get(), attempt))
             }
-            Work::Push(push) if self.computed.get(&push.pull.get()) != Some(&push.to) => {
+            TrainTask::Push(push) if self.computed.get(&push.pull.get()) != Some(&push.to) => {
                 return Err(failure("the commit is not in the clone any more"));
             }
-            Work::Push(push) => Outcome::Pushed(self.push(git, push)),
-            Work::Probe(push) => Outcome::Probed(self.probe(git, push)),
-            Work::Expect { change, head, .. } => Outcome::Expected(self.expect(git, change, head)),
-            Work::Squash { pull, head, base, .. } => Outcome::Squashed(self.look_and_squash(git, *pull, head, base)),
-            Work::Look { pull } => Outcome::Seen(self.seen(*pull)),
-            Work::Prove { landed, .. } => Outcome::Proved(self.prove(git, landed)),
-            Work::Retarget { pull, base } => Outcome::Retargeted(self.retarget(pull.get(), base)),
-            Work::Worktrees(_) => Outcome::Tidied,
+            TrainTask::Push(push) => TrainTaskOutcome::Pushed(self.push(git, push)),
+            TrainTask::Probe(push) => TrainTaskOutcome::Probed(self.probe(git, push)),
+            TrainTask::Expect { change, head, .. } => TrainTaskOutcome::Expected(self.expect(git, change, head)),
+            TrainTask::Squash { pull, head, base, .. } => {
+                TrainTaskOutcome::Squashed(self.look_and_squash(git, *pull, head, base))
+            }
+            TrainTask::Look { pull } => TrainTaskOutcome::Seen(self.seen(*pull)),
+            TrainTask::Prove { landed, .. } => TrainTaskOutcome::Proved(self.prove(git, landed)),
+            TrainTask::Retarget { pull, base } => TrainTaskOutcome::Retargeted(self.retarget(pull.get(), base)),
+            TrainTask::Worktrees(_) => TrainTaskOutcome::Tidied,
         })
     }
 
     /// Both ways: the branch, and what people pushed to it upon a default branch that contains what landed below.
-    fn expect(&mut self, git: &Objects, change: &OwnChange, head: &Sha) -> Expected {
+    fn expect(&mut self, git: &Objects, change: &OwnChange, head: &Sha) -> ExpectedTree {
         let found = self.pulls[&change.pull.get()].head.clone();
         if found != *head {
-            return Expected::HeadChanged { head: found };
+            return ExpectedTree::HeadChanged { head: found };
         }
         if let Some(missing) = change.below.iter().find(|landed| !git.contains(head, &landed.commit)) {
-            return Expected::NotRelated { pull: missing.pull };
+            return ExpectedTree::NotRelated { pull: missing.pull };
         }
         let heads: Vec<Sha> = change.below.iter().map(|landed| self.landed_head(landed)).collect();
         let parents: Vec<&Sha> = std::iter::once(&self.main).chain(&heads).collect();
@@ -218,36 +226,36 @@ impl GitHub {
         if tree_of_branch != alone {
             self.flaw = Some("the two ways to compute what lands do not agree");
         }
-        let standing = Standing::new(people_head, self.main.clone());
-        Expected::Tree { default_head: self.main.clone(), tree: tree(tree_of_branch), standing }
+        let standing = AuthoredHead::new(people_head, self.main.clone());
+        ExpectedTree::Tree { default_head: self.main.clone(), tree: tree(tree_of_branch), standing }
     }
 
-    fn seen(&self, pull: PrNumber) -> Seen {
+    fn seen(&self, pull: PrNumber) -> ObservedSquash {
         let Pull { head, landed, .. } = self.pulls[&pull.get()].clone();
         match landed {
-            Some((_, commit)) => Seen::Merged { commit: Some(commit) },
-            None => Seen::Open { head },
+            Some((_, commit)) => ObservedSquash::Merged { commit: Some(commit) },
+            None => ObservedSquash::Open { head },
         }
     }
 
     /// What the client does: it looks just before it asks.
-    fn look_and_squash(&mut self, git: &Objects, pull: PrNumber, head: &Sha, base: &BranchName) -> Squashed {
+    fn look_and_squash(&mut self, git: &Objects, pull: PrNumber, head: &Sha, base: &BranchName) -> SquashOutcome {
         let now = &self.pulls[&pull.get()];
         match &now.landed {
-            Some((_, commit)) => Squashed::Merged { commit: commit.clone() },
-            None if now.base != *base => Squashed::BaseChanged { base: now.base.clone() },
+            Some((_, commit)) => SquashOutcome::Merged { commit: commit.clone() },
+            None if now.base != *base => SquashOutcome::BaseChanged { base: now.base.clone() },
             None => self.squash(git, pull.get(), head),
         }
     }
 
     /// What GitHub does: it guards the head, and not the base.
-    pub fn squash(&mut self, git: &Objects, number: u64, head: &Sha) -> Squashed {
+    pub fn squash(&mut self, git: &Objects, number: u64, head: &Sha) -> SquashOutcome {
         let pull = self.pulls[&number].clone();
         if pull.landed.is_some() {
-            return Squashed::Refused { message: "Pull Request is not mergeable".to_owned() };
+            return SquashOutcome::Refused { message: "Pull Request is not mergeable".to_owned() };
         }
         if pull.head != *head {
-            return Squashed::HeadChanged;
+            return SquashOutcome::HeadChanged;
         }
         if pull.base != branch("main") {
             self.flaw = Some("a pull request was squashed into another branch than the default branch");
@@ -258,7 +266,7 @@ impl GitHub {
         self.main = commit.clone();
         self.pulls.get_mut(&number).expect("there").landed = Some((head.clone(), commit.clone()));
         self.touch(Some(number));
-        Squashed::Merged { commit }
+        SquashOutcome::Merged { commit }
     }
 
     /// What a squash of a pull request must not do to the default branch.
@@ -288,38 +296,38 @@ impl GitHub {
         }
     }
 
-    fn prove(&mut self, git: &Objects, landed: &Landed) -> Proof {
+    fn prove(&mut self, git: &Objects, landed: &LandedSquash) -> LandedTreeProof {
         let on_github = self.landed_head(landed);
         let head = landed.head.clone().unwrap_or_else(|| on_github.clone());
         let before = git.below(&landed.commit);
         let (expected, found) = (git.merged(&before, &head), git.changes(&landed.commit));
         match expected == found {
-            true => Proof::Proven,
-            false if on_github != head => Proof::OtherHead { head: on_github },
-            false => Proof::WrongTree { expected: tree(expected), found: tree(found), files: Vec::new() },
+            true => LandedTreeProof::Proven,
+            false if on_github != head => LandedTreeProof::OtherHead { head: on_github },
+            false => LandedTreeProof::WrongTree { expected: tree(expected), found: tree(found), files: Vec::new() },
         }
     }
 
-    pub fn retarget(&mut self, number: u64, base: &BranchName) -> Retargeted {
+    pub fn retarget(&mut self, number: u64, base: &BranchName) -> RetargetOutcome {
         if !self.is_open(number) {
-            return Retargeted::NotOpen;
+            return RetargetOutcome::NotOpen;
         }
         let pull = self.pulls.get_mut(&number).expect("there");
         if pull.base != *base {
             pull.base = base.clone();
             self.touch(Some(number));
         }
-        Retargeted::Done
+        RetargetOutcome::Done
     }
 
     /// Whether something that is done late can still do anything: no branch is ever again where it was before.
-    pub fn would_change_by(&self, work: &Work) -> bool {
+    pub fn would_change_by(&self, work: &TrainTask) -> bool {
         let Some(pull) = irreversible(work).and_then(|pull| self.pulls.get(&pull.get())) else { return false };
         pull.landed.is_none()
             && match work {
-                Work::Push(push) => pull.head == push.from,
-                Work::Squash { head, .. } => pull.head == *head,
-                Work::Retarget { base, .. } => pull.base != *base,
+                TrainTask::Push(push) => pull.head == push.from,
+                TrainTask::Squash { head, .. } => pull.head == *head,
+                TrainTask::Retarget { base, .. } => pull.base != *base,
                 _ => false,
             }
     }
@@ -350,21 +358,21 @@ fn branch_of(number: u64) -> BranchName {
 }
 
 /// Something that may pass.
-pub fn failure(reason: &str) -> Failure {
-    Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None }
+pub fn failure(reason: &str) -> EffectFailure {
+    EffectFailure { reason: reason.to_owned(), kind: EffectFailureKind::Transient, retry_at: None }
 }
 
 /// The pull request that something is to be done to, if it is something that cannot be undone.
-pub fn irreversible(work: &Work) -> Option<PrNumber> {
+pub fn irreversible(work: &TrainTask) -> Option<PrNumber> {
     match work {
-        Work::Push(push) => Some(pr(push.pull.get())),
-        Work::Squash { pull, .. } | Work::Retarget { pull, .. } => Some(*pull),
-        Work::Plan { .. }
-        | Work::Merge { .. }
-        | Work::Probe(_)
-        | Work::Expect { .. }
-        | Work::Look { .. }
-        | Work::Prove { .. }
-        | Work::Worktrees(_) => None,
+        TrainTask::Push(push) => Some(pr(push.pull.get())),
+        TrainTask::Squash { pull, .. } | TrainTask::Retarget { pull, .. } => Some(*pull),
+        TrainTask::Plan { .. }
+        | TrainTask::Merge { .. }
+        | TrainTask::Probe(_)
+        | TrainTask::Expect { .. }
+        | TrainTask::Look { .. }
+        | TrainTask::Prove { .. }
+        | TrainTask::Worktrees(_) => None,
     }
 }

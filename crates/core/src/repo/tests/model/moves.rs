@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::*;
 use super::github::irreversible;
 use super::world::{NOW, Webhook, World, settings};
-use crate::repo::trains::work::Work;
+use crate::repo::trains::work::TrainTask;
 
 /// How much may go wrong on one path, and how much may be on its way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,7 +117,7 @@ impl World {
 
     fn may_be_vague(&self, key: EffectKey) -> bool {
         matches!(&self.under_way[&key].effect,
-            Effect::Trains(TrainsEffect::Work { work: Work::Look { pull }, .. }) if !self.github.is_open(pull.get()))
+            Effect::Trains(TrainsEffect::Work { work: TrainTask::Look { pull }, .. }) if !self.github.is_open(pull.get()))
     }
 
     /// Time passes once while something is under way: then its answer comes, or is lost. The poll comes only when nothing else

@@ -10,13 +10,13 @@ use super::moves::{Bounds, Move};
 use super::objects::Objects;
 use super::time;
 use crate::repo::trains::detail::is_live;
-use crate::repo::trains::work::{Outcome, Seen, Work};
+use crate::repo::trains::work::{ObservedSquash, TrainTask, TrainTaskOutcome};
 
 /// An effect under way, and what came of it if that has not been heard of.
 #[derive(Debug, Clone)]
 pub struct UnderWay {
     pub effect: Effect,
-    pub done: Option<Outcome>,
+    pub done: Option<TrainTaskOutcome>,
     /// Whether time has passed since it began. It does so once: then the answer comes, or is lost.
     pub is_slow: bool,
 }
@@ -34,7 +34,7 @@ pub struct World {
     pub under_way: BTreeMap<EffectKey, UnderWay>,
     pub webhooks: Vec<Webhook>,
     /// What may still be done although nobody waits for it.
-    pub late: Vec<Work>,
+    pub late: Vec<TrainTask>,
     /// Of what is it not known whether it was done? To begin it again without a look is a flaw.
     pub unsure: BTreeSet<(&'static str, PrNumber)>,
     pub left: Bounds,
@@ -73,7 +73,7 @@ impl World {
         };
         // What the declarations owed is said before.
         world.feed(git, Input::Tick, at(NOW));
-        let start = Happening::Comment(CommentChange::Created, comment(1, 500, "@merge-train start"));
+        let start = WebhookEvent::Comment(CommentChange::Created, comment(1, 500, "@merge-train start"));
         world.feed(git, delivery("issue_comment", "created", start), at(NOW));
         world
     }
@@ -109,7 +109,7 @@ impl World {
                 else {
                     unreachable!("only a train looks")
                 };
-                let result = Ok(Outcome::Seen(Seen::Merged { commit: None }));
+                let result = Ok(TrainTaskOutcome::Seen(ObservedSquash::Merged { commit: None }));
                 next.feed(git, worked(root, work, result), now);
             }
             Move::DoneLate(which) => {
@@ -118,7 +118,7 @@ impl World {
             }
             Move::Delivered(which) => {
                 let Webhook { action, facts } = next.webhooks.remove(which);
-                next.feed(git, delivery("pull_request", action, Happening::Pull(facts)), now);
+                next.feed(git, delivery("pull_request", action, WebhookEvent::Pull(facts)), now);
             }
             Move::Dropped(which) => {
                 next.left.dropped -= 1;
@@ -138,7 +138,8 @@ impl World {
                 // Nothing explains another halt from here on, unless one is left of those before.
                 next.is_meddled_with = next.halted().count() > 1;
                 let id = 600 + u64::from(next.left.restarts);
-                let start = Happening::Comment(CommentChange::Created, comment(root.get(), id, "@merge-train start"));
+                let start =
+                    WebhookEvent::Comment(CommentChange::Created, comment(root.get(), id, "@merge-train start"));
                 next.feed(git, delivery("issue_comment", "created", start), now);
             }
             Move::TimePasses => {
@@ -182,16 +183,16 @@ impl World {
         }
     }
 
-    fn done_late(&mut self, git: &Objects, work: &Work) {
+    fn done_late(&mut self, git: &Objects, work: &TrainTask) {
         let before = self.github.clone();
         match work {
-            Work::Push(push) => {
+            TrainTask::Push(push) => {
                 self.github.push(git, push);
             }
-            Work::Squash { pull, head, .. } => {
+            TrainTask::Squash { pull, head, .. } => {
                 self.github.squash(git, pull.get(), head);
             }
-            Work::Retarget { pull, base } => {
+            TrainTask::Retarget { pull, base } => {
                 self.github.retarget(pull.get(), base);
             }
             _ => unreachable!("nothing else leaves a trace"),
@@ -200,12 +201,12 @@ impl World {
     }
 
     /// GitHub sends a webhook for what has changed.
-    fn tell_of(&mut self, work: &Work, before: &GitHub) {
+    fn tell_of(&mut self, work: &TrainTask, before: &GitHub) {
         let Some(pull) = irreversible(work) else { return };
         if self.github.pulls[&pull.get()] != before.pulls[&pull.get()] {
             let action = match work {
-                Work::Push(_) => "synchronize",
-                Work::Squash { .. } => "closed",
+                TrainTask::Push(_) => "synchronize",
+                TrainTask::Squash { .. } => "closed",
                 _ => "edited",
             };
             self.tell(pull.get(), action);
@@ -230,7 +231,7 @@ impl World {
         let Effect::Trains(TrainsEffect::Work { work, .. }) = under_way.effect else { return };
         if let Some(pull) = irreversible(&work) {
             // To set a base twice does no harm.
-            if !matches!(work, Work::Retarget { .. }) {
+            if !matches!(work, TrainTask::Retarget { .. }) {
                 self.unsure.insert((work.name(), pull));
             }
             if under_way.done.is_none() {
@@ -240,7 +241,7 @@ impl World {
     }
 }
 
-fn delivery(event: &str, action: &str, happening: Happening) -> Input {
+fn delivery(event: &str, action: &str, happening: WebhookEvent) -> Input {
     let delivery = Delivery {
         id: DeliveryId::parse("delivery").expect("an id"),
         event: event.to_owned(),

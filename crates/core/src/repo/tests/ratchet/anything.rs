@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::repo::ratchet::Approve;
+use crate::repo::ratchet::ApprovalRule;
 use crate::repo::tests::runs::follow;
 
 #[derive(Debug, Clone)]
 enum What {
-    Ci(u64, Verdict),
+    Ci(u64, CheckConclusion),
     CiBegins(u64),
     Says(u64),
     Resolves(u64),
@@ -55,7 +55,7 @@ fn any_what() -> impl Strategy<Value = What> {
         1 => Just(Way::CannotBeMade),
         1 => Just(Way::Hangs),
     ];
-    let verdict = prop_oneof![2 => Just(Verdict::Failed), 1 => Just(Verdict::Passed)];
+    let verdict = prop_oneof![2 => Just(CheckConclusion::Failed), 1 => Just(CheckConclusion::Passed)];
     let decision = prop_oneof![Just(Decision::Approved), Just(Decision::Rejected)];
     prop_oneof![
         4 => (number(), verdict).prop_map(|(number, verdict)| What::Ci(number, verdict)),
@@ -114,7 +114,7 @@ impl Bench {
             What::Decide(..) | What::StopFix(_) => {}
             What::Start(number) => self.starts(number),
             What::StopTrain(number) => {
-                drop(self.ask(Request::StopTrain { pr: pr(number), behest: Behest::default() }));
+                drop(self.ask(Request::StopTrain { pr: pr(number), behest: Attribution::default() }));
             }
             What::Beat => drop(self.beat()),
             What::Answer(which) => {
@@ -140,12 +140,12 @@ impl Bench {
     /// Nobody is sent twice for the same, unless the first was interrupted or a person began again.
     fn nobody_is_sent_twice(&self) {
         let mut sent: BTreeMap<PrNumber, Vec<String>> = BTreeMap::new();
-        for Recorded { event, .. } in &self.worker.log {
+        for RecordedEvent { event, .. } in &self.worker.log {
             match event {
                 // A person pushed, perhaps; whether it was one, the counter's own tests tell.
                 Event::Mirror(MirrorEvent::PrObserved { pr, .. }) => drop(sent.remove(pr)),
                 Event::Ratchet(workspace::Event::RatchetToggled { pr: Some(pr), .. }) => drop(sent.remove(pr)),
-                Event::Ratchet(workspace::Event::RatchetMoved { pr, status: Status::PausedDone, .. }) => {
+                Event::Ratchet(workspace::Event::RatchetMoved { pr, status: WorkspaceStatus::PausedDone, .. }) => {
                     sent.remove(pr);
                 }
                 Event::Ratchet(workspace::Event::FixDispatched { pr, fix }) => {
@@ -156,7 +156,10 @@ impl Bench {
                     all.push(what);
                 }
                 Event::Ratchet(workspace::Event::FixSettled { pr, settled, .. })
-                    if matches!(settled.reason, Reason::FixerTimedOut | Reason::PrNotOpen | Reason::Outpaced) =>
+                    if matches!(
+                        settled.reason,
+                        WorkspaceReason::FixerTimedOut | WorkspaceReason::PrNotOpen | WorkspaceReason::Outpaced
+                    ) =>
                 {
                     sent.entry(*pr).or_default().pop();
                 }
@@ -176,7 +179,7 @@ proptest! {
         happenings in proptest::collection::vec(any_what(), 1..120),
     ) {
         let mut bench = Bench::with(&stack, |settings| {
-            settings.approve = if is_held { Approve::Always } else { Approve::Never };
+            settings.approve = if is_held { ApprovalRule::Always } else { ApprovalRule::Never };
         });
         bench.is_manual = true;
         // What must hold after each step is looked at in each step.
@@ -189,7 +192,7 @@ proptest! {
         for number in 1..=3 {
             bench.fixer(number, Fixer::GivesUp);
             bench.script(number).way = Way::Lands;
-            if matches!(bench.worker.state.workspaces.get(&pr(number)).and_then(|it| it.fix.as_ref()), Some(Fix { phase: Phase::Held { .. }, .. })) {
+            if matches!(bench.worker.state.workspaces.get(&pr(number)).and_then(|it| it.fix.as_ref()), Some(Fix { phase: FixPhase::Held { .. }, .. })) {
                 drop(bench.decides(number, Decision::Rejected));
             }
         }

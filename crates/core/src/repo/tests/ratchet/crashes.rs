@@ -1,7 +1,7 @@
 //! A daemon that dies, and the next one.
 
 use super::*;
-use crate::repo::ratchet::Approve;
+use crate::repo::ratchet::ApprovalRule;
 
 fn names(plan: &Plan) -> Vec<&'static str> {
     let is_about_fixers = |name: &&str| ["diagnose", "fix", "forward", "probe_forward", "clear_fixer"].contains(name);
@@ -20,12 +20,12 @@ fn events(plan: &Plan) -> Vec<&workspace::Event> {
 fn what_cannot_be_undone_is_written_down_in_the_same_breath_in_which_it_is_asked_for() {
     let mut bench = Bench::one();
     bench.is_slow = true;
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     bench.is_manual = true;
     bench.under_way.clear();
     let head = bench.hub.pulls[&1].head.clone();
-    let (issue, result) = (workspace::Issue::FixCi, Ok(Diagnosis::default()));
+    let (issue, result) = (workspace::FixIssue::FixCi, Ok(CiDiagnosis::default()));
     let plan = bench.feed(&diagnosed(pr(1), head, issue, result));
     assert_eq!(names(&plan), ["fix"]);
     assert!(events(&plan).iter().any(|event| matches!(event, workspace::Event::FixDispatched { .. })));
@@ -42,7 +42,7 @@ fn what_cannot_be_undone_is_written_down_in_the_same_breath_in_which_it_is_asked
 fn what_is_wrong_is_asked_again_where_nobody_was_sent_yet() {
     let mut bench = Bench::one();
     bench.is_slow = true;
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     bench.crash();
     bench.is_slow = false;
@@ -54,10 +54,10 @@ fn what_is_wrong_is_asked_again_where_nobody_was_sent_yet() {
 fn a_fixer_that_was_sent_and_never_began_is_begun() {
     let mut bench = Bench::one();
     bench.is_full = true;
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     let fix = bench.fix(1).clone();
-    assert_eq!((&fix.phase, fix.starts), (&Phase::Queued, 0));
+    assert_eq!((&fix.phase, fix.starts), (&FixPhase::Queued, 0));
     let plan = bench.crash();
     assert_eq!((names(&plan), events(&plan).len()), (vec!["fix"], 0));
     assert_eq!(bench.fix(1), &fix, "the same one");
@@ -76,7 +76,7 @@ fn a_fixer_that_was_at_work_is_begun_again_and_counted_once() {
     assert!(matches!(events(&plan)[..], [workspace::Event::FixInterrupted { .. }]), "{:?}", plan.events);
     bench.settle();
     assert_eq!((bench.fix(1).at, bench.fix(1).starts), (at, 2));
-    assert_eq!(bench.shown(1), (Status::FixingCi, Reason::CiFailed));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::FixingCi, WorkspaceReason::CiFailed));
     bench.fixer(1, Fixer::Pushes);
     bench.settle();
     assert_eq!((bench.sent(1), bench.attempts(1), bench.times("clear_fixer")), (1, 1, 1));
@@ -88,7 +88,7 @@ fn a_fixer_that_ends_with_the_daemon_is_begun_again_by_the_next_one() {
     bench.fixer(1, Fixer::Stops);
     let key = EffectKey::Ratchet(RatchetKey::Fix(pr(1)));
     bench.answer(key);
-    assert_eq!(bench.fix(1).phase, Phase::Queued);
+    assert_eq!(bench.fix(1).phase, FixPhase::Queued);
     assert_eq!((bench.attempts(1), bench.workspace(1).tried.as_ref()), (0, None));
     bench.fixer(1, Fixer::Pushes);
     bench.crash();
@@ -106,7 +106,7 @@ fn a_fixer_that_takes_the_daemon_with_it_each_time_is_given_up() {
     assert_eq!(bench.fix(1).starts, 5);
     let plan = bench.crash();
     assert_eq!(names(&plan), ["clear_fixer"]);
-    assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::FixerDied));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionNoPush, WorkspaceReason::FixerDied));
     assert!(bench.told(1)[0].contains("it was started 5 times"));
     bench.settle();
     bench.crash();
@@ -116,9 +116,9 @@ fn a_fixer_that_takes_the_daemon_with_it_each_time_is_given_up() {
 
 #[test]
 fn a_push_that_is_held_is_held_on_and_nothing_is_asked_for() {
-    let mut bench = Bench::with(&[0], |settings| settings.approve = Approve::Always);
+    let mut bench = Bench::with(&[0], |settings| settings.approve = ApprovalRule::Always);
     bench.fixer(1, Fixer::Pushes);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     let fix = bench.fix(1).clone();
     let plan = bench.crash();
@@ -136,7 +136,7 @@ fn a_push_on_its_way_is_looked_for_before_it_is_pushed_again_and_counted_once() 
         bench.script(1).way = Way::Hangs;
         bench.fixer(1, Fixer::Pushes);
         bench.settle();
-        let Phase::Pushing { push, doubted: false, .. } = bench.fix(1).phase.clone() else {
+        let FixPhase::Pushing { push, doubted: false, .. } = bench.fix(1).phase.clone() else {
             panic!("{:?}", bench.fix(1))
         };
         if had_landed {
@@ -168,7 +168,7 @@ fn a_push_that_was_doubted_already_is_looked_for_when_it_is_due() {
     bench.settle();
     assert_eq!(bench.attempts(1), 0);
     bench.tick();
-    assert_eq!((bench.attempts(1), bench.sent(1), bench.shown(1).1), (1, 1, Reason::StaleCi));
+    assert_eq!((bench.attempts(1), bench.sent(1), bench.shown(1).1), (1, 1, WorkspaceReason::StaleCi));
 }
 
 #[test]
@@ -181,6 +181,6 @@ fn somebody_pushed_while_nobody_listened() {
     bench.script(1).way = Way::Lands;
     bench.crash();
     bench.settle();
-    assert!(bench.moves(1).iter().any(|(.., reason)| *reason == Reason::Outpaced));
+    assert!(bench.moves(1).iter().any(|(.., reason)| *reason == WorkspaceReason::Outpaced));
     assert_eq!((bench.attempts(1), bench.times("forward")), (0, 1));
 }

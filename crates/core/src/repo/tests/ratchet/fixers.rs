@@ -1,7 +1,7 @@
 //! Fixers from being sent to their end, and what is counted.
 
 use super::*;
-use crate::repo::ratchet::{Issue, OutcomeKind};
+use crate::repo::ratchet::{FixIssue, OutcomeKind};
 
 /// A fixer that is at work comes to this end.
 fn ends(bench: &mut Bench, fixer: Fixer) {
@@ -12,7 +12,7 @@ fn ends(bench: &mut Bench, fixer: Fixer) {
 /// CI fails again, and a fixer pushes something.
 fn another_push(bench: &mut Bench) {
     bench.fixer(1, Fixer::Pushes);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
 }
 
@@ -22,23 +22,23 @@ fn another_push(bench: &mut Bench) {
 fn unit_awaiting_fixup_completion_works_end_to_end() {
     let mut bench = Bench::fixing();
     let fix = bench.fix(1).clone();
-    assert_eq!((fix.issue, &fix.phase, fix.starts), (Issue::FixCi, &Phase::Running, 1));
+    assert_eq!((fix.issue, &fix.phase, fix.starts), (FixIssue::FixCi, &FixPhase::Running, 1));
     assert_eq!((fix.head, fix.branch, fix.base), (sha(1), branch("feature-1"), branch("main")));
     ends(&mut bench, Fixer::Pushes);
-    assert_eq!((bench.shown(1), bench.attempts(1)), ((Status::WaitingForCi, Reason::StaleCi), 1));
+    assert_eq!((bench.shown(1), bench.attempts(1)), ((WorkspaceStatus::WaitingForCi, WorkspaceReason::StaleCi), 1));
     assert_eq!(bench.worker.known(1).head_sha, bench.hub.pulls[&1].head, "what it pushed is known");
-    bench.ci(1, Verdict::Passed);
+    bench.ci(1, CheckConclusion::Passed);
     bench.beat();
     bench.wait(2 * MINUTE);
-    assert_eq!(bench.shown(1), (Status::PausedDone, Reason::AllGreen));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen));
     let log: Vec<_> = bench.moves(1).into_iter().map(|(deed, _, reason)| (deed, reason)).collect();
     let expected = [
-        (Deed::Wait, Reason::Grace),
-        (Deed::FixCi, Reason::CiFailed),
-        (Deed::Wait, Reason::FixerPushed),
-        (Deed::Wait, Reason::StaleCi),
-        (Deed::Wait, Reason::Grace),
-        (Deed::Pause, Reason::AllGreen),
+        (TransitionLogAction::Wait, WorkspaceReason::Grace),
+        (TransitionLogAction::FixCi, WorkspaceReason::CiFailed),
+        (TransitionLogAction::Wait, WorkspaceReason::FixerPushed),
+        (TransitionLogAction::Wait, WorkspaceReason::StaleCi),
+        (TransitionLogAction::Wait, WorkspaceReason::Grace),
+        (TransitionLogAction::Pause, WorkspaceReason::AllGreen),
     ];
     assert_eq!(log, expected, "every step is in the log");
 }
@@ -48,7 +48,7 @@ fn unit_wait_for_completion_resolves_when_the_session_exits_and_not_before() {
     let mut bench = Bench::fixing();
     bench.wait(20 * MINUTE);
     bench.beat();
-    assert_eq!(bench.shown(1), (Status::FixingCi, Reason::CiFailed));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::FixingCi, WorkspaceReason::CiFailed));
     assert_eq!(bench.times("forward"), 0);
     ends(&mut bench, Fixer::GivesUp);
     assert_eq!(bench.workspace(1).fix, None);
@@ -59,7 +59,7 @@ fn unit_wait_for_completion_with_a_timeout_counts_as_an_attempt_and_is_followed_
     let mut bench = Bench::fixing();
     ends(&mut bench, Fixer::TimesOut);
     assert_eq!((bench.sent(1), bench.attempts(1)), (3, 3), "it is sent again, as long as there is a budget");
-    assert_eq!(bench.shown(1), (Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionTerminalFailed, WorkspaceReason::TooManyAttempts));
     assert_eq!(bench.times("clear_fixer"), 3);
     let settled = bench.events(1).into_iter().find_map(|event| match event {
         workspace::Event::FixSettled { settled, .. } => Some(settled),
@@ -74,7 +74,7 @@ fn unit_clear_ratchet_sessions_tears_down_the_previous_fixup_before_the_action_p
     let first = bench.fix(1).clone();
     ends(&mut bench, Fixer::Pushes);
     bench.fixer(1, Fixer::Works);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     let second = bench.fix(1).at;
     let position = |what: &dyn Fn(&Effect) -> bool| bench.asked.iter().position(what).expect("asked for");
@@ -89,23 +89,23 @@ fn unit_clear_ratchet_sessions_tears_down_the_previous_fixup_before_the_action_p
 fn unit_clear_ratchet_sessions_runs_even_when_the_ratchet_is_disabled() {
     let mut bench = Bench::fixing();
     bench.toggle(1, false).unwrap();
-    assert_eq!(bench.shown(1), (Status::FixingCi, Reason::CiFailed), "who is at work finishes");
+    assert_eq!(bench.shown(1), (WorkspaceStatus::FixingCi, WorkspaceReason::CiFailed), "who is at work finishes");
     assert_eq!((bench.times("clear_fixer"), bench.cancels.len()), (0, 0));
     ends(&mut bench, Fixer::Pushes);
     assert_eq!(bench.times("clear_fixer"), 1);
-    assert_eq!(bench.shown(1), (Status::PausedDisabled, Reason::Disabled));
-    bench.ci(1, Verdict::Failed);
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedDisabled, WorkspaceReason::Disabled));
+    bench.ci(1, CheckConclusion::Failed);
     bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
-    assert_eq!((bench.shown(1).0, bench.sent(1)), (Status::PausedDisabled, 1), "and nobody follows");
+    assert_eq!((bench.shown(1).0, bench.sent(1)), (WorkspaceStatus::PausedDisabled, 1), "and nobody follows");
 }
 
 #[test]
 fn unit_clear_workspace_ratchet_sessions_terminates_the_fixer_of_a_pull_request_that_is_closed() {
     let mut bench = Bench::fixing();
     bench.closes(1);
-    assert_eq!(bench.cancels, [Served::Fixer(pr(1))]);
+    assert_eq!(bench.cancels, [EffectOwner::Fixer(pr(1))]);
     assert_eq!(bench.times("clear_fixer"), 1);
-    assert_eq!(bench.shown(1), (Status::PausedPrNotOpen, Reason::PrNotOpen));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedPrNotOpen, WorkspaceReason::PrNotOpen));
     assert!(bench.workspace(1).archived_at.is_some());
     assert_eq!((bench.attempts(1), bench.told(1).len()), (0, 0), "which is nobody's fault");
 }
@@ -114,13 +114,13 @@ fn unit_clear_workspace_ratchet_sessions_terminates_the_fixer_of_a_pull_request_
 fn somebody_stops_a_fixer_and_it_is_not_sent_again_for_the_same() {
     let mut bench = Bench::fixing();
     bench.stops_fixer(1).unwrap();
-    assert_eq!(bench.cancels, [Served::Fixer(pr(1))]);
+    assert_eq!(bench.cancels, [EffectOwner::Fixer(pr(1))]);
     assert_eq!((bench.times("clear_fixer"), bench.attempts(1)), (1, 0));
-    assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::FixerCancelled));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionNoPush, WorkspaceReason::FixerCancelled));
     bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
     bench.wait(30 * MINUTE);
     assert_eq!(bench.sent(1), 1);
-    let stale = Request::StopFix { pr: pr(1), at: at(0), behest: Behest::default() };
+    let stale = Request::StopFix { pr: pr(1), at: at(0), behest: Attribution::default() };
     assert!(bench.ask(stale).unwrap_err().contains("No such fixer"));
 }
 
@@ -141,7 +141,7 @@ fn a_fixer_whose_push_is_on_its_way_cannot_be_stopped() {
 fn unit_workspace_single_flight_prevents_concurrent_runs() {
     let mut bench = Bench::fixing();
     for round in 0..5 {
-        bench.ci(1, Verdict::Failed);
+        bench.ci(1, CheckConclusion::Failed);
         bench.says(1, &format!("thread {round}"));
         bench.script(1).merge = if round % 2 == 0 { MergeState::Dirty } else { MergeState::Clean };
         bench.beat();
@@ -163,7 +163,7 @@ fn unit_mid_run_delta_coalescing_schedules_one_follow_up_pass() {
         bench.says(1, &format!("thread {round}"));
         bench.beat();
     }
-    bench.ci(1, Verdict::Passed);
+    bench.ci(1, CheckConclusion::Passed);
     bench.beat();
     let before = bench.moves(1).len();
     bench.fixer(1, Fixer::GivesUp);
@@ -175,7 +175,7 @@ fn unit_mid_run_delta_coalescing_schedules_one_follow_up_pass() {
     bench.fixer(1, Fixer::Works);
     bench.settle();
     assert_eq!((bench.sent(1), bench.fix(1).points.len()), (2, 3), "which is one fixer for all three");
-    assert_eq!(bench.shown(1), (Status::FixingReview, Reason::ReviewComments));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::FixingReview, WorkspaceReason::ReviewComments));
 }
 
 // ── No push ──
@@ -183,18 +183,18 @@ fn unit_mid_run_delta_coalescing_schedules_one_follow_up_pass() {
 #[test]
 fn unit_no_push_detection_an_agent_that_exits_without_pushing_pauses_and_each_way_to_do_so_is_told_apart() {
     let ways = [
-        (Fixer::GivesUp, Reason::FixerGaveUp, None),
-        (Fixer::Fails, Reason::FixerFailed, Some("no memory left")),
-        (Fixer::Dies, Reason::FixerDied, Some("no memory left")),
-        (Fixer::Oversteps, Reason::PushRefused, Some("it rewrites history")),
-        (Fixer::Breaks, Reason::FixerDied, Some("it did not succeed")),
+        (Fixer::GivesUp, WorkspaceReason::FixerGaveUp, None),
+        (Fixer::Fails, WorkspaceReason::FixerFailed, Some("no memory left")),
+        (Fixer::Dies, WorkspaceReason::FixerDied, Some("no memory left")),
+        (Fixer::Oversteps, WorkspaceReason::PushRefused, Some("it rewrites history")),
+        (Fixer::Breaks, WorkspaceReason::FixerDied, Some("it did not succeed")),
     ];
     for (fixer, reason, told) in ways {
         let mut bench = Bench::one();
         bench.fixer(1, fixer);
-        bench.ci(1, Verdict::Failed);
+        bench.ci(1, CheckConclusion::Failed);
         bench.beat();
-        assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, reason), "{fixer:?}");
+        assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionNoPush, reason), "{fixer:?}");
         assert_eq!(bench.shown(1).0.outcome_kind(), Some(OutcomeKind::Attention));
         assert_eq!(bench.workspace(1).told.as_deref(), told, "{fixer:?}");
         let said = bench.told(1);
@@ -217,9 +217,9 @@ fn unit_no_push_does_not_increment_the_attempt_counter() {
 fn a_fixer_whose_checkout_cannot_be_made_is_tried_again_and_given_up_in_the_end() {
     let mut bench = Bench::one();
     bench.fixer(1, Fixer::Stumbles);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
-    assert_eq!((bench.shown(1).0, bench.fix(1).failures), (Status::FixingCi, 1));
+    assert_eq!((bench.shown(1).0, bench.fix(1).failures), (WorkspaceStatus::FixingCi, 1));
     let mut clocks = Vec::new();
     while bench.workspace(1).fix.is_some() {
         bench.tick();
@@ -227,11 +227,11 @@ fn a_fixer_whose_checkout_cannot_be_made_is_tried_again_and_given_up_in_the_end(
     }
     assert_eq!((clocks.len(), bench.sent(1)), (6, 1), "each time later");
     assert!(clocks.windows(3).all(|them| them[2] - them[1] > them[1] - them[0]), "{clocks:?}");
-    assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::FixerDied));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionNoPush, WorkspaceReason::FixerDied));
 
     let mut bench = Bench::one();
     bench.fixer(1, Fixer::Stumbles);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     bench.fixer(1, Fixer::Pushes);
     bench.tick();
@@ -244,12 +244,15 @@ fn no_second_fixer_is_sent_for_the_same_failure_after_no_push_and_a_new_run_allo
     ends(&mut bench, Fixer::GivesUp);
     bench.script(1).merge = MergeState::Dirty;
     bench.beat();
-    assert_eq!((bench.sent(1), bench.shown(1).1), (1, Reason::FixerGaveUp), "what is shown still holds");
-    assert_eq!(bench.moves(1).last().unwrap().2, Reason::AlreadyTried);
+    assert_eq!((bench.sent(1), bench.shown(1).1), (1, WorkspaceReason::FixerGaveUp), "what is shown still holds");
+    assert_eq!(bench.moves(1).last().unwrap().2, WorkspaceReason::AlreadyTried);
     bench.session(1, "desk", false);
     bench.session_ends(1, "desk");
-    assert_eq!((bench.sent(1), bench.shown(1)), (1, (Status::PausedAttentionNoPush, Reason::AlreadyTried)));
-    bench.ci(1, Verdict::Failed);
+    assert_eq!(
+        (bench.sent(1), bench.shown(1)),
+        (1, (WorkspaceStatus::PausedAttentionNoPush, WorkspaceReason::AlreadyTried))
+    );
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     assert_eq!(bench.sent(1), 2);
 }
@@ -260,11 +263,11 @@ fn a_reviewer_who_says_something_new_lets_a_fixer_try_again_as_it_was_promised()
         let mut bench = Bench::one();
         bench.fixer(1, Fixer::GivesUp);
         if is_failing {
-            bench.ci(1, Verdict::Failed);
+            bench.ci(1, CheckConclusion::Failed);
         }
         bench.says(1, "thread");
         bench.beat();
-        assert_eq!((bench.sent(1), bench.shown(1).0), (1, Status::PausedAttentionNoPush));
+        assert_eq!((bench.sent(1), bench.shown(1).0), (1, WorkspaceStatus::PausedAttentionNoPush));
         assert!(bench.told(1)[0].contains("or a reviewer comments"));
         bench.beat();
         assert_eq!(bench.sent(1), 1);
@@ -281,7 +284,7 @@ fn unit_the_attempt_counter_increments_when_the_agent_pushes_whatever_for() {
     let mut bench = Bench::one();
     another_push(&mut bench);
     assert_eq!(bench.attempts(1), 1);
-    bench.ci(1, Verdict::Passed);
+    bench.ci(1, CheckConclusion::Passed);
     bench.says(1, "thread");
     bench.beat();
     assert_eq!(bench.attempts(1), 2, "for a reviewer as for CI");
@@ -294,10 +297,10 @@ fn unit_paused_attention_terminal_failed_is_entered_at_three_attempts_and_skips_
     let mut bench = Bench::one();
     (0..3).for_each(|_| another_push(&mut bench));
     assert_eq!((bench.sent(1), bench.attempts(1)), (3, 3));
-    assert_ne!(bench.shown(1).0, Status::PausedAttentionTerminalFailed, "the third may have helped");
+    assert_ne!(bench.shown(1).0, WorkspaceStatus::PausedAttentionTerminalFailed, "the third may have helped");
     let diagnosed = bench.times("diagnose");
     another_push(&mut bench);
-    assert_eq!(bench.shown(1), (Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionTerminalFailed, WorkspaceReason::TooManyAttempts));
     another_push(&mut bench);
     assert_eq!((bench.sent(1), bench.times("diagnose")), (3, diagnosed), "nobody is sent any more");
     assert_eq!(bench.told(1).len(), 1, "and that is said once");
@@ -308,17 +311,17 @@ fn unit_the_terminal_threshold_is_the_setting() {
     let mut bench = Bench::with(&[0], |settings| settings.max_attempts = 1);
     another_push(&mut bench);
     another_push(&mut bench);
-    assert_eq!((bench.sent(1), bench.shown(1).1), (1, Reason::TooManyAttempts));
+    assert_eq!((bench.sent(1), bench.shown(1).1), (1, WorkspaceReason::TooManyAttempts));
 }
 
 #[test]
 fn unit_a_third_push_that_turned_green_ends_in_paused_done() {
     let mut bench = Bench::one();
     (0..3).for_each(|_| another_push(&mut bench));
-    bench.ci(1, Verdict::Passed);
+    bench.ci(1, CheckConclusion::Passed);
     bench.beat();
     bench.wait(2 * MINUTE);
-    assert_eq!(bench.shown(1), (Status::PausedDone, Reason::AllGreen));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen));
     assert_eq!(bench.attempts(1), 0);
 }
 
@@ -326,21 +329,21 @@ fn unit_a_third_push_that_turned_green_ends_in_paused_done() {
 fn unit_the_attempt_counter_resets_on_paused_done() {
     let mut bench = Bench::one();
     another_push(&mut bench);
-    bench.ci(1, Verdict::Passed);
+    bench.ci(1, CheckConclusion::Passed);
     bench.beat();
-    assert_eq!((bench.shown(1).1, bench.attempts(1)), (Reason::Grace, 1), "not before it is done");
+    assert_eq!((bench.shown(1).1, bench.attempts(1)), (WorkspaceReason::Grace, 1), "not before it is done");
     bench.wait(2 * MINUTE);
-    assert_eq!((bench.shown(1).0, bench.attempts(1)), (Status::PausedDone, 0));
+    assert_eq!((bench.shown(1).0, bench.attempts(1)), (WorkspaceStatus::PausedDone, 0));
 }
 
 #[test]
 fn unit_the_attempt_counter_resets_on_an_external_push_and_the_ratchet_goes_on() {
     let mut bench = Bench::one();
     (0..4).for_each(|_| another_push(&mut bench));
-    assert_eq!(bench.shown(1).0, Status::PausedAttentionTerminalFailed);
+    assert_eq!(bench.shown(1).0, WorkspaceStatus::PausedAttentionTerminalFailed);
     bench.pushes(1);
     assert_eq!(bench.attempts(1), 0);
-    assert_eq!(bench.shown(1).0, Status::WaitingForCi, "nobody is needed for what is not there any more");
+    assert_eq!(bench.shown(1).0, WorkspaceStatus::WaitingForCi, "nobody is needed for what is not there any more");
     another_push(&mut bench);
     assert_eq!((bench.sent(1), bench.attempts(1)), (4, 1));
 }
@@ -368,11 +371,11 @@ fn unit_the_attempt_counter_resets_on_ratchet_re_enable_in_every_way_to_do_that(
         bench.toggle(1, true).unwrap();
         bench.worker.state.workspaces.get_mut(&pr(1)).unwrap().toggle = (way == 3).then_some(true);
         (0..4).for_each(|_| another_push(&mut bench));
-        assert_eq!(bench.shown(1).0, Status::PausedAttentionTerminalFailed);
+        assert_eq!(bench.shown(1).0, WorkspaceStatus::PausedAttentionTerminalFailed);
         bench.fixer(1, Fixer::Works);
         how(&mut bench);
         assert_eq!((bench.attempts(1), bench.sent(1)), (0, 4), "the way at {way}");
-        assert_eq!(bench.shown(1).0, Status::FixingCi, "the way at {way}");
+        assert_eq!(bench.shown(1).0, WorkspaceStatus::FixingCi, "the way at {way}");
     }
 }
 
@@ -389,7 +392,7 @@ fn the_attempt_counter_resets_on_ratchet_re_enable_also_while_a_session_works() 
         (0..3).for_each(|_| another_push(&mut bench));
         bench.session(1, "desk", false);
         switch(&mut bench, false);
-        assert_eq!((bench.shown(1).0, bench.attempts(1)), (Status::PausedUserWorking, 3), "the way at {way}");
+        assert_eq!((bench.shown(1).0, bench.attempts(1)), (WorkspaceStatus::PausedUserWorking, 3), "the way at {way}");
         switch(&mut bench, true);
         assert_eq!(bench.attempts(1), 0, "the way at {way}");
     }

@@ -13,7 +13,7 @@ fn pushing(way: Way) -> Bench {
 #[test]
 fn unit_did_push_unknown_does_not_pause_attention_and_is_retried_with_backoff() {
     let mut bench = pushing(Way::GetsLost);
-    assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::PushStatusUnknown));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::WaitingForCi, WorkspaceReason::PushStatusUnknown));
     assert_eq!(bench.activity(1), "Checking whether the fixer's push reached GitHub");
     let mut waits = Vec::new();
     for _ in 0..5 {
@@ -33,10 +33,10 @@ fn unit_did_push_unknown_does_not_pause_attention_and_is_retried_with_backoff() 
 #[test]
 fn a_push_that_landed_unheard_is_found_and_counted_once() {
     let mut bench = pushing(Way::LandsUnheard);
-    assert_eq!((bench.shown(1).1, bench.attempts(1)), (Reason::PushStatusUnknown, 0));
+    assert_eq!((bench.shown(1).1, bench.attempts(1)), (WorkspaceReason::PushStatusUnknown, 0));
     bench.tick();
     assert_eq!((bench.times("forward"), bench.times("probe_forward")), (1, 1));
-    assert_eq!((bench.attempts(1), bench.shown(1).1), (1, Reason::StaleCi));
+    assert_eq!((bench.attempts(1), bench.shown(1).1), (1, WorkspaceReason::StaleCi));
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn a_push_that_github_tells_of_before_it_is_known_to_have_arrived_is_no_push_fro
     let mut bench = Bench::fixing();
     bench.fixer(1, Fixer::Pushes);
     bench.settle();
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.script(1).way = Way::LandsUnheard;
     bench.beat();
-    assert_eq!((bench.attempts(1), bench.shown(1).1), (1, Reason::PushStatusUnknown));
+    assert_eq!((bench.attempts(1), bench.shown(1).1), (1, WorkspaceReason::PushStatusUnknown));
     bench.is_manual = true;
     bench.tells(1, "synchronize");
     assert_eq!(bench.attempts(1), 1, "its own push resets nothing");
@@ -64,8 +64,8 @@ fn a_push_of_somebody_else_ends_the_fixer_at_once_which_is_not_counted() {
     let mut bench = Bench::fixing();
     bench.pushes(1);
     expect_outpaced(&bench);
-    assert_eq!(bench.cancels, [Served::Fixer(pr(1))]);
-    bench.ci(1, Verdict::Failed);
+    assert_eq!(bench.cancels, [EffectOwner::Fixer(pr(1))]);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     assert_eq!(bench.sent(1), 2, "what they pushed is looked at as any other");
 }
@@ -82,17 +82,17 @@ fn a_push_of_somebody_else_that_nobody_told_of_is_found_when_the_fixer_pushes() 
 }
 
 fn expect_outpaced(bench: &Bench) {
-    let reasons: Vec<Reason> = bench.moves(1).into_iter().map(|(.., reason)| reason).collect();
-    assert!(reasons.contains(&Reason::Outpaced), "{reasons:?}");
+    let reasons: Vec<WorkspaceReason> = bench.moves(1).into_iter().map(|(.., reason)| reason).collect();
+    assert!(reasons.contains(&WorkspaceReason::Outpaced), "{reasons:?}");
     assert_eq!((bench.attempts(1), bench.times("clear_fixer"), bench.told(1).len()), (0, 1, 0));
-    assert_ne!(bench.shown(1).0, Status::PausedAttentionNoPush);
+    assert_ne!(bench.shown(1).0, WorkspaceStatus::PausedAttentionNoPush);
 }
 
 #[test]
 fn a_push_that_github_rejects_is_a_no_push_with_push_refused() {
     for (way, told) in [(Way::IsRejected, "protected branch"), (Way::FindsNoBranch, "the branch is gone")] {
         let bench = pushing(way);
-        assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::PushRefused));
+        assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionNoPush, WorkspaceReason::PushRefused));
         assert_eq!((bench.workspace(1).told.as_deref(), bench.attempts(1)), (Some(told), 0));
         assert!(bench.told(1)[0].contains(told));
     }
@@ -102,10 +102,14 @@ fn a_push_that_github_rejects_is_a_no_push_with_push_refused() {
 #[test]
 fn a_push_that_can_never_be_made_is_refused_once_it_is_known_not_to_have_arrived_and_somebody_is_told() {
     let mut bench = pushing(Way::CannotBeMade);
-    assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::PushStatusUnknown), "it may have been made before");
+    assert_eq!(
+        bench.shown(1),
+        (WorkspaceStatus::WaitingForCi, WorkspaceReason::PushStatusUnknown),
+        "it may have been made before"
+    );
     assert_eq!((bench.told(1).len(), bench.times("forward")), (0, 1));
     bench.tick();
-    assert_eq!(bench.shown(1), (Status::PausedAttentionNoPush, Reason::PushRefused));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedAttentionNoPush, WorkspaceReason::PushRefused));
     assert_eq!((bench.times("probe_forward"), bench.times("forward"), bench.attempts(1)), (1, 1, 0));
     assert_eq!((bench.told(1).len(), bench.workspace(1).fix.as_ref()), (1, None), "the branch is nobody's");
     assert!(bench.told(1)[0].contains("it is nowhere any more"), "{:?}", bench.told(1));
@@ -114,10 +118,10 @@ fn a_push_that_can_never_be_made_is_refused_once_it_is_known_not_to_have_arrived
 #[test]
 fn a_push_that_can_never_be_made_again_but_has_arrived_is_found_and_counted() {
     let mut bench = pushing(Way::CannotBeMade);
-    let Phase::Pushing { push, .. } = bench.fix(1).phase.clone() else { panic!("{:?}", bench.fix(1)) };
+    let FixPhase::Pushing { push, .. } = bench.fix(1).phase.clone() else { panic!("{:?}", bench.fix(1)) };
     bench.hub.pulls.get_mut(&1).unwrap().head = push.to;
     bench.tick();
-    assert_eq!((bench.attempts(1), bench.shown(1).1, bench.told(1).len()), (1, Reason::StaleCi, 0));
+    assert_eq!((bench.attempts(1), bench.shown(1).1, bench.told(1).len()), (1, WorkspaceReason::StaleCi, 0));
 }
 
 #[test]
@@ -127,7 +131,7 @@ fn a_push_that_cannot_even_be_looked_for_is_unknown_however_bad_that_is() {
     for _ in 0..10 {
         bench.tick();
     }
-    assert_eq!(bench.shown(1), (Status::WaitingForCi, Reason::PushStatusUnknown));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::WaitingForCi, WorkspaceReason::PushStatusUnknown));
     assert_eq!((bench.times("forward"), bench.times("probe_forward")), (1, 10));
     bench.script(1).way = Way::Lands;
     bench.tick();
@@ -138,8 +142,8 @@ fn a_push_that_cannot_even_be_looked_for_is_unknown_however_bad_that_is() {
 fn answers_that_come_late_are_about_nothing() {
     let mut bench = pushing(Way::Lands);
     let before = bench.workspace(1).clone();
-    let fixed = fixed(pr(1), at(0), Err(failure(FailureKind::Permanent)));
-    let landed = forwarded(pr(1), at(0), Ok(Forwarded::Pushed(Pushed::Landed)));
+    let fixed = fixed(pr(1), at(0), Err(failure(EffectFailureKind::Permanent)));
+    let landed = forwarded(pr(1), at(0), Ok(ForwardedPush::Pushed(PushOutcome::Landed)));
     for input in [Input::FixStarted { pr: pr(1), at: at(0) }, fixed, landed, fixer_cleared(pr(1), at(0), Ok(()))] {
         bench.feed(&input);
     }

@@ -1,7 +1,7 @@
 //! Fixers as runs: whatever happens to a fixer happens to its run, by the table of transitions.
 
 use super::*;
-use crate::repo::ratchet::{Approve, Issue};
+use crate::repo::ratchet::{ApprovalRule, FixIssue};
 use crate::repo::tests::runs::follow;
 use crate::workflow::{Initiator, Run, RunStatus, StepStatus};
 
@@ -21,7 +21,7 @@ fn only(bench: &Bench) -> Run {
 fn sent(fixer: Fixer, way: Way) -> Bench {
     let mut bench = Bench::with(&[0], |settings| settings.max_attempts = 1);
     (bench.script(1).fixer, bench.script(1).way) = (fixer, way);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     bench
 }
@@ -30,7 +30,7 @@ fn sent(fixer: Fixer, way: Way) -> Bench {
 fn a_fixer_is_a_run_with_the_same_name_from_its_beginning_to_its_end() {
     let mut bench = Bench::one();
     bench.is_full = true;
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     let id = bench.fix(1).run_id(pr(1));
     let run = only(&bench);
@@ -82,7 +82,7 @@ fn every_end_of_a_fixer_is_an_end_of_its_run_with_what_came_of_it() {
         let head = bench.hub.pulls[&1].head.as_str();
         assert_eq!(result.get("pushedSha").and_then(|sha| sha.as_str()), pushed.then_some(head), "{fixer:?} {way:?}");
         assert_eq!(run.error.is_some(), status == RunStatus::Failed, "{fixer:?} {way:?}");
-        assert_eq!(result["issue"], serde_json::to_value(Issue::FixCi).unwrap());
+        assert_eq!(result["issue"], serde_json::to_value(FixIssue::FixCi).unwrap());
         assert_eq!(result["ciRunId"].as_str(), bench.workspace(1).last_ci_run.as_deref());
     }
 }
@@ -106,10 +106,10 @@ fn a_run_whose_fixer_is_outpaced_or_whose_pull_request_is_closed_or_which_is_sto
     for is_full in [true, false] {
         let mut bench = Bench::one();
         bench.is_full = is_full;
-        bench.ci(1, Verdict::Failed);
+        bench.ci(1, CheckConclusion::Failed);
         bench.beat();
         let (at, by) = (bench.fix(1).at, Some("api:ops".to_owned()));
-        let behest = Behest { by, reason: Some("not now".to_owned()), ..Behest::default() };
+        let behest = Attribution { by, reason: Some("not now".to_owned()), ..Attribution::default() };
         bench.ask(Request::StopFix { pr: pr(1), at, behest }).unwrap();
         let run = only(&bench);
         let cancellation = run.cancellation.unwrap();
@@ -119,9 +119,9 @@ fn a_run_whose_fixer_is_outpaced_or_whose_pull_request_is_closed_or_which_is_sto
 }
 
 fn held() -> Bench {
-    let mut bench = Bench::with(&[0], |settings| settings.approve = Approve::Always);
+    let mut bench = Bench::with(&[0], |settings| settings.approve = ApprovalRule::Always);
     bench.fixer(1, Fixer::Pushes);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     bench
 }
@@ -169,15 +169,15 @@ fn a_run_that_was_held_is_completed_by_approval_and_failed_by_rejection() {
 #[test]
 fn every_step_of_a_run_that_completed_is_complete() {
     let repo = "acme/widgets".parse::<RepoId>().unwrap();
-    for approve in [Approve::Never, Approve::Always] {
+    for approve in [ApprovalRule::Never, ApprovalRule::Always] {
         let mut bench = held();
-        if approve == Approve::Never {
+        if approve == ApprovalRule::Never {
             bench = sent(Fixer::Pushes, Way::Lands);
         } else {
             bench.decides(1, Decision::Approved).unwrap();
         }
         let (mut state, mut told) = (RepoState::default(), BTreeMap::new());
-        for Recorded { ts, event, .. } in &bench.worker.log {
+        for RecordedEvent { ts, event, .. } in &bench.worker.log {
             let before = state.open_runs(&repo, *ts);
             apply(&mut state, event, *ts);
             for moved in runs_moved(&before, event, &state, &repo, *ts) {
@@ -191,7 +191,8 @@ fn every_step_of_a_run_that_completed_is_complete() {
         let mut steps: Vec<_> = told.into_values().map(|step| (step.position, step.step_id, step.status)).collect();
         steps.sort_unstable_by_key(|(position, ..)| *position);
         let names: Vec<&str> = steps.iter().map(|(_, name, _)| name.as_str()).collect();
-        let expected: &[&str] = if approve == Approve::Never { &["fix", "push"] } else { &["fix", "approve", "push"] };
+        let expected: &[&str] =
+            if approve == ApprovalRule::Never { &["fix", "push"] } else { &["fix", "approve", "push"] };
         assert_eq!(names, expected);
         assert!(steps.iter().all(|(.., status)| *status == StepStatus::Completed), "{steps:?}");
     }

@@ -45,14 +45,14 @@ pub(super) struct Script {
     pub(super) merge: MergeState,
     pub(super) review: Option<ReviewDecision>,
     pub(super) ci: BTreeMap<Sha, CiFacts>,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<ReviewerRequest>,
     pub(super) said: u64,
     pub(super) labels: BTreeSet<String>,
     pub(super) fork: bool,
     /// GitHub has it no more.
     pub(super) gone: bool,
     pub(super) signature: Option<String>,
-    pub(super) diagnosis: Option<Failure>,
+    pub(super) diagnosis: Option<EffectFailure>,
     pub(super) fixer: Fixer,
     pub(super) way: Way,
     pub(super) files: Vec<String>,
@@ -78,15 +78,15 @@ impl Bench {
         }
     }
 
-    pub(super) fn talk(&self, number: u64) -> Talk {
+    pub(super) fn talk(&self, number: u64) -> ReviewActivity {
         let Script { said, points, .. } = &self.scripts[&number];
-        let detail = Some(TalkDetail { mark: format!("mark {said}"), points: points.clone() });
-        Talk { overview: format!("overview {said}"), detail }
+        let detail = Some(ReviewThreadActivity { mark: format!("mark {said}"), points: points.clone() });
+        ReviewActivity { overview: format!("overview {said}"), detail }
     }
 
-    pub(super) fn glance(&self, number: u64) -> Glance {
+    pub(super) fn glance(&self, number: u64) -> HeartbeatFacts {
         let (merge, talk) = (self.merge_facts(number), self.talk(number));
-        Glance { repo: "acme/widgets".parse().unwrap(), merge, talk }
+        HeartbeatFacts { repo: "acme/widgets".parse().unwrap(), merge, talk }
     }
 
     pub(super) fn perform(&mut self, effect: &Effect, requested_at: Timestamp) -> Input {
@@ -120,23 +120,25 @@ impl Bench {
         }
     }
 
-    fn ratchet_answer(&mut self, effect: &RatchetEffect) -> Result<Answer, Failure> {
+    fn ratchet_answer(&mut self, effect: &RatchetEffect) -> Result<Answer, EffectFailure> {
         Ok(match effect {
-            RatchetEffect::ReadTalk { .. } if self.is_deaf => return Err(failure(FailureKind::Transient)),
-            RatchetEffect::ReadTalk { prs } => Answer::Talk(prs.iter().map(|pr| (*pr, self.talk(pr.get()))).collect()),
+            RatchetEffect::ReadTalk { .. } if self.is_deaf => return Err(failure(EffectFailureKind::Transient)),
+            RatchetEffect::ReadTalk { prs } => {
+                Answer::ReviewActivity(prs.iter().map(|pr| (*pr, self.talk(pr.get()))).collect())
+            }
             RatchetEffect::Diagnose { pr, .. } => {
                 let script = &self.scripts[&pr.get()];
-                let found = Diagnosis { signature: script.signature.clone() };
+                let found = CiDiagnosis { signature: script.signature.clone() };
                 script.diagnosis.clone().map_or(Ok(found), Err)?.into()
             }
             RatchetEffect::Fix { pr, head, .. } => self.fixed(pr.get(), head.clone())?.into(),
             RatchetEffect::Forward { pr, push, doubted, .. } => self.forwarded(pr.get(), push, *doubted)?.into(),
-            RatchetEffect::ClearFixer { .. } if self.is_sticky => return Err(failure(FailureKind::Transient)),
+            RatchetEffect::ClearFixer { .. } if self.is_sticky => return Err(failure(EffectFailureKind::Transient)),
             RatchetEffect::ClearFixer { .. } => ().into(),
         })
     }
 
-    pub(super) fn fixed(&mut self, number: u64, from: Sha) -> Result<FixEnd, Failure> {
+    pub(super) fn fixed(&mut self, number: u64, from: Sha) -> Result<FixEnd, EffectFailure> {
         let told = "no memory left".to_owned();
         let ended = |exit| FixEnd { exit, push: None, refused: None, diff: None };
         Ok(match self.scripts[&number].fixer {
@@ -153,40 +155,47 @@ impl Bench {
             Fixer::TimesOut => ended(FixExit::TimedOut { told: "after 30 minutes".to_owned() }),
             Fixer::Oversteps => FixEnd { refused: Some("it rewrites history".to_owned()), ..ended(FixExit::Done) },
             Fixer::Stops => ended(FixExit::Stopped),
-            Fixer::Stumbles => return Err(failure(FailureKind::Transient)),
-            Fixer::Breaks => return Err(failure(FailureKind::Permanent)),
+            Fixer::Stumbles => return Err(failure(EffectFailureKind::Transient)),
+            Fixer::Breaks => return Err(failure(EffectFailureKind::Permanent)),
         })
     }
 
-    pub(super) fn forwarded(&mut self, number: u64, push: &FixPush, doubted: bool) -> Result<Forwarded, Failure> {
+    pub(super) fn forwarded(
+        &mut self,
+        number: u64,
+        push: &FixPush,
+        doubted: bool,
+    ) -> Result<ForwardedPush, EffectFailure> {
         let way = self.scripts[&number].way;
         let head = self.hub.pulls[&number].head.clone();
         let probed = match &head {
-            head if *head == push.to => Probed::Landed { head: head.clone() },
-            head if *head == push.from => Probed::NotYet,
-            _ => Probed::Foreign { head: head.clone(), tree: None },
+            head if *head == push.to => PushProbeResult::Landed { head: head.clone() },
+            head if *head == push.from => PushProbeResult::NotYet,
+            _ => PushProbeResult::Foreign { head: head.clone(), tree: None },
         };
         if way == Way::FindsNoBranch {
-            let probed = Forwarded::Probed(Probed::BranchGone);
-            return Ok(if doubted { probed } else { Forwarded::Pushed(Pushed::BranchGone) });
+            let probed = ForwardedPush::Probed(PushProbeResult::BranchGone);
+            return Ok(if doubted { probed } else { ForwardedPush::Pushed(PushOutcome::BranchGone) });
         }
         match (doubted, way, probed) {
             (_, Way::Hangs, _) => unreachable!("it hangs"),
-            (_, Way::GetsLost, _) => Err(failure(FailureKind::Transient)),
+            (_, Way::GetsLost, _) => Err(failure(EffectFailureKind::Transient)),
             (_, Way::CannotBeFound, _) | (false, Way::CannotBeMade, _) => {
                 let reason = "it is nowhere any more".to_owned();
-                Err(Failure { reason, ..failure(FailureKind::Permanent) })
+                Err(EffectFailure { reason, ..failure(EffectFailureKind::Permanent) })
             }
-            (true, _, probed) => Ok(Forwarded::Probed(probed)),
+            (true, _, probed) => Ok(ForwardedPush::Probed(probed)),
             (false, Way::IsRejected, _) => {
-                Ok(Forwarded::Pushed(Pushed::Rejected { reason: "protected branch".to_owned() }))
+                Ok(ForwardedPush::Pushed(PushOutcome::Rejected { reason: "protected branch".to_owned() }))
             }
-            (false, _, Probed::Foreign { head, tree }) => Ok(Forwarded::Pushed(Pushed::Foreign { head, tree })),
+            (false, _, PushProbeResult::Foreign { head, tree }) => {
+                Ok(ForwardedPush::Pushed(PushOutcome::Foreign { head, tree }))
+            }
             (false, way, _) => {
                 self.hub.pulls.get_mut(&number).expect("there").head = push.to.clone();
                 match way {
-                    Way::LandsUnheard => Err(failure(FailureKind::Transient)),
-                    _ => Ok(Forwarded::Pushed(Pushed::Landed)),
+                    Way::LandsUnheard => Err(failure(EffectFailureKind::Transient)),
+                    _ => Ok(ForwardedPush::Pushed(PushOutcome::Landed)),
                 }
             }
         }

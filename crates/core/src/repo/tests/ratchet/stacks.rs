@@ -1,8 +1,8 @@
 //! A branch has one owner at a time: a train, or a fixer.
 
 use super::*;
-use crate::repo::ratchet::Approve;
-use crate::repo::trains::why;
+use crate::repo::ratchet::ApprovalRule;
+use crate::repo::trains::blockers;
 
 impl Bench {
     fn phase(&self, root: u64) -> &'static str {
@@ -11,7 +11,7 @@ impl Bench {
 
     fn waits_for_fixer(&self, root: u64, number: u64, is_held: bool) -> bool {
         let why = self.worker.state.details.get(&pr(root)).and_then(|detail| detail.why.as_ref());
-        why.is_some_and(|why| why::fixer_at_work(pr(number), is_held).is(why))
+        why.is_some_and(|why| blockers::fixer_at_work(pr(number), is_held).is(why))
     }
 
     /// A train that is in a phase of these, and stays there.
@@ -37,9 +37,9 @@ fn a_train_in_any_phase_but_idle_holds_back_the_fixers_of_its_current_and_its_fr
         bench.beat();
         let has_landed = bench.hub.pulls[&1].landed.is_some();
         if !has_landed {
-            assert_eq!(bench.shown(1), (Status::WaitingForTrain, Reason::TrainAtWork), "{phase}");
+            assert_eq!(bench.shown(1), (WorkspaceStatus::WaitingForTrain, WorkspaceReason::TrainAtWork), "{phase}");
         }
-        assert_eq!(bench.shown(2), (Status::WaitingForTrain, Reason::TrainAtWork), "{phase}");
+        assert_eq!(bench.shown(2), (WorkspaceStatus::WaitingForTrain, WorkspaceReason::TrainAtWork), "{phase}");
         assert_eq!(bench.activity(2), "Waiting for the merge train to finish with this branch");
         assert_eq!(
             (bench.sent(1), bench.sent(2), bench.sent(3)),
@@ -57,11 +57,11 @@ fn the_fixer_goes_on_by_itself_when_the_train_leaves_the_branch() {
     let script = bench.script(2);
     (script.merge, script.review) = (MergeState::Blocked, Some(ReviewDecision::ChangesRequested));
     bench.beat();
-    assert_eq!(bench.shown(2).0, Status::WaitingForTrain);
+    assert_eq!(bench.shown(2).0, WorkspaceStatus::WaitingForTrain);
     bench.is_blocked = false;
     bench.settle();
     assert_eq!((bench.hub.squashes.as_slice(), bench.phase(1)), ([1].as_slice(), "idle"), "the train waits at #2");
-    assert_eq!((bench.sent(2), bench.shown(2).0), (1, Status::FixingReview));
+    assert_eq!((bench.sent(2), bench.shown(2).0), (1, WorkspaceStatus::FixingReview));
     assert!(bench.waits_for_fixer(1, 2, false));
     bench.fixer(2, Fixer::Pushes);
     let script = bench.script(2);
@@ -75,7 +75,7 @@ fn a_train_that_is_stopped_leaves_the_branch_to_the_fixer() {
     bench.says(2, "thread");
     bench.beat();
     assert_eq!(bench.sent(2), 0);
-    bench.ask(Request::StopTrain { pr: pr(1), behest: Behest::default() }).unwrap();
+    bench.ask(Request::StopTrain { pr: pr(1), behest: Attribution::default() }).unwrap();
     let is_pushing = bench.worker.state.details.values().any(|detail| detail.intent.is_some());
     assert_eq!(bench.sent(2), usize::from(!is_pushing));
 }
@@ -134,7 +134,7 @@ fn a_fixer_in_flight_makes_the_train_wait_before_a_pull_request_joins_late() {
 
 #[test]
 fn a_push_that_is_held_keeps_the_train_waiting_for_the_person_who_decides() {
-    let mut bench = Bench::with(&[0, 1], |settings| settings.approve = Approve::Always);
+    let mut bench = Bench::with(&[0, 1], |settings| settings.approve = ApprovalRule::Always);
     bench.fixer(2, Fixer::Pushes);
     bench.says(2, "thread");
     bench.beat();
@@ -147,7 +147,7 @@ fn a_push_that_is_held_keeps_the_train_waiting_for_the_person_who_decides() {
 /// Nothing else needs to happen for that.
 #[test]
 fn a_push_that_was_held_and_is_outpaced_keeps_the_train_waiting_no_longer() {
-    let mut bench = Bench::with(&[0, 1], |settings| settings.approve = Approve::Always);
+    let mut bench = Bench::with(&[0, 1], |settings| settings.approve = ApprovalRule::Always);
     bench.fixer(2, Fixer::Pushes);
     bench.says(2, "thread");
     bench.beat();

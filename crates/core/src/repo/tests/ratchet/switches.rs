@@ -28,7 +28,7 @@ fn the_own_word_comes_before_the_label_and_that_before_the_repository_and_that_b
                     }
                     let expected = toggle.or(label).or(default).unwrap_or(enabled);
                     assert_eq!(is_on(&bench, 1), expected, "{toggle:?} {label:?} {default:?} {enabled}");
-                    bench.ci(1, Verdict::Failed);
+                    bench.ci(1, CheckConclusion::Failed);
                     bench.beat();
                     let workspace = bench.worker.state.workspaces.get(&pr(1));
                     let sent = workspace.is_some_and(|workspace| workspace.fix.is_some());
@@ -65,10 +65,10 @@ fn unit_ratchet_toggle_a_workspace_that_is_turned_off_is_paused_disabled_and_on_
             (_, true) => bench.labels(1, &[]),
         };
         switch(&mut bench, false);
-        assert_eq!(bench.shown(1), (Status::PausedDisabled, Reason::Disabled));
+        assert_eq!(bench.shown(1), (WorkspaceStatus::PausedDisabled, WorkspaceReason::Disabled));
         switch(&mut bench, true);
         bench.wait(2 * MINUTE);
-        assert_eq!(bench.shown(1), (Status::PausedDone, Reason::AllGreen), "the way at {how}");
+        assert_eq!(bench.shown(1), (WorkspaceStatus::PausedDone, WorkspaceReason::AllGreen), "the way at {how}");
     }
 }
 
@@ -76,7 +76,7 @@ fn unit_ratchet_toggle_a_workspace_that_is_turned_off_is_paused_disabled_and_on_
 fn a_failure_of_while_it_was_off_is_mended_when_it_is_on() {
     let mut bench = Bench::one();
     bench.toggle(1, false).unwrap();
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
     assert_eq!(bench.sent(1), 0);
     bench.toggle(1, true).unwrap();
@@ -87,7 +87,7 @@ fn a_failure_of_while_it_was_off_is_mended_when_it_is_on() {
 fn a_label_on_a_pull_request_that_nobody_knew_is_enough() {
     let mut bench = Bench::with(&[0], |settings| settings.enabled = false);
     assert!(bench.worker.state.workspaces.is_empty());
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.labels(1, &["ratchet"]);
     bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
     assert_eq!(bench.sent(1), 1);
@@ -96,7 +96,7 @@ fn a_label_on_a_pull_request_that_nobody_knew_is_enough() {
 #[test]
 fn somebody_turns_it_on_with_a_comment() {
     let mut bench = Bench::with(&[0], |settings| settings.enabled = false);
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     let plan = bench.worker.comment_event(CommentChange::Created, comment(1, 70, "@merge-train ratchet on"));
     bench.take(plan);
     bench.settle();
@@ -116,7 +116,7 @@ fn forks_and_what_is_not_open_or_not_known_is_refused_and_left_alone() {
     bench.closes(2);
     assert!(bench.toggle(2, true).unwrap_err().contains("not open"));
     assert!(bench.toggle(9, true).unwrap_err().contains("no pull request #9"));
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.beat();
     bench.wait(2 * MINUTE);
     let fork = bench.worker.state.workspaces.get(&pr(1));
@@ -127,9 +127,9 @@ fn forks_and_what_is_not_open_or_not_known_is_refused_and_left_alone() {
 fn a_pull_request_that_is_opened_again_is_looked_at_again() {
     let mut bench = Bench::one();
     bench.closes(1);
-    assert_eq!(bench.shown(1), (Status::PausedPrNotOpen, Reason::PrNotOpen));
+    assert_eq!(bench.shown(1), (WorkspaceStatus::PausedPrNotOpen, WorkspaceReason::PrNotOpen));
     assert!(bench.workspace(1).archived_at.is_some());
-    bench.ci(1, Verdict::Failed);
+    bench.ci(1, CheckConclusion::Failed);
     bench.hub.edit(1, |pull| pull.closed = false);
     bench.tells(1, "reopened");
     bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
@@ -157,7 +157,7 @@ fn unit_not_has_pr_a_pull_request_that_github_has_no_more_is_paused_no_pr_and_en
         bench.script(1).gone = true;
         bench.ask(Request::LookAt { prs: vec![pr(1)] }).unwrap();
         assert!(bench.worker.state.pr(pr(1)).is_none());
-        assert_eq!(bench.shown(1), (Status::PausedNoPr, Reason::NoPr));
+        assert_eq!(bench.shown(1), (WorkspaceStatus::PausedNoPr, WorkspaceReason::NoPr));
         assert_eq!((bench.workspace(1).fix.as_ref(), bench.cancels.len()), (None, usize::from(is_fixed)));
         assert!(bench.workspace(1).archived_at.is_some());
         assert!(!candidate(&bench.worker.state, pr(1), &bench.worker.settings));
@@ -165,7 +165,7 @@ fn unit_not_has_pr_a_pull_request_that_github_has_no_more_is_paused_no_pr_and_en
         bench.tells(1, "edited");
         assert_eq!(bench.workspace(1).archived_at, None, "it may come back");
         bench.wait(2 * MINUTE);
-        let expected = if is_fixed { Status::FixingCi } else { Status::PausedDone };
+        let expected = if is_fixed { WorkspaceStatus::FixingCi } else { WorkspaceStatus::PausedDone };
         assert_eq!(bench.shown(1).0, expected);
     }
 }

@@ -4,16 +4,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn person(name: &str, email: &str, login: Option<&str>) -> Person {
-    Person { name: name.to_owned(), email: email.to_owned(), login: login.map(str::to_owned) }
+fn person(name: &str, email: &str, login: Option<&str>) -> CommitPerson {
+    CommitPerson { name: name.to_owned(), email: email.to_owned(), login: login.map(str::to_owned) }
 }
 
-fn commit(message: &str, authors: &[Person]) -> Commit {
-    Commit { message: message.to_owned(), authors: authors.to_vec() }
+fn commit(message: &str, authors: &[CommitPerson]) -> MessageCommit {
+    MessageCommit { message: message.to_owned(), authors: authors.to_vec() }
 }
 
-fn subject() -> Subject {
-    Subject {
+fn subject() -> SquashedPullRequest {
+    SquashedPullRequest {
         number: PrNumber::new(12),
         title: "Add widgets".to_owned(),
         body: "They were {missing}.\r\n\r\nCloses #3.\r\n".to_owned(),
@@ -32,7 +32,7 @@ fn subject() -> Subject {
 }
 
 fn rendered(template: &str) -> String {
-    Template::parse(template).unwrap().render(&subject())
+    MessageTemplate::parse(template).unwrap().render(&subject())
 }
 
 #[test]
@@ -49,25 +49,26 @@ fn every_place_is_filled() {
 
 #[test]
 fn a_line_of_places_with_nothing_to_say_is_left_out() {
-    let nobody = Subject { reviewers: Vec::new(), commits: Vec::new(), body: " \r\n".to_owned(), ..subject() };
-    let template = Template::parse("{body}\n\nTitle: {title}\n{co_authors} {reviewers}\n\n\nend").unwrap();
+    let nobody =
+        SquashedPullRequest { reviewers: Vec::new(), commits: Vec::new(), body: " \r\n".to_owned(), ..subject() };
+    let template = MessageTemplate::parse("{body}\n\nTitle: {title}\n{co_authors} {reviewers}\n\n\nend").unwrap();
     assert_eq!(template.render(&nobody), "Title: Add widgets\n\n\nend");
 }
 
 #[test]
 fn a_title_is_one_line() {
-    let title = Template::parse("{title}\n{body}").unwrap();
+    let title = MessageTemplate::parse("{title}\n{body}").unwrap();
     assert_eq!(title.render_line(&subject()), "Add widgets They were {missing}. Closes #3.");
 }
 
 #[test]
 fn a_place_that_does_not_exist_is_refused_with_those_that_do() {
     for (template, placeholder) in [("{titel}", "titel"), ("a\n{Title} b", "Title"), ("{{{co-authors}", "co-authors")] {
-        let unknown = Template::parse(template).unwrap_err();
+        let unknown = MessageTemplate::parse(template).unwrap_err();
         assert_eq!(unknown.placeholder, placeholder);
     }
     assert_eq!(
-        Template::parse("{x}").unwrap_err().to_string(),
+        MessageTemplate::parse("{x}").unwrap_err().to_string(),
         "there is no placeholder {x}; use {title}, {number}, {body}, {author}, {branch}, {co_authors}, {reviewers}, \
          {commits}, or write {{ and }} for braces"
     );
@@ -81,10 +82,10 @@ fn braces_that_belong_to_no_name_stand_for_themselves() {
 
 #[test]
 fn what_must_be_read_follows_from_the_places() {
-    let needs = |template: &str| Template::parse(template).unwrap().needs();
-    assert_eq!(needs("{title} {body} {{commits}}"), Needs::default());
-    assert_eq!(needs("a\n{commits}"), Needs { commits: true, reviews: false });
-    assert_eq!(needs("{co_authors}").or(needs("{reviewers}")), Needs { commits: true, reviews: true });
+    let needs = |template: &str| MessageTemplate::parse(template).unwrap().needs();
+    assert_eq!(needs("{title} {body} {{commits}}"), TemplateNeeds::default());
+    assert_eq!(needs("a\n{commits}"), TemplateNeeds { commits: true, reviews: false });
+    assert_eq!(needs("{co_authors}").or(needs("{reviewers}")), TemplateNeeds { commits: true, reviews: true });
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn names_cannot_break_out_of_their_trailer() {
 proptest! {
     #[test]
     fn any_text_is_a_template_or_names_what_is_wrong_with_it(text in "[a-z{}_ \n]{0,60}") {
-        match Template::parse(&text) {
+        match MessageTemplate::parse(&text) {
             Ok(template) => { template.render(&subject()); }
             Err(unknown) => {
                 let written = format!("{{{}}}", unknown.placeholder);
@@ -121,7 +122,7 @@ proptest! {
 
     #[test]
     fn what_others_wrote_is_never_read_as_a_template(title in "[a-z{}]{1,30}") {
-        let subject = Subject { title: title.clone(), ..subject() };
-        prop_assert_eq!(Template::parse("{title}").unwrap().render(&subject), title);
+        let subject = SquashedPullRequest { title: title.clone(), ..subject() };
+        prop_assert_eq!(MessageTemplate::parse("{title}").unwrap().render(&subject), title);
     }
 }

@@ -1,22 +1,24 @@
 //! The results of merges and pushes, and what a train or a late addition does next.
 
-use super::super::{Change, Standpoint};
+use super::super::{Change, TrainContext};
 use crate::ids::{PrNumber, Sha};
-use crate::repo::event::{PushDetail, WantReason};
+use crate::repo::event::{FetchReason, PushDetail};
 use crate::repo::mirror;
 use crate::repo::trains::CascadePhase;
 use crate::repo::trains::Event;
-use crate::repo::trains::texts::{halt, notice};
-use crate::repo::trains::work::{Merged, MergedWith, Probed, Push, PushKind, Pushed, Standing, Step};
+use crate::repo::trains::texts::{notice, train_end};
+use crate::repo::trains::work::{
+    AuthoredHead, BranchMergeOutcome, BranchPush, MergeStep, MergedWith, PushKind, PushOutcome, PushProbeResult,
+};
 
 /// How often a branch that others push to is prepared again.
 const FOREIGN_PUSHES: u32 = 5;
 
-impl Standpoint<'_> {
-    pub(super) fn merged(&self, step: &Step, pull: PrNumber, merged: &Merged) -> Change {
+impl TrainContext<'_> {
+    pub(super) fn merged(&self, step: &MergeStep, pull: PrNumber, merged: &BranchMergeOutcome) -> Change {
         match merged {
-            Merged::Unchanged { head } => self.unchanged(step, pull, head),
-            Merged::Advance { from, to, tree, contains } => {
+            BranchMergeOutcome::Unchanged { head } => self.unchanged(step, pull, head),
+            BranchMergeOutcome::Advance { from, to, tree, contains } => {
                 let Some(branch) = self.state.pr(pull).and_then(|pr| pr.head_ref.clone()) else {
                     return Change::default();
                 };
@@ -32,18 +34,18 @@ impl Standpoint<'_> {
                     }
                 }])
             }
-            Merged::BranchGone => self.branch_gone(kind_of(step), pull),
-            Merged::Missing { pull: landed, commit } => self.missing(*landed, commit),
+            BranchMergeOutcome::BranchGone => self.branch_gone(kind_of(step), pull),
+            BranchMergeOutcome::Missing { pull: landed, commit } => self.missing(*landed, commit),
             unmergeable => {
                 let halt = self.why_not_merged(step, pull, unmergeable);
                 match (self.train(), step, unmergeable) {
                     // It is the one that landed which is wrong; this one is told that it waits.
-                    (Some(train), Step::AddLate { .. }, Merged::NotASquash { pull: landed, .. })
+                    (Some(train), MergeStep::AddLate { .. }, BranchMergeOutcome::NotASquash { pull: landed, .. })
                         if self.stood_at(*landed) =>
                     {
                         self.halted(train, *landed, &halt)
                     }
-                    (_, Step::AddLate { .. }, _) => self.give_up_late(pull, Some(&halt)),
+                    (_, MergeStep::AddLate { .. }, _) => self.give_up_late(pull, Some(&halt)),
                     (Some(train), ..) => self.halted(train, pull, &halt),
                     (None, ..) => self.give_up_late(pull, Some(&halt)),
                 }
@@ -51,69 +53,76 @@ impl Standpoint<'_> {
         }
     }
 
-    fn why_not_merged(&self, step: &Step, pull: PrNumber, merged: &Merged) -> halt::Halt {
+    fn why_not_merged(&self, step: &MergeStep, pull: PrNumber, merged: &BranchMergeOutcome) -> train_end::TrainEndText {
         let predecessor = self.train().map_or(pull, |train| train.current_pr);
         let fallback = self.state.pr(pull).map(|pr| pr.base_ref.clone());
         let Some(default) = self.state.default_branch.clone().or(fallback) else {
-            return halt::not_done("merge for", pull, "the default branch is not known");
+            return train_end::not_done("merge for", pull, "the default branch is not known");
         };
         let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone());
         let branch = branch.unwrap_or_else(|| default.clone());
-        let moved = |standing: &Standing| halt::Move::of(&branch, standing, &default);
-        let from_default = halt::MergeIn::new(&branch, &default);
+        let moved = |standing: &AuthoredHead| train_end::ManualBranchMove::of(&branch, standing, &default);
+        let from_default = train_end::ManualMerge::new(&branch, &default);
         match (merged, step) {
-            (Merged::Conflict { conflict, standing, .. }, Step::Prepare { predecessor, .. }) => {
+            (BranchMergeOutcome::Conflict { conflict, standing, .. }, MergeStep::Prepare { predecessor, .. }) => {
                 let below = self.state.pr(*predecessor).and_then(|pr| pr.head_ref.clone()).unwrap_or(default);
-                let merge = halt::MergeIn::new(&branch, &below);
+                let merge = train_end::ManualMerge::new(&branch, &below);
                 if let Some(standing) = standing {
-                    let moved = halt::Move::of(&branch, standing, &below);
-                    halt::rewritten_conflict(pull, *predecessor, conflict, &moved)
+                    let moved = train_end::ManualBranchMove::of(&branch, standing, &below);
+                    train_end::rewritten_conflict(pull, *predecessor, conflict, &moved)
                 } else if self.detail.pushed_by_others.contains(&pull) {
-                    halt::pushed_conflict(pull, *predecessor, conflict, &merge)
+                    train_end::pushed_conflict(pull, *predecessor, conflict, &merge)
                 } else {
-                    halt::preparation_conflict(pull, *predecessor, conflict, &merge)
+                    train_end::preparation_conflict(pull, *predecessor, conflict, &merge)
                 }
             }
-            (Merged::Conflict { with: MergedWith::BeforeSquash, conflict, standing }, Step::Reconcile { .. }) => {
+            (
+                BranchMergeOutcome::Conflict { with: MergedWith::BeforeSquash, conflict, standing },
+                MergeStep::Reconcile { .. },
+            ) => {
                 let advice = standing.as_ref().map(moved);
-                halt::reconcile_conflict(pull, predecessor, &default, conflict, advice)
+                train_end::reconcile_conflict(pull, predecessor, &default, conflict, advice)
             }
             (
-                Merged::Conflict { conflict, standing: Some(standing), .. },
-                Step::AddLate { change } | Step::CatchUp { change },
+                BranchMergeOutcome::Conflict { conflict, standing: Some(standing), .. },
+                MergeStep::AddLate { change } | MergeStep::CatchUp { change },
             ) => {
                 let below = change.below.last().map_or(predecessor, |below| below.pull);
-                halt::late_conflict(pull, below, &default, conflict, &moved(standing))
+                train_end::late_conflict(pull, below, &default, conflict, &moved(standing))
             }
-            (Merged::Conflict { conflict, .. }, Step::UpdateRoot) => {
-                halt::behind_conflict(pull, &default, conflict, &from_default)
+            (BranchMergeOutcome::Conflict { conflict, .. }, MergeStep::UpdateRoot) => {
+                train_end::behind_conflict(pull, &default, conflict, &from_default)
             }
-            (Merged::Conflict { conflict, .. }, _) => halt::catch_up_conflict(pull, &default, conflict, &from_default),
-            (Merged::NotPrepared(standing), _) => halt::not_prepared(pull, &default, &moved(standing)),
-            (Merged::Withdrawn(withdrawn), Step::Prepare { predecessor, .. }) => {
+            (BranchMergeOutcome::Conflict { conflict, .. }, _) => {
+                train_end::catch_up_conflict(pull, &default, conflict, &from_default)
+            }
+            (BranchMergeOutcome::NotPrepared(standing), _) => train_end::not_prepared(pull, &default, &moved(standing)),
+            (BranchMergeOutcome::Withdrawn(withdrawn), MergeStep::Prepare { predecessor, .. }) => {
                 let onto = self.state.pr(*predecessor).and_then(|pr| pr.head_ref.clone()).unwrap_or(default);
-                let moved = halt::Move::without(&branch, &withdrawn.head, &onto);
-                halt::withdrawn(pull, *predecessor, withdrawn, &moved)
+                let moved = train_end::ManualBranchMove::without(&branch, &withdrawn.head, &onto);
+                train_end::withdrawn(pull, *predecessor, withdrawn, &moved)
             }
-            (Merged::Differs(difference), _) => halt::differs(pull, &default, difference, &moved(&difference.standing)),
-            (Merged::NotASquash { pull: landed, reason, standing, .. }, _) if self.stood_at(*landed) => {
-                halt::merged_outside(*landed, &[(pull, moved(standing))]).because(reason)
+            (BranchMergeOutcome::Differs(difference), _) => {
+                train_end::differs(pull, &default, difference, &moved(&difference.standing))
             }
-            (Merged::NotASquash { pull: landed, advice, standing, .. }, Step::AddLate { .. }) => {
-                halt::not_squashed(*landed, advice, &moved(standing))
+            (BranchMergeOutcome::NotASquash { pull: landed, reason, standing, .. }, _) if self.stood_at(*landed) => {
+                train_end::merged_outside(*landed, &[(pull, moved(standing))]).because(reason)
             }
-            (Merged::NotASquash { reason, standing, .. }, _) => {
-                halt::merged_outside(predecessor, &[(pull, moved(standing))]).because(reason)
+            (BranchMergeOutcome::NotASquash { pull: landed, advice, standing, .. }, MergeStep::AddLate { .. }) => {
+                train_end::not_squashed(*landed, advice, &moved(standing))
             }
-            (Merged::PullRefGone { pull }, _) => halt::pull_ref_gone(*pull),
+            (BranchMergeOutcome::NotASquash { reason, standing, .. }, _) => {
+                train_end::merged_outside(predecessor, &[(pull, moved(standing))]).because(reason)
+            }
+            (BranchMergeOutcome::PullRefGone { pull }, _) => train_end::pull_ref_gone(*pull),
             (
-                Merged::Unchanged { .. }
-                | Merged::Advance { .. }
-                | Merged::BranchGone
-                | Merged::Missing { .. }
-                | Merged::Withdrawn(_),
+                BranchMergeOutcome::Unchanged { .. }
+                | BranchMergeOutcome::Advance { .. }
+                | BranchMergeOutcome::BranchGone
+                | BranchMergeOutcome::Missing { .. }
+                | BranchMergeOutcome::Withdrawn(_),
                 _,
-            ) => halt::not_done("merge for", pull, "nothing was wrong; this is a bug"),
+            ) => train_end::not_done("merge for", pull, "nothing was wrong; this is a bug"),
         }
     }
 
@@ -123,17 +132,19 @@ impl Standpoint<'_> {
     }
 
     /// The branch has all of it, so there is nothing to push.
-    fn unchanged(&self, step: &Step, pull: PrNumber, head: &Sha) -> Change {
+    fn unchanged(&self, step: &MergeStep, pull: PrNumber, head: &Sha) -> Change {
         if self.state.pr(pull).is_none_or(|pr| pr.head_sha != *head) {
             // A push of somebody that was not heard of yet.
-            let wanted = mirror::Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
+            let wanted = mirror::Event::PrWanted { pr: pull, reason: FetchReason::HeadDiffers, comment: None };
             let message = format!("GitHub has yet to tell of the head {head} of #{pull}");
             return Change::of([wanted]).then(self.once_they_agree(pull, message));
         }
         let (train_root, head_sha) = (self.root, head.clone());
         let squash = match step {
-            Step::Reconcile { .. } | Step::CatchUp { .. } | Step::AddLate { .. } => self.state.squash_below(pull),
-            Step::Prepare { .. } | Step::UpdateRoot => None,
+            MergeStep::Reconcile { .. } | MergeStep::CatchUp { .. } | MergeStep::AddLate { .. } => {
+                self.state.squash_below(pull)
+            }
+            MergeStep::Prepare { .. } | MergeStep::UpdateRoot => None,
         };
         // Said again it would look like progress.
         let contained = squash.filter(|_| self.needs_joining(pull)).map(|squash| Event::SquashContained {
@@ -146,10 +157,10 @@ impl Standpoint<'_> {
     }
 
     /// A step is done, with or without a push.
-    fn stepped(&self, step: StepKind, pull: PrNumber, mut change: Change) -> Change {
+    fn stepped(&self, step: MergeStepName, pull: PrNumber, mut change: Change) -> Change {
         match (step, self.train()) {
-            (StepKind::AddLate, Some(_)) => change.and(mirror::Event::MergeStateOutdated { prs: vec![pull] }),
-            (StepKind::AddLate, None) => change,
+            (MergeStepName::AddLate, Some(_)) => change.and(mirror::Event::MergeStateOutdated { prs: vec![pull] }),
+            (MergeStepName::AddLate, None) => change,
             (_, Some(train)) if train.current_pr == pull => {
                 // GitHub called it behind, and may not have noticed yet that it is not, or no longer.
                 change.record(mirror::Event::MergeStateOutdated { prs: vec![pull] });
@@ -161,24 +172,24 @@ impl Standpoint<'_> {
         }
     }
 
-    fn branch_gone(&self, step: StepKind, pull: PrNumber) -> Change {
+    fn branch_gone(&self, step: MergeStepName, pull: PrNumber) -> Change {
         let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone());
         match (self.train(), branch) {
-            (Some(train), Some(branch)) if train.current_pr != pull && step != StepKind::AddLate => {
+            (Some(train), Some(branch)) if train.current_pr != pull && step != MergeStepName::AddLate => {
                 self.skip(train, pull, notice::skipped_branch_deleted(pull, &branch))
             }
-            (_, Some(branch)) => self.give_up_late(pull, Some(&halt::branch_gone(pull, &branch))),
-            (_, None) => self.give_up_late(pull, Some(&halt::root_closed(pull))),
+            (_, Some(branch)) => self.give_up_late(pull, Some(&train_end::branch_gone(pull, &branch))),
+            (_, None) => self.give_up_late(pull, Some(&train_end::root_closed(pull))),
         }
     }
 
-    pub(super) fn pushed(&self, push: &Push, pushed: &Pushed) -> Change {
+    pub(super) fn pushed(&self, push: &BranchPush, pushed: &PushOutcome) -> Change {
         match pushed {
-            Pushed::Landed => self.push_landed(push, &push.to),
-            Pushed::Foreign { head, tree } => self.foreign(push, head, tree.as_ref()),
-            Pushed::BranchGone => self.branch_gone(self.step_of(push), push.pull),
-            Pushed::Rejected { reason } => {
-                let halt = halt::push_refused(push.pull, &push.branch, reason);
+            PushOutcome::Landed => self.push_landed(push, &push.to),
+            PushOutcome::Foreign { head, tree } => self.foreign(push, head, tree.as_ref()),
+            PushOutcome::BranchGone => self.branch_gone(self.step_of(push), push.pull),
+            PushOutcome::Rejected { reason } => {
+                let halt = train_end::push_refused(push.pull, &push.branch, reason);
                 match self.train() {
                     Some(train) => self.halted(train, push.pull, &halt),
                     None => self.give_up_late(push.pull, Some(&halt)),
@@ -187,18 +198,18 @@ impl Standpoint<'_> {
         }
     }
 
-    pub(super) fn probed(&self, push: &Push, probed: &Probed) -> Change {
+    pub(super) fn probed(&self, push: &BranchPush, probed: &PushProbeResult) -> Change {
         match probed {
-            Probed::Landed { head } => self.push_landed(push, head),
+            PushProbeResult::Landed { head } => self.push_landed(push, head),
             // Computed again: the commit may be gone with the process that made it.
-            Probed::NotYet => Change::of([self.dropped("the push had not landed")]),
-            Probed::Rewound => Change::of([self.dropped("the branch was rewound")]),
-            Probed::Foreign { head, tree } => self.foreign(push, head, tree.as_ref()),
-            Probed::BranchGone => self.branch_gone(self.step_of(push), push.pull),
+            PushProbeResult::NotYet => Change::of([self.dropped("the push had not landed")]),
+            PushProbeResult::Rewound => Change::of([self.dropped("the branch was rewound")]),
+            PushProbeResult::Foreign { head, tree } => self.foreign(push, head, tree.as_ref()),
+            PushProbeResult::BranchGone => self.branch_gone(self.step_of(push), push.pull),
         }
     }
 
-    fn push_landed(&self, push: &Push, head: &Sha) -> Change {
+    fn push_landed(&self, push: &BranchPush, head: &Sha) -> Change {
         let (train_root, branch) = (self.root, push.branch.clone());
         let (pr, head_sha) = (Some(push.pull), Some(head.clone()));
         let done = match push.kind {
@@ -208,7 +219,7 @@ impl Standpoint<'_> {
         };
         let change = Change::of([done]);
         match (self.train(), self.step_of(push)) {
-            (Some(train), step) if train.current_pr == push.pull && step != StepKind::AddLate => {
+            (Some(train), step) if train.current_pr == push.pull && step != MergeStepName::AddLate => {
                 // CI begins again, and GitHub is asked what it thinks of the new head.
                 change.and(mirror::Event::MergeStateOutdated { prs: vec![push.pull] })
             }
@@ -217,21 +228,21 @@ impl Standpoint<'_> {
     }
 
     /// Which merge a push came from: what there is to be done with the branch in this phase.
-    fn step_of(&self, push: &Push) -> StepKind {
+    fn step_of(&self, push: &BranchPush) -> MergeStepName {
         let idle = self.train().is_none_or(|train| train.cascade_phase == CascadePhase::Idle);
         match push.kind {
-            PushKind::Prep => StepKind::Prepare,
-            PushKind::Reconcile if idle => StepKind::AddLate,
-            PushKind::Reconcile => StepKind::Reconcile,
-            PushKind::Catchup => StepKind::CatchUp,
+            PushKind::Prep => MergeStepName::Prepare,
+            PushKind::Reconcile if idle => MergeStepName::AddLate,
+            PushKind::Reconcile => MergeStepName::Reconcile,
+            PushKind::Catchup => MergeStepName::CatchUp,
         }
     }
 
     /// Somebody else pushed. Before the squash that is taken in. After it, what was computed is void: only a push that left
     /// the content as it was is taken in, too. Whatever its tree, the branch lacks what was to be pushed, so it is never
     /// taken for that.
-    fn foreign(&self, push: &Push, head: &Sha, tree: Option<&Sha>) -> Change {
-        let is_late = self.step_of(push) == StepKind::AddLate;
+    fn foreign(&self, push: &BranchPush, head: &Sha, tree: Option<&Sha>) -> Change {
+        let is_late = self.step_of(push) == MergeStepName::AddLate;
         let is_current = self.train().is_some_and(|train| train.current_pr == push.pull);
         let may_repeat = push.kind == PushKind::Prep || is_late || is_current || tree == Some(&push.tree);
         if may_repeat && self.detail.attempts < FOREIGN_PUSHES {
@@ -239,7 +250,7 @@ impl Standpoint<'_> {
             let dropped = Event::WorkDropped { train_root: self.root, reason: message.clone(), by_others: true };
             return Change::of([dropped]).then(self.once_they_agree(push.pull, message));
         }
-        let halt = halt::branch_modified(push.pull, tree.unwrap_or(head), &push.tree, head);
+        let halt = train_end::branch_modified(push.pull, tree.unwrap_or(head), &push.tree, head);
         match self.train() {
             Some(train) => self.halted(train, push.pull, &halt),
             None => self.give_up_late(push.pull, Some(&halt)),
@@ -249,7 +260,7 @@ impl Standpoint<'_> {
 
 /// A merge, by its name alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StepKind {
+enum MergeStepName {
     Prepare,
     Reconcile,
     CatchUp,
@@ -257,20 +268,20 @@ enum StepKind {
     AddLate,
 }
 
-fn kind_of(step: &Step) -> StepKind {
+fn kind_of(step: &MergeStep) -> MergeStepName {
     match step {
-        Step::Prepare { .. } => StepKind::Prepare,
-        Step::Reconcile { .. } => StepKind::Reconcile,
-        Step::CatchUp { .. } => StepKind::CatchUp,
-        Step::UpdateRoot => StepKind::UpdateRoot,
-        Step::AddLate { .. } => StepKind::AddLate,
+        MergeStep::Prepare { .. } => MergeStepName::Prepare,
+        MergeStep::Reconcile { .. } => MergeStepName::Reconcile,
+        MergeStep::CatchUp { .. } => MergeStepName::CatchUp,
+        MergeStep::UpdateRoot => MergeStepName::UpdateRoot,
+        MergeStep::AddLate { .. } => MergeStepName::AddLate,
     }
 }
 
-fn kind(step: &Step) -> PushKind {
+fn kind(step: &MergeStep) -> PushKind {
     match step {
-        Step::Prepare { .. } => PushKind::Prep,
-        Step::Reconcile { .. } | Step::AddLate { .. } => PushKind::Reconcile,
-        Step::CatchUp { .. } | Step::UpdateRoot => PushKind::Catchup,
+        MergeStep::Prepare { .. } => PushKind::Prep,
+        MergeStep::Reconcile { .. } | MergeStep::AddLate { .. } => PushKind::Reconcile,
+        MergeStep::CatchUp { .. } | MergeStep::UpdateRoot => PushKind::Catchup,
     }
 }

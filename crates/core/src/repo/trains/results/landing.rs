@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::super::{Change, Standpoint, retry_at};
+use super::super::{Change, TrainContext, retry_at};
 use super::no_news;
 use crate::backoff::ExponentialBackoff;
 use crate::ids::{BranchName, PrNumber, Sha};
-use crate::repo::event::WantReason;
+use crate::repo::event::FetchReason;
 use crate::repo::mirror;
-use crate::repo::pace::{self, Act};
+use crate::repo::pace::{self, PacedAction};
 use crate::repo::state::CachedPr;
 use crate::repo::trains::Event;
-use crate::repo::trains::texts::halt;
-use crate::repo::trains::work::{Expected, Landed, Proof, Seen, Squashed};
-use crate::repo::trains::{CascadePhase, TrainRecord, why};
+use crate::repo::trains::texts::train_end;
+use crate::repo::trains::work::{ExpectedTree, LandedSquash, LandedTreeProof, ObservedSquash, SquashOutcome};
+use crate::repo::trains::{CascadePhase, TrainRecord, blockers};
 
 /// How often GitHub is asked for the commit of a merge that it reports.
 const LOOKS_FOR_COMMIT: u32 = 10;
@@ -23,11 +23,11 @@ const LOOKS_FOR_SQUASH: u32 = 3;
 /// How often a squash is tried that GitHub refuses for a reason that may pass.
 const SQUASH_TRIES: u32 = 3;
 
-impl Standpoint<'_> {
-    pub(super) fn expected(&self, pull: PrNumber, head: &Sha, expected: &Expected) -> Change {
+impl TrainContext<'_> {
+    pub(super) fn expected(&self, pull: PrNumber, head: &Sha, expected: &ExpectedTree) -> Change {
         let Some(train) = self.train() else { return Change::default() };
         match expected {
-            Expected::Tree { default_head, tree, standing } => Change::of([Event::IntentSquash {
+            ExpectedTree::Tree { default_head, tree, standing } => Change::of([Event::IntentSquash {
                 train_root: self.root,
                 pr: pull,
                 head_sha: Some(head.clone()),
@@ -36,8 +36,8 @@ impl Standpoint<'_> {
                 people_head: Some(standing.people_head.clone()),
                 stands_on: Some(standing.stands_on.clone()),
             }]),
-            Expected::HeadChanged { head } => self.thought_over(train, &format!("git has the head {head}")),
-            Expected::NotRelated { pull: below } => {
+            ExpectedTree::HeadChanged { head } => self.thought_over(train, &format!("git has the head {head}")),
+            ExpectedTree::NotRelated { pull: below } => {
                 let (train_root, head_sha) = (self.root, head.clone());
                 let lacking = Event::SquashContained { train_root, pr: pull, squash: None, head_sha };
                 let reason = format!("the head of #{pull} does not contain the squash of #{below}");
@@ -45,25 +45,29 @@ impl Standpoint<'_> {
                 change.events.extend(self.thought_over(train, &reason).events);
                 change
             }
-            Expected::Rewound { pull, commit } => self.missing(*pull, commit),
-            Expected::Differs(difference) => {
+            ExpectedTree::Rewound { pull, commit } => self.missing(*pull, commit),
+            ExpectedTree::Differs(difference) => {
                 let Some(default) = self.state.default_branch.clone() else { return Change::default() };
                 let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone()).unwrap_or_else(|| default.clone());
-                let moved = halt::Move::of(&branch, &difference.standing, &default);
-                self.halted(train, pull, &halt::differs(pull, &default, difference, &moved))
+                let moved = train_end::ManualBranchMove::of(&branch, &difference.standing, &default);
+                self.halted(train, pull, &train_end::differs(pull, &default, difference, &moved))
             }
-            Expected::Conflict(_) => {
+            ExpectedTree::Conflict(_) => {
                 let Some(default) = self.state.default_branch.clone() else { return Change::default() };
                 let branch = self.state.pr(pull).and_then(|pr| pr.head_ref.clone()).unwrap_or_else(|| default.clone());
-                self.halted(train, pull, &halt::dirty(pull, &default, &halt::MergeIn::new(&branch, &default)))
+                self.halted(
+                    train,
+                    pull,
+                    &train_end::dirty(pull, &default, &train_end::ManualMerge::new(&branch, &default)),
+                )
             }
-            Expected::PullRefGone => self.halted(train, pull, &halt::pull_ref_gone(pull)),
+            ExpectedTree::PullRefGone => self.halted(train, pull, &train_end::pull_ref_gone(pull)),
         }
     }
 
     /// What was found ready is not what is there: everything about it is looked at again.
     fn thought_over(&self, train: &TrainRecord, reason: &str) -> Change {
-        let wanted = mirror::Event::PrWanted { pr: train.current_pr, reason: WantReason::HeadDiffers, comment: None };
+        let wanted = mirror::Event::PrWanted { pr: train.current_pr, reason: FetchReason::HeadDiffers, comment: None };
         let is_first = self.detail.refusals < SQUASH_TRIES;
         let mut change = Change::of(is_first.then_some(wanted));
         change.events.extend(self.not_taken(train, reason).events);
@@ -78,8 +82,8 @@ impl Standpoint<'_> {
         }
         let base = self.state.pr(pull).map(|pr| pr.base_ref.clone()).filter(|base| *base != default);
         let halt = match base {
-            Some(base) => halt::landed_elsewhere(pull, commit, &base, &default),
-            None => halt::default_rewound(pull, commit, &default),
+            Some(base) => train_end::landed_elsewhere(pull, commit, &base, &default),
+            None => train_end::default_rewound(pull, commit, &default),
         };
         match self.train() {
             Some(train) => self.freeze_train(train, train.current_pr, &halt),
@@ -87,17 +91,17 @@ impl Standpoint<'_> {
         }
     }
 
-    pub(super) fn squash_answered(&self, squashed: &Squashed) -> Change {
+    pub(super) fn squash_answered(&self, squashed: &SquashOutcome) -> Change {
         let Some(train) = self.train() else { return Change::default() };
         let pull = train.current_pr;
         match squashed {
-            Squashed::Merged { commit } => self.squashed(train, commit),
-            Squashed::BaseChanged { base } => self.thought_over(train, &format!("GitHub has the base {base}")),
-            Squashed::HeadChanged => self.thought_over(train, "GitHub has another head, or calls it out of date"),
-            Squashed::Refused { message } if !may_pass(message) => {
-                self.halted(train, pull, &halt::squash_refused(pull, message))
+            SquashOutcome::Merged { commit } => self.squashed(train, commit),
+            SquashOutcome::BaseChanged { base } => self.thought_over(train, &format!("GitHub has the base {base}")),
+            SquashOutcome::HeadChanged => self.thought_over(train, "GitHub has another head, or calls it out of date"),
+            SquashOutcome::Refused { message } if !may_pass(message) => {
+                self.halted(train, pull, &train_end::squash_refused(pull, message))
             }
-            Squashed::Refused { message } => self.not_taken(train, message),
+            SquashOutcome::Refused { message } => self.not_taken(train, message),
         }
     }
 
@@ -110,10 +114,10 @@ impl Standpoint<'_> {
         if self.detail.refusals < SQUASH_TRIES {
             let retry_at = retry_at(&no_news(), self.detail.refusals, self.now);
             // A push or another base in between makes it another squash, but no success.
-            let tried = pace::of(self.state, Act::Squash, pr).map_or(0, |pace| pace.times);
+            let tried = pace::of(self.state, PacedAction::Squash, pr).map_or(0, |pace| pace.times);
             let times = tried.max(self.detail.refusals + 1);
             // The first is not worth a word.
-            let why = (times > 1).then(|| why::squashed_again(pr, times).since(self.now));
+            let why = (times > 1).then(|| blockers::squashed_again(pr, times).since(self.now));
             change = change.then(Change::of(why.map(|why| Event::TrainWaiting { train_root, why })));
             let reason = message.to_owned();
             return change.and(mirror::Event::MergeStateOutdated { prs: vec![pr] }).and(Event::WorkDelayed {
@@ -122,36 +126,36 @@ impl Standpoint<'_> {
                 retry_at,
             });
         }
-        let why = why::squash_not_taken(pr, message).since(self.now);
+        let why = blockers::squash_not_taken(pr, message).since(self.now);
         change.and(Event::TrainWaiting { train_root, why }).and(Event::TrainHeld { train_root })
     }
 
     /// What GitHub says of a pull request that may have been merged.
-    pub(super) fn seen(&self, pull: PrNumber, seen: &Seen) -> Change {
+    pub(super) fn seen(&self, pull: PrNumber, seen: &ObservedSquash) -> Change {
         let train = self.train();
         let is_current = train.is_some_and(|train| train.current_pr == pull);
         match (seen, train) {
-            (Seen::Merged { commit: Some(sha) }, Some(train))
+            (ObservedSquash::Merged { commit: Some(sha) }, Some(train))
                 if is_current && matches!(train.cascade_phase, CascadePhase::SquashPending { .. }) =>
             {
                 self.squashed(train, sha)
             }
-            (Seen::Merged { commit: Some(sha) }, Some(train)) if is_current => {
+            (ObservedSquash::Merged { commit: Some(sha) }, Some(train)) if is_current => {
                 let after = TrainRecord { last_squash_sha: Some(sha.clone()), ..train.clone() };
                 let mut change = Change::of([mirror::Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }]);
                 change.events.extend(self.enter(&after, train.cascade_phase.clone()).events);
                 change
             }
-            (Seen::Merged { commit: Some(sha) }, _) => {
+            (ObservedSquash::Merged { commit: Some(sha) }, _) => {
                 Change::of([mirror::Event::PrMerged { pr: pull, sha: Some(sha.clone()), at: None }])
             }
-            (Seen::Merged { commit: None }, _) => self.commit_unknown(pull),
-            (Seen::Open { .. }, Some(train)) if is_current && !self.is_merged(pull) => self.not_merged(train),
-            (Seen::Closed, Some(train)) if is_current && !self.is_merged(pull) => {
-                self.halted(train, pull, &halt::root_closed(pull))
+            (ObservedSquash::Merged { commit: None }, _) => self.commit_unknown(pull),
+            (ObservedSquash::Open { .. }, Some(train)) if is_current && !self.is_merged(pull) => self.not_merged(train),
+            (ObservedSquash::Closed, Some(train)) if is_current && !self.is_merged(pull) => {
+                self.halted(train, pull, &train_end::root_closed(pull))
             }
-            (Seen::Open { .. } | Seen::Closed, _) => {
-                let wanted = mirror::Event::PrWanted { pr: pull, reason: WantReason::HeadDiffers, comment: None };
+            (ObservedSquash::Open { .. } | ObservedSquash::Closed, _) => {
+                let wanted = mirror::Event::PrWanted { pr: pull, reason: FetchReason::HeadDiffers, comment: None };
                 let message = format!("GitHub does not call #{pull} merged");
                 Change::of([wanted]).then(self.once_they_agree(pull, message))
             }
@@ -180,7 +184,7 @@ impl Standpoint<'_> {
     fn commit_unknown(&self, pull: PrNumber) -> Change {
         let attempts = self.detail.attempts;
         if attempts + 1 >= LOOKS_FOR_COMMIT {
-            let halt = halt::merge_commit_unknown(pull);
+            let halt = train_end::merge_commit_unknown(pull);
             return match self.train() {
                 Some(train) => self.halted(train, pull, &halt),
                 None => self.give_up_late(self.root, Some(&halt)),
@@ -189,48 +193,48 @@ impl Standpoint<'_> {
         let wait = LOOK_AGAIN.delay(attempts);
         let retry_at = self.now.checked_add(wait).unwrap_or(jiff::Timestamp::MAX);
         let message = format!("GitHub does not name the commit of #{pull} yet");
-        let reason = why::disagree(pull, &message);
+        let reason = blockers::disagree(pull, &message);
         self.again_at(retry_at, message, reason)
     }
 
-    pub(super) fn proved(&self, landed: &Landed, proof: &Proof) -> Change {
+    pub(super) fn proved(&self, landed: &LandedSquash, proof: &LandedTreeProof) -> Change {
         let Some(train) = self.train() else { return Change::default() };
         let Some(default) = self.state.default_branch.clone() else { return Change::default() };
         let (pull, commit) = (landed.pull, &landed.commit);
         match proof {
-            Proof::Proven => Change::of([Event::SquashProven { train_root: self.root, sha: commit.clone() }]),
-            Proof::OtherHead { head } => {
+            LandedTreeProof::Proven => Change::of([Event::SquashProven { train_root: self.root, sha: commit.clone() }]),
+            LandedTreeProof::OtherHead { head } => {
                 // Whether the descendants have it is looked at for each.
                 let phase = train.cascade_phase.clone();
                 let known = Change::of([self.transition(train, phase, Some(head.clone()))]);
                 known.and(Event::SquashProven { train_root: self.root, sha: commit.clone() })
             }
-            Proof::WrongTree { expected, found, files } => {
-                let halt = halt::wrong_landed_tree(pull, commit, expected, found, &default).in_files(files);
+            LandedTreeProof::WrongTree { expected, found, files } => {
+                let halt = train_end::wrong_landed_tree(pull, commit, expected, found, &default).in_files(files);
                 self.freeze_train(train, pull, &halt)
             }
-            Proof::NotASquash { reason } if self.was_ours(pull) => {
-                let halt = halt::wrong_landed_parents(pull, commit, &default).because(reason);
+            LandedTreeProof::NotASquash { reason } if self.was_ours(pull) => {
+                let halt = train_end::wrong_landed_parents(pull, commit, &default).because(reason);
                 self.freeze_train(train, pull, &halt)
             }
-            Proof::NotASquash { reason } => {
+            LandedTreeProof::NotASquash { reason } => {
                 let moves = self.moves_off(pull, &default);
-                self.halted(train, pull, &halt::merged_outside(pull, &moves).because(reason))
+                self.halted(train, pull, &train_end::merged_outside(pull, &moves).because(reason))
             }
-            Proof::Missing { pull, commit } => self.missing(*pull, commit),
-            Proof::CannotTell { reason } => {
-                let halt = halt::cannot_prove(pull, commit, &default).because(reason);
+            LandedTreeProof::Missing { pull, commit } => self.missing(*pull, commit),
+            LandedTreeProof::CannotTell { reason } => {
+                let halt = train_end::cannot_prove(pull, commit, &default).because(reason);
                 self.freeze_train(train, pull, &halt)
             }
         }
     }
 
     /// How those that are stacked on a pull request that landed are moved to the default branch by hand.
-    fn moves_off(&self, landed: PrNumber, default: &BranchName) -> Vec<(PrNumber, halt::Move)> {
+    fn moves_off(&self, landed: PrNumber, default: &BranchName) -> Vec<(PrNumber, train_end::ManualBranchMove)> {
         let Some(head) = self.state.pr(landed).map(|pr| pr.head_sha.clone()) else { return Vec::new() };
         let above = self.standing_on(landed).into_iter();
         let branch = |above: PrNumber| Some((above, self.state.pr(above)?.head_ref.clone()?));
-        let moved = |(above, branch)| (above, halt::Move::without(&branch, &head, default));
+        let moved = |(above, branch)| (above, train_end::ManualBranchMove::without(&branch, &head, default));
         above.filter_map(branch).map(moved).collect()
     }
 

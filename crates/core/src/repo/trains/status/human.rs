@@ -14,27 +14,27 @@ const SHOWN_MESSAGE_BYTES: usize = 1_000;
 
 /// What the record of a train does not know, and its reader wants to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct TrainStatusView {
     pub default_branch: BranchName,
     /// From the pull request where the train began, each after the one it is stacked on.
-    pub stack: Vec<Row>,
+    pub stack: Vec<StackRow>,
     /// Why the train does not move. None only while it does, or once a person ended it.
-    pub why: Option<Why>,
+    pub why: Option<WaitReason>,
 }
 
 /// A pull request of the stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct StackRow {
     pub pr: PrNumber,
     pub branch: BranchName,
     /// The pull request it was stacked on; None for the root.
     pub predecessor: Option<PrNumber>,
-    pub standing: Standing,
+    pub standing: StackRowState,
 }
 
 /// The state of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum StackRowState {
     Open,
     Draft,
     /// With the commit on the default branch, as soon as GitHub names it.
@@ -45,7 +45,8 @@ pub enum Standing {
 /// What a train waits for. Each text is one sentence of Markdown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(from = "StoredWhy")]
-pub struct Why {
+#[schema(as = Why)]
+pub struct WaitReason {
     /// What blocks it: "The required check `build` failed on PR #124."
     pub blocker: String,
     /// Who can remove it: "The author of PR #124, by pushing a fix."
@@ -55,7 +56,7 @@ pub struct Why {
     pub next: String,
     /// Who has to act, in a word.
     #[serde(default)]
-    pub party: Party,
+    pub party: WaitParty,
 }
 
 /// As it is stored: older versions kept no party.
@@ -65,12 +66,12 @@ struct StoredWhy {
     who: String,
     since: Timestamp,
     next: String,
-    party: Option<Party>,
+    party: Option<WaitParty>,
 }
 
-impl From<StoredWhy> for Why {
+impl From<StoredWhy> for WaitReason {
     fn from(StoredWhy { blocker, who, since, next, party }: StoredWhy) -> Self {
-        let party = party.unwrap_or_else(|| Party::of_older_text(&who));
+        let party = party.unwrap_or_else(|| WaitParty::of_older_text(&who));
         Self { blocker, who, since, next, party }
     }
 }
@@ -78,7 +79,8 @@ impl From<StoredWhy> for Why {
 /// Who has to act, in broad groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Party {
+#[schema(as = Party)]
+pub enum WaitParty {
     Author,
     Reviewer,
     Maintainer,
@@ -89,7 +91,7 @@ pub enum Party {
     Github,
 }
 
-impl Party {
+impl WaitParty {
     /// Whether it is a person, who may want to know.
     pub fn is_person(self) -> bool {
         matches!(self, Self::Author | Self::Reviewer | Self::Maintainer)
@@ -111,7 +113,7 @@ impl Party {
 }
 
 /// The part of the status comment that people read.
-pub fn human(record: &TrainRecord, view: &View) -> String {
+pub fn human(record: &TrainRecord, view: &TrainStatusView) -> String {
     let mut parts = vec![headline(record, view)];
     if !view.stack.is_empty() {
         parts.push(table(record, view));
@@ -128,7 +130,7 @@ pub fn human(record: &TrainRecord, view: &View) -> String {
     parts.join("\n\n")
 }
 
-fn headline(record: &TrainRecord, view: &View) -> String {
+fn headline(record: &TrainRecord, view: &TrainStatusView) -> String {
     let current = record.current_pr;
     let idle = record.cascade_phase == CascadePhase::Idle;
     let doing = doing(record, &view.default_branch);
@@ -183,7 +185,7 @@ fn progress(phase: &CascadePhase) -> String {
     }
 }
 
-fn table(record: &TrainRecord, view: &View) -> String {
+fn table(record: &TrainRecord, view: &TrainStatusView) -> String {
     let mut lines = vec!["| Pull request | Branch | Stacked on | State |".to_owned(), "|---|---|---|---|".to_owned()];
     for row in &view.stack {
         let number = if row.pr == record.current_pr { format!("**#{}**", row.pr) } else { format!("#{}", row.pr) };
@@ -201,15 +203,15 @@ fn cell(branch: &BranchName) -> String {
     code_span(branch.as_str()).replace('|', "\\|")
 }
 
-fn standing(record: &TrainRecord, view: &View, row: &Row) -> String {
+fn standing(record: &TrainRecord, view: &TrainStatusView, row: &StackRow) -> String {
     let phase = &record.cascade_phase;
     match &row.standing {
-        Standing::Landed(Some(sha)) => return format!("landed as {sha}"),
-        Standing::Landed(None) => return "landed".to_owned(),
-        Standing::Closed => return "closed, not landed".to_owned(),
-        Standing::Open | Standing::Draft => {}
+        StackRowState::Landed(Some(sha)) => return format!("landed as {sha}"),
+        StackRowState::Landed(None) => return "landed".to_owned(),
+        StackRowState::Closed => return "closed, not landed".to_owned(),
+        StackRowState::Open | StackRowState::Draft => {}
     }
-    let draft = if row.standing == Standing::Draft { "draft; " } else { "" };
+    let draft = if row.standing == StackRowState::Draft { "draft; " } else { "" };
     if phase.skipped().contains(&row.pr) {
         return "skipped".to_owned();
     }
@@ -257,7 +259,7 @@ fn current(phase: &CascadePhase) -> &'static str {
     }
 }
 
-fn why_not_yet(why: &Why) -> String {
+fn why_not_yet(why: &WaitReason) -> String {
     format!(
         "**Why not yet:** {}\n- **Who can change that:** {}\n- **Since:** {}\n- **What happens next:** {}",
         line(&why.blocker),

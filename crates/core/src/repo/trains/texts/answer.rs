@@ -2,20 +2,20 @@
 
 use crate::ids::{PrNumber, RunId};
 use crate::markdown::code_span;
-use crate::repo::commands::{Command, MOST_HEARD, Misuse, Verb};
-use crate::repo::trains::plan::Plan;
+use crate::repo::commands::{Command, CommandMisuse, CommandVerb, MOST_HEARD};
+use crate::repo::trains::plan::LandingPlan;
 use crate::workflow::Decision;
 
 /// Who may give a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Allowed {
+pub enum AllowedPeople {
     Author,
     AuthorOrMaintainer,
     Maintainer,
     Admin,
 }
 
-impl Allowed {
+impl AllowedPeople {
     fn whom(self) -> &'static str {
         match self {
             Self::Author => "the author of this pull request",
@@ -27,7 +27,7 @@ impl Allowed {
 }
 
 /// The command was given by somebody else.
-pub fn not_authorized(command: &Command, allowed: Allowed) -> String {
+pub fn not_authorized(command: &Command, allowed: AllowedPeople) -> String {
     let whom = allowed.whom();
     format!("Only {whom} can use `@merge-train {command}`, so nothing was done. Please ask them to comment it.")
 }
@@ -111,7 +111,7 @@ pub fn nothing_to_retry(pr: PrNumber) -> String {
 }
 
 /// What a start would do.
-pub fn plan(plan: &Plan) -> String {
+pub fn plan(plan: &LandingPlan) -> String {
     let next = if plan.lands_everything() {
         format!("Nothing has been done. To land it, comment `@merge-train start` on PR #{}.", plan.root)
     } else {
@@ -140,7 +140,7 @@ pub fn unknown_command(text: &str, nearest: Option<&str>, help: &str) -> String 
 }
 
 /// A command with words after it that it does not take.
-pub fn misused(verb: Verb, why: &Misuse) -> String {
+pub fn misused(verb: CommandVerb, why: &CommandMisuse) -> String {
     format!("I cannot run `@merge-train {}`: {why}. Usage: {}.", verb.name(), verb.usage())
 }
 

@@ -1,6 +1,6 @@
 //! What people are told about a train that goes on, or that ended without fault.
 
-use super::halt::Move;
+use super::train_end::ManualBranchMove;
 use super::{advise, branch, list};
 use crate::ids::{BranchName, PrNumber, Sha};
 
@@ -57,7 +57,7 @@ pub fn collapsed(
     into: PrNumber,
     onto: &BranchName,
     new: Option<PrNumber>,
-    moved: &Move,
+    moved: &ManualBranchMove,
 ) -> String {
     let declare = match new {
         Some(new) => format!("edit its declaration to `@merge-train predecessor #{new}`"),
@@ -79,7 +79,13 @@ pub fn collapsed(
 
 /// What the pull request stands on was closed. `onto` is what that was based on, and above which the own commits are to be moved; `new` is the
 /// pull request of that branch.
-pub fn orphaned(pr: PrNumber, predecessor: PrNumber, onto: &BranchName, new: Option<PrNumber>, moved: &Move) -> String {
+pub fn orphaned(
+    pr: PrNumber,
+    predecessor: PrNumber,
+    onto: &BranchName,
+    new: Option<PrNumber>,
+    moved: &ManualBranchMove,
+) -> String {
     let declare = match new {
         Some(new) => format!("edit its declaration to `@merge-train predecessor #{new}`"),
         None => "delete its declaration".to_owned(),

@@ -3,7 +3,7 @@
 use super::{advise, joined};
 use crate::ids::PrNumber;
 use crate::markdown::introduced;
-use crate::repo::trains::plan::Plan;
+use crate::repo::trains::plan::LandingPlan;
 
 /// The root is a draft.
 pub fn draft(pr: PrNumber) -> String {
@@ -73,7 +73,7 @@ pub fn preflight_failed(answer: &str) -> String {
 }
 
 /// The stack is sure to conflict, or would land something else than its pull requests change.
-pub fn would_conflict(plan: &Plan) -> String {
+pub fn would_conflict(plan: &LandingPlan) -> String {
     let why = match plan.differences.is_empty() {
         true => "it would hit merge conflicts",
         false => "a pull request would land changes that are not its own",

@@ -4,17 +4,17 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::*;
 use crate::ids::{CommentId, RunId, Sha};
-use crate::repo::commands::{self, ClosePrs, Command, Said, Verb};
+use crate::repo::commands::{self, AddressedLine, ClosePrs, Command, CommandVerb};
 use crate::repo::trains::conflict::{Conflict, ConflictKind, ConflictedFile};
 use crate::repo::trains::difference::{Difference, NamedCommit};
-use crate::repo::trains::plan::{ConflictsWith, Plan, PlannedStep, PredictedConflict, PredictedDifference};
+use crate::repo::trains::plan::{ConflictsWith, LandingPlan, PlannedStep, PredictedConflict, PredictedDifference};
 
-use crate::repo::trains::status::Why;
-use crate::repo::trains::why;
-use crate::repo::trains::work::{Standing, Withdrawn};
+use crate::repo::trains::blockers;
+use crate::repo::trains::status::WaitReason;
+use crate::repo::trains::work::{AuthoredHead, WithdrawnCommits};
 use crate::workflow::Decision;
-use answer::Allowed;
-use halt::Dismissal;
+use answer::AllowedPeople;
+use train_end::Dismissal;
 
 fn pr(number: u64) -> PrNumber {
     PrNumber::new(number)
@@ -41,17 +41,24 @@ fn conflict() -> Conflict {
     Conflict { files: vec![file("src/a.rs", ConflictKind::Content), file("odd`name", ConflictKind::ModifyDelete)] }
 }
 
-fn plan() -> Plan {
+fn plan() -> LandingPlan {
     let steps = vec![PlannedStep::Squash { pull: pr(123), tree: sha('a') }];
-    Plan { root: pr(123), default_branch: main(), steps, conflicts: vec![], differences: vec![], unreached: vec![] }
+    LandingPlan {
+        root: pr(123),
+        default_branch: main(),
+        steps,
+        conflicts: vec![],
+        differences: vec![],
+        unreached: vec![],
+    }
 }
 
-fn moved() -> halt::Move {
-    halt::Move::of(&name("add-login"), &difference().standing, &main())
+fn moved() -> train_end::ManualBranchMove {
+    train_end::ManualBranchMove::of(&name("add-login"), &difference().standing, &main())
 }
 
-fn merge_in(from: &BranchName) -> halt::MergeIn {
-    halt::MergeIn::new(&name("add-login"), from)
+fn merge_in(from: &BranchName) -> train_end::ManualMerge {
+    train_end::ManualMerge::new(&name("add-login"), from)
 }
 
 fn named(commit: char, subject: &str, by_merge_train: bool) -> NamedCommit {
@@ -69,21 +76,21 @@ fn difference() -> Difference {
             named('c', "Merge predecessor PR #123 into add-login (merge-train prep)", true),
             named('b', "Add the login page", false),
         ],
-        standing: Standing::new(sha('b'), sha('a')),
+        standing: AuthoredHead::new(sha('b'), sha('a')),
     }
 }
 
-fn withdrawn() -> Withdrawn {
-    Withdrawn { head: sha('d'), commits: vec![named('d', "Add the secrets", false)] }
+fn withdrawn() -> WithdrawnCommits {
+    WithdrawnCommits { head: sha('d'), commits: vec![named('d', "Add the secrets", false)] }
 }
 
-fn plan_that_differs() -> Plan {
+fn plan_that_differs() -> LandingPlan {
     let (branch, base) = (name("add-login"), name("add-users"));
     let differences = vec![PredictedDifference { pull: pr(124), branch, base, difference: difference() }];
-    Plan { steps: vec![], differences, unreached: prs(&[124, 125]), ..plan() }
+    LandingPlan { steps: vec![], differences, unreached: prs(&[124, 125]), ..plan() }
 }
 
-fn plan_that_conflicts() -> Plan {
+fn plan_that_conflicts() -> LandingPlan {
     let with = ConflictsWith::Predecessor(pr(123));
     let conflicts = vec![PredictedConflict {
         pull: pr(124),
@@ -94,7 +101,7 @@ fn plan_that_conflicts() -> Plan {
         with,
         conflict: conflict(),
     }];
-    Plan { steps: vec![], conflicts, unreached: prs(&[124, 125]), ..plan() }
+    LandingPlan { steps: vec![], conflicts, unreached: prs(&[124, 125]), ..plan() }
 }
 
 /// What people and servers could call things.
@@ -145,58 +152,64 @@ fn declare_texts() -> Vec<Named> {
     ]
 }
 
-fn halts() -> Vec<(&'static str, Halt)> {
+fn halts() -> Vec<(&'static str, TrainEndText)> {
     let (base, head) = (name("x"), name("feature/y"));
     vec![
-        ("halt_behind_conflict", halt::behind_conflict(pr(123), &main(), &conflict(), &merge_in(&main()))),
-        ("halt_dirty", halt::dirty(pr(123), &main(), &merge_in(&main()))),
-        ("halt_rewritten_conflict", halt::rewritten_conflict(pr(124), pr(123), &conflict(), &moved())),
+        ("halt_behind_conflict", train_end::behind_conflict(pr(123), &main(), &conflict(), &merge_in(&main()))),
+        ("halt_dirty", train_end::dirty(pr(123), &main(), &merge_in(&main()))),
+        ("halt_rewritten_conflict", train_end::rewritten_conflict(pr(124), pr(123), &conflict(), &moved())),
         (
             "halt_preparation_conflict",
-            halt::preparation_conflict(pr(124), pr(123), &conflict(), &merge_in(&name("add-users"))),
+            train_end::preparation_conflict(pr(124), pr(123), &conflict(), &merge_in(&name("add-users"))),
         ),
-        ("halt_pushed_conflict", halt::pushed_conflict(pr(124), pr(123), &conflict(), &merge_in(&name("add-users")))),
-        ("halt_reconcile_conflict", halt::reconcile_conflict(pr(124), pr(123), &main(), &conflict(), Some(moved()))),
-        ("halt_catch_up_conflict", halt::catch_up_conflict(pr(124), &main(), &conflict(), &merge_in(&main()))),
-        ("halt_merge_hooks", halt::merge_hooks(pr(123))),
-        ("halt_squash_refused", halt::squash_refused(pr(123), "405: Approving review required")),
-        ("halt_push_refused", halt::push_refused(pr(123), &head, "GH006: Protected branch update failed")),
-        ("halt_merge_commit_unknown", halt::merge_commit_unknown(pr(123))),
-        ("halt_status_too_large", halt::status_too_large()),
-        ("halt_wrong_landed_tree", halt::wrong_landed_tree(pr(123), &sha('c'), &sha('e'), &sha('f'), &main())),
-        ("halt_wrong_landed_parents", halt::wrong_landed_parents(pr(123), &sha('c'), &main())),
+        (
+            "halt_pushed_conflict",
+            train_end::pushed_conflict(pr(124), pr(123), &conflict(), &merge_in(&name("add-users"))),
+        ),
+        (
+            "halt_reconcile_conflict",
+            train_end::reconcile_conflict(pr(124), pr(123), &main(), &conflict(), Some(moved())),
+        ),
+        ("halt_catch_up_conflict", train_end::catch_up_conflict(pr(124), &main(), &conflict(), &merge_in(&main()))),
+        ("halt_merge_hooks", train_end::merge_hooks(pr(123))),
+        ("halt_squash_refused", train_end::squash_refused(pr(123), "405: Approving review required")),
+        ("halt_push_refused", train_end::push_refused(pr(123), &head, "GH006: Protected branch update failed")),
+        ("halt_merge_commit_unknown", train_end::merge_commit_unknown(pr(123))),
+        ("halt_status_too_large", train_end::status_too_large()),
+        ("halt_wrong_landed_tree", train_end::wrong_landed_tree(pr(123), &sha('c'), &sha('e'), &sha('f'), &main())),
+        ("halt_wrong_landed_parents", train_end::wrong_landed_parents(pr(123), &sha('c'), &main())),
         (
             "halt_wrong_landed_files",
-            halt::wrong_landed_tree(pr(123), &sha('c'), &sha('e'), &sha('f'), &main())
+            train_end::wrong_landed_tree(pr(123), &sha('c'), &sha('e'), &sha('f'), &main())
                 .in_files(&["src/a.rs".to_owned(), "odd`name".to_owned()]),
         ),
-        ("halt_cannot_prove", halt::cannot_prove(pr(123), &sha('c'), &main()).because("CONFLICT (content): a.rs")),
-        ("halt_late_conflict", halt::late_conflict(pr(124), pr(123), &main(), &conflict(), &moved())),
+        ("halt_cannot_prove", train_end::cannot_prove(pr(123), &sha('c'), &main()).because("CONFLICT (content): a.rs")),
+        ("halt_late_conflict", train_end::late_conflict(pr(124), pr(123), &main(), &conflict(), &moved())),
         (
             "halt_not_squashed",
-            halt::not_squashed(pr(123), "Predecessor #123 was merged with merge (not squash).", &moved()),
+            train_end::not_squashed(pr(123), "Predecessor #123 was merged with merge (not squash).", &moved()),
         ),
-        ("halt_not_done", halt::not_done("retarget", pr(124), "422: Validation Failed")),
-        ("halt_grown_too_large", halt::grown_too_large(51, 50)),
-        ("halt_declaration_deleted", halt::declaration_deleted(pr(124))),
-        ("halt_declaration_changed", halt::declaration_changed(pr(124), Some(pr(123)), Some(pr(122)))),
-        ("halt_declaration_removed", halt::declaration_changed(pr(124), Some(pr(123)), None)),
-        ("halt_cycle", halt::cycle(&prs(&[1, 2, 3, 1]))),
-        ("halt_base_changed", halt::base_changed(pr(124), &base, pr(123), &head)),
-        ("halt_branch_modified", halt::branch_modified(pr(124), &sha('f'), &sha('e'), &sha('c'))),
-        ("halt_head_moved", halt::head_moved(pr(123), &sha('f'), &sha('e'))),
-        ("halt_still_behind", halt::still_behind(pr(124), pr(123))),
-        ("halt_differs", halt::differs(pr(124), &main(), &difference(), &moved())),
-        ("halt_withdrawn", halt::withdrawn(pr(124), pr(123), &withdrawn(), &moved())),
-        ("halt_default_rewound", halt::default_rewound(pr(123), &sha('e'), &main())),
-        ("halt_landed_elsewhere", halt::landed_elsewhere(pr(123), &sha('e'), &name("release"), &main())),
-        ("halt_branch_gone", halt::branch_gone(pr(124), &name("add-login"))),
-        ("halt_merged_outside", halt::merged_outside(pr(123), &[(pr(124), moved())])),
-        ("halt_not_prepared", halt::not_prepared(pr(124), &main(), &moved())),
-        ("halt_root_closed", halt::root_closed(pr(123))),
-        ("halt_review_dismissed", halt::review_dismissed(pr(123), Dismissal::Deliberate)),
-        ("halt_review_dismissed_unverified", halt::review_dismissed(pr(123), Dismissal::Unverified)),
-        ("halt_review_dismissed_by_setting", halt::review_dismissed(pr(123), Dismissal::BySetting)),
+        ("halt_not_done", train_end::not_done("retarget", pr(124), "422: Validation Failed")),
+        ("halt_grown_too_large", train_end::grown_too_large(51, 50)),
+        ("halt_declaration_deleted", train_end::declaration_deleted(pr(124))),
+        ("halt_declaration_changed", train_end::declaration_changed(pr(124), Some(pr(123)), Some(pr(122)))),
+        ("halt_declaration_removed", train_end::declaration_changed(pr(124), Some(pr(123)), None)),
+        ("halt_cycle", train_end::cycle(&prs(&[1, 2, 3, 1]))),
+        ("halt_base_changed", train_end::base_changed(pr(124), &base, pr(123), &head)),
+        ("halt_branch_modified", train_end::branch_modified(pr(124), &sha('f'), &sha('e'), &sha('c'))),
+        ("halt_head_moved", train_end::head_moved(pr(123), &sha('f'), &sha('e'))),
+        ("halt_still_behind", train_end::still_behind(pr(124), pr(123))),
+        ("halt_differs", train_end::differs(pr(124), &main(), &difference(), &moved())),
+        ("halt_withdrawn", train_end::withdrawn(pr(124), pr(123), &withdrawn(), &moved())),
+        ("halt_default_rewound", train_end::default_rewound(pr(123), &sha('e'), &main())),
+        ("halt_landed_elsewhere", train_end::landed_elsewhere(pr(123), &sha('e'), &name("release"), &main())),
+        ("halt_branch_gone", train_end::branch_gone(pr(124), &name("add-login"))),
+        ("halt_merged_outside", train_end::merged_outside(pr(123), &[(pr(124), moved())])),
+        ("halt_not_prepared", train_end::not_prepared(pr(124), &main(), &moved())),
+        ("halt_root_closed", train_end::root_closed(pr(123))),
+        ("halt_review_dismissed", train_end::review_dismissed(pr(123), Dismissal::Deliberate)),
+        ("halt_review_dismissed_unverified", train_end::review_dismissed(pr(123), Dismissal::Unverified)),
+        ("halt_review_dismissed_by_setting", train_end::review_dismissed(pr(123), Dismissal::BySetting)),
     ]
 }
 
@@ -229,31 +242,31 @@ fn notice_texts() -> Vec<Named> {
 fn why_texts() -> Vec<Named> {
     let head = sha('a');
     let reasons = [
-        ("why_checks_failed", why::checks_failed(pr(123), &["build", "lint", "test", "x"], &head)),
-        ("why_check_running", why::checks_running(pr(123), &["build"], &head)),
-        ("why_suite_running", why::checks_running(pr(123), &[], &head)),
-        ("why_checks_expected", why::checks_expected(pr(123), &["build", "lint"], &head)),
-        ("why_ci_expected", why::ci_expected(pr(123), &head)),
-        ("why_review_required", why::review_required(pr(123))),
-        ("why_changes_requested", why::changes_requested(pr(123))),
-        ("why_draft", why::draft(pr(123))),
-        ("why_unknown", why::unknown(pr(123))),
-        ("why_unexplained", why::unexplained(pr(123))),
-        ("why_other_base", why::other_base(pr(123), &name("feature/y"), &main())),
-        ("why_squash_not_taken", why::squash_not_taken(pr(123), "Base branch was modified.")),
-        ("why_disagree", why::disagree(pr(123), "GitHub does not call #122 merged")),
-        ("why_unread", why::unread(pr(123))),
-        ("why_repository_unread", why::repository_unread("502 Bad Gateway")),
-        ("why_status_unread", why::status_unread(pr(123))),
-        ("why_pushed_again", why::pushed_again(pr(123), 4)),
-        ("why_squashed_again", why::squashed_again(pr(123), 3)),
-        ("why_retargeted_again", why::retargeted_again(pr(123), 3)),
-        ("why_trouble", why::trouble("push to the branch", "502 Bad Gateway")),
-        ("why_hostile_check", why::checks_failed(pr(123), &[HOSTILE], &head)),
-        ("why_hostile_trouble", why::trouble("push to the branch", HOSTILE_ANSWER)),
+        ("why_checks_failed", blockers::checks_failed(pr(123), &["build", "lint", "test", "x"], &head)),
+        ("why_check_running", blockers::checks_running(pr(123), &["build"], &head)),
+        ("why_suite_running", blockers::checks_running(pr(123), &[], &head)),
+        ("why_checks_expected", blockers::checks_expected(pr(123), &["build", "lint"], &head)),
+        ("why_ci_expected", blockers::ci_expected(pr(123), &head)),
+        ("why_review_required", blockers::review_required(pr(123))),
+        ("why_changes_requested", blockers::changes_requested(pr(123))),
+        ("why_draft", blockers::draft(pr(123))),
+        ("why_unknown", blockers::unknown(pr(123))),
+        ("why_unexplained", blockers::unexplained(pr(123))),
+        ("why_other_base", blockers::other_base(pr(123), &name("feature/y"), &main())),
+        ("why_squash_not_taken", blockers::squash_not_taken(pr(123), "Base branch was modified.")),
+        ("why_disagree", blockers::disagree(pr(123), "GitHub does not call #122 merged")),
+        ("why_unread", blockers::unread(pr(123))),
+        ("why_repository_unread", blockers::repository_unread("502 Bad Gateway")),
+        ("why_status_unread", blockers::status_unread(pr(123))),
+        ("why_pushed_again", blockers::pushed_again(pr(123), 4)),
+        ("why_squashed_again", blockers::squashed_again(pr(123), 3)),
+        ("why_retargeted_again", blockers::retargeted_again(pr(123), 3)),
+        ("why_trouble", blockers::trouble("push to the branch", "502 Bad Gateway")),
+        ("why_hostile_check", blockers::checks_failed(pr(123), &[HOSTILE], &head)),
+        ("why_hostile_trouble", blockers::trouble("push to the branch", HOSTILE_ANSWER)),
     ];
-    let told = |reason: why::Reason| {
-        let Why { blocker, who, next, .. } = reason.since(jiff::Timestamp::UNIX_EPOCH);
+    let told = |reason: blockers::Blocker| {
+        let WaitReason { blocker, who, next, .. } = reason.since(jiff::Timestamp::UNIX_EPOCH);
         format!("{blocker}\n{who}\n{next}")
     };
     reasons.into_iter().map(|(name, reason)| (name, told(reason))).collect()
@@ -261,19 +274,22 @@ fn why_texts() -> Vec<Named> {
 
 fn answered(comment: &str) -> String {
     match commands::parse_all(comment).as_slice() {
-        [Said::Unknown { text, nearest }] => {
-            answer::unknown_command(text.as_str(), nearest.map(Verb::name), &commands::help())
+        [AddressedLine::Unknown { text, nearest }] => {
+            answer::unknown_command(text.as_str(), nearest.map(CommandVerb::name), &commands::help())
         }
-        [Said::Misused { verb, why }] => answer::misused(*verb, why),
+        [AddressedLine::Misused { verb, why }] => answer::misused(*verb, why),
         other => panic!("{other:?}"),
     }
 }
 
 fn answer_texts() -> Vec<Named> {
     vec![
-        ("answer_only_the_author", answer::not_authorized(&Command::Start, Allowed::Author)),
-        ("answer_only_maintainers", answer::not_authorized(&Command::Stop, Allowed::AuthorOrMaintainer)),
-        ("answer_only_admins", answer::not_authorized(&Command::StopForce { close_prs: ClosePrs::No }, Allowed::Admin)),
+        ("answer_only_the_author", answer::not_authorized(&Command::Start, AllowedPeople::Author)),
+        ("answer_only_maintainers", answer::not_authorized(&Command::Stop, AllowedPeople::AuthorOrMaintainer)),
+        (
+            "answer_only_admins",
+            answer::not_authorized(&Command::StopForce { close_prs: ClosePrs::No }, AllowedPeople::Admin),
+        ),
         ("answer_run_started", answer::run_started("release", &RunId::parse("run-1").unwrap())),
         ("answer_run_starts_later", answer::run_starts_later("release", &RunId::parse("run-1").unwrap())),
         ("answer_run_refused", answer::run_refused("run release", "there is no workflow \"release\"")),
@@ -303,10 +319,10 @@ fn hostile_texts() -> Vec<Named> {
         ("hostile_mismatch", declare::base_mismatch(pr(2), &branch, pr(1), &branch)),
         ("hostile_retarget", declare::retargeted_away(pr(2), &branch, pr(1), &branch, None)),
         ("hostile_default_branch", declare::manually_retargeted(&branch, pr(1))),
-        ("hostile_squash", halt::squash_refused(pr(2), HOSTILE_ANSWER).comment()),
-        ("hostile_push", halt::push_refused(pr(2), &branch, HOSTILE_ANSWER).comment()),
-        ("hostile_base", halt::base_changed(pr(2), &branch, pr(1), &branch).comment()),
-        ("hostile_trunk", halt::dirty(pr(2), &branch, &halt::MergeIn::new(&branch, &branch)).comment()),
+        ("hostile_squash", train_end::squash_refused(pr(2), HOSTILE_ANSWER).comment()),
+        ("hostile_push", train_end::push_refused(pr(2), &branch, HOSTILE_ANSWER).comment()),
+        ("hostile_base", train_end::base_changed(pr(2), &branch, pr(1), &branch).comment()),
+        ("hostile_trunk", train_end::dirty(pr(2), &branch, &train_end::ManualMerge::new(&branch, &branch)).comment()),
         ("hostile_skip", notice::skipped_branch_deleted(pr(2), &branch)),
         ("hostile_stack", declare::undeclared_predecessor(pr(1), &branch, &branch)),
         ("hostile_command", answered("@merge-train `<img>@everyone|--><!--``")),

@@ -1,6 +1,6 @@
 //! What came of it, in a sentence.
 
-use merge_train_core::workflow::{Decision, Need, Request};
+use merge_train_core::workflow::{ApprovalNeed, Decision, Request};
 
 use super::*;
 use crate::cli::runs::tests::{Trial, agent, gate, train, wait};
@@ -11,7 +11,7 @@ fn told(action: RunAction, before: &Run, after: &Run) -> String {
 
 #[test]
 fn what_came_of_it_is_told_in_a_sentence() {
-    let at_gate = || Trial::of(vec![gate("ok", &["alice", "bob"], Need::All), wait("landed"), agent("tell")]);
+    let at_gate = || Trial::of(vec![gate("ok", &["alice", "bob"], ApprovalNeed::All), wait("landed"), agent("tell")]);
     let said = |trial: Trial, by: &str, decision| trial.decides("11:10:00", by, decision, None);
     let yes = Decision::Approved;
     let resumed = |trial: Trial| trial.asked("11:11:00", Request::Resume { by: "bob".to_owned(), reason: None });

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use merge_train_core::repo::FIXER;
-use merge_train_core::repo::ratchet::Reason;
+use merge_train_core::repo::ratchet::WorkspaceReason;
 use merge_train_core::workflow::Run;
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ struct FixerResult {
     push: Option<FixerPush>,
     diff: Option<String>,
     exit: Option<String>,
-    outcome: Option<Reason>,
+    outcome: Option<WorkspaceReason>,
     pushed_sha: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! What a person sees of one run.
 
-use merge_train_core::workflow::{Decision, Input, Need};
+use merge_train_core::workflow::{ApprovalNeed, Decision, Input};
 use serde_json::json;
 
 use super::*;
@@ -13,7 +13,7 @@ fn told(name: &str, detail: &RunDetail) -> String {
 }
 
 fn long() -> Trial {
-    Trial::of(vec![agent("read"), gate("ok", &["alice", "bob"], Need::All), wait("landed"), agent("tell")])
+    Trial::of(vec![agent("read"), gate("ok", &["alice", "bob"], ApprovalNeed::All), wait("landed"), agent("tell")])
 }
 
 fn at_gate() -> Trial {

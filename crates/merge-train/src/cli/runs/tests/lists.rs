@@ -1,6 +1,6 @@
 //! What a person sees of many runs.
 
-use merge_train_core::workflow::{Decision, Need};
+use merge_train_core::workflow::{ApprovalNeed, Decision};
 use serde_json::json;
 
 use super::{Trial, agent, gate, now, snapshot, train};
@@ -9,7 +9,7 @@ use crate::terminal::Ink;
 
 #[test]
 fn each_run_has_a_row() {
-    let read = || Trial::of(vec![agent("read"), gate("ok", &[], Need::Any)]);
+    let read = || Trial::of(vec![agent("read"), gate("ok", &[], ApprovalNeed::Any)]);
     let at_gate = || read().ends("11:00:02", Ok(json!({})));
     let runs = [
         train("waiting_external", json!({})),

@@ -1,18 +1,20 @@
 //! One line in the log for each operation on a train: what was merged, pushed, squashed and retargeted, by number and SHA.
 
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::trains::work::{Merged, Outcome, Pushed, Retargeted, Squashed, Step, Work};
+use merge_train_core::repo::trains::work::{
+    BranchMergeOutcome, MergeStep, PushOutcome, RetargetOutcome, SquashOutcome, TrainTask, TrainTaskOutcome,
+};
 
-pub(super) fn log(repo: &RepoId, train: PrNumber, work: &Work, outcome: &Outcome) {
+pub(super) fn log(repo: &RepoId, train: PrNumber, work: &TrainTask, outcome: &TrainTaskOutcome) {
     let operation = work.name();
     match (work, outcome) {
-        (Work::Merge { step, pull, branch, .. }, Outcome::Merged(merged)) => {
+        (TrainTask::Merge { step, pull, branch, .. }, TrainTaskOutcome::Merged(merged)) => {
             let step = name(step);
             match merged {
-                Merged::Advance { from, to, tree, .. } => {
+                BranchMergeOutcome::Advance { from, to, tree, .. } => {
                     tracing::info!(%repo, %train, operation, step, %pull, %branch, %from, %to, %tree, "merged in git");
                 }
-                Merged::Unchanged { head } => {
+                BranchMergeOutcome::Unchanged { head } => {
                     tracing::info!(%repo, %train, operation, step, %pull, %branch, %head, "nothing to merge in git");
                 }
                 other => {
@@ -20,35 +22,35 @@ pub(super) fn log(repo: &RepoId, train: PrNumber, work: &Work, outcome: &Outcome
                 }
             }
         }
-        (Work::Push(push), Outcome::Pushed(pushed)) => {
+        (TrainTask::Push(push), TrainTaskOutcome::Pushed(pushed)) => {
             let (pull, branch, from, to) = (push.pull, &push.branch, &push.from, &push.to);
             match pushed {
-                Pushed::Landed => tracing::info!(%repo, %train, operation, %pull, %branch, %from, %to, "pushed"),
+                PushOutcome::Landed => tracing::info!(%repo, %train, operation, %pull, %branch, %from, %to, "pushed"),
                 other => {
                     tracing::info!(%repo, %train, operation, %pull, %branch, %from, %to, outcome = ?other, "not pushed");
                 }
             }
         }
-        (Work::Squash { pull, head, .. }, Outcome::Squashed(squashed)) => match squashed {
-            Squashed::Merged { commit } => {
+        (TrainTask::Squash { pull, head, .. }, TrainTaskOutcome::Squashed(squashed)) => match squashed {
+            SquashOutcome::Merged { commit } => {
                 tracing::info!(%repo, %train, operation, %pull, %head, %commit, "squashed");
             }
             other => tracing::info!(%repo, %train, operation, %pull, %head, outcome = ?other, "not squashed"),
         },
-        (Work::Retarget { pull, base }, Outcome::Retargeted(retargeted)) => match retargeted {
-            Retargeted::Done => tracing::info!(%repo, %train, operation, %pull, %base, "retargeted"),
-            Retargeted::NotOpen => {
+        (TrainTask::Retarget { pull, base }, TrainTaskOutcome::Retargeted(retargeted)) => match retargeted {
+            RetargetOutcome::Done => tracing::info!(%repo, %train, operation, %pull, %base, "retargeted"),
+            RetargetOutcome::NotOpen => {
                 tracing::info!(%repo, %train, operation, %pull, %base, "not retargeted: it is closed");
             }
         },
-        (Work::Probe(push), Outcome::Probed(probed)) => {
+        (TrainTask::Probe(push), TrainTaskOutcome::Probed(probed)) => {
             let (pull, branch, from) = (push.pull, &push.branch, &push.from);
             tracing::info!(%repo, %train, operation, %pull, %branch, %from, outcome = ?probed, "looked for a push");
         }
-        (Work::Look { pull }, Outcome::Seen(seen)) => {
+        (TrainTask::Look { pull }, TrainTaskOutcome::Seen(seen)) => {
             tracing::info!(%repo, %train, operation, %pull, outcome = ?seen, "looked for a squash");
         }
-        (Work::Prove { landed, .. }, Outcome::Proved(proof)) => {
+        (TrainTask::Prove { landed, .. }, TrainTaskOutcome::Proved(proof)) => {
             let (pull, commit) = (landed.pull, &landed.commit);
             tracing::info!(%repo, %train, operation, %pull, %commit, outcome = ?proof, "compared what landed");
         }
@@ -56,13 +58,13 @@ pub(super) fn log(repo: &RepoId, train: PrNumber, work: &Work, outcome: &Outcome
     }
 }
 
-fn name(step: &Step) -> &'static str {
+fn name(step: &MergeStep) -> &'static str {
     match step {
-        Step::Prepare { .. } => "prepare",
-        Step::Reconcile { .. } => "reconcile",
-        Step::CatchUp { .. } => "catch_up",
-        Step::UpdateRoot => "update_root",
-        Step::AddLate { .. } => "add_late",
+        MergeStep::Prepare { .. } => "prepare",
+        MergeStep::Reconcile { .. } => "reconcile",
+        MergeStep::CatchUp { .. } => "catch_up",
+        MergeStep::UpdateRoot => "update_root",
+        MergeStep::AddLate { .. } => "add_late",
     }
 }
 
@@ -72,8 +74,8 @@ mod tests {
     use std::sync::Arc;
 
     use merge_train_core::ids::{BranchName, Sha};
-    use merge_train_core::repo::trains::message::Wording;
-    use merge_train_core::repo::trains::work::{Push, PushKind, Via};
+    use merge_train_core::repo::trains::message::SquashMessageTemplates;
+    use merge_train_core::repo::trains::work::{BranchPush, MergeEndpoint, PushKind};
     use parking_lot::Mutex;
 
     use super::*;
@@ -93,7 +95,7 @@ mod tests {
         }
     }
 
-    fn logged(work: &Work, outcome: &Outcome) -> String {
+    fn logged(work: &TrainTask, outcome: &TrainTaskOutcome) -> String {
         let lines = Lines::default();
         let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
@@ -105,14 +107,14 @@ mod tests {
     #[test]
     fn each_operation_is_one_line_with_its_pull_request_and_its_shas() {
         let (sha, branch) = (|text: &str| Sha::parse(text).unwrap(), |name: &str| BranchName::parse(name).unwrap());
-        let squash = Work::Squash {
+        let squash = TrainTask::Squash {
             pull: PrNumber::new(2),
             head: sha("aaaa1"),
             base: BranchName::parse("main").unwrap(),
-            via: Via::Now,
-            wording: Wording::default(),
+            via: MergeEndpoint::Now,
+            wording: SquashMessageTemplates::default(),
         };
-        let push = Work::Push(Push {
+        let push = TrainTask::Push(BranchPush {
             kind: PushKind::Prep,
             pull: PrNumber::new(3),
             branch: branch("three"),
@@ -121,26 +123,26 @@ mod tests {
             tree: sha("bbbb3"),
             contains: Vec::new(),
         });
-        let retarget = Work::Retarget { pull: PrNumber::new(3), base: branch("main") };
+        let retarget = TrainTask::Retarget { pull: PrNumber::new(3), base: branch("main") };
         for (work, outcome, expected) in [
             (
                 &squash,
-                Outcome::Squashed(Squashed::Merged { commit: sha("cccc1") }),
+                TrainTaskOutcome::Squashed(SquashOutcome::Merged { commit: sha("cccc1") }),
                 "squashed repo=acme/widgets train=1 operation=\"squash\" pull=2 head=aaaa1 commit=cccc1",
             ),
             (
                 &squash,
-                Outcome::Squashed(Squashed::HeadChanged),
+                TrainTaskOutcome::Squashed(SquashOutcome::HeadChanged),
                 "not squashed repo=acme/widgets train=1 operation=\"squash\" pull=2 head=aaaa1 outcome=HeadChanged",
             ),
             (
                 &push,
-                Outcome::Pushed(Pushed::Landed),
+                TrainTaskOutcome::Pushed(PushOutcome::Landed),
                 "pushed repo=acme/widgets train=1 operation=\"push\" pull=3 branch=three from=bbbb1 to=bbbb2",
             ),
             (
                 &retarget,
-                Outcome::Retargeted(Retargeted::Done),
+                TrainTaskOutcome::Retargeted(RetargetOutcome::Done),
                 "retargeted repo=acme/widgets train=1 operation=\"retarget\" pull=3 base=main",
             ),
         ] {

@@ -6,7 +6,9 @@ use futures_util::{StreamExt, TryStreamExt};
 use github::{CheckRun, Class, Error, ReviewThread, Status, Wishes};
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
-use merge_train_core::repo::ratchet::brief::{Annotation, Brief, Excerpt, FailedCheck, Issue, Said, Thread};
+use merge_train_core::repo::ratchet::brief::{
+    BriefComment, CheckAnnotation, FailedCheck, FixIssue, FixerBrief, LogExcerpt, UnresolvedThread,
+};
 
 #[cfg(test)]
 mod tests;
@@ -23,8 +25,8 @@ const CALLS_AT_ONCE: usize = 4;
 
 /// What is to be found out.
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
-    pub issue: Issue,
+pub(super) struct BriefRequest {
+    pub issue: FixIssue,
     pub repo: RepoId,
     pub pr: PrNumber,
     pub branch: BranchName,
@@ -38,13 +40,13 @@ pub(super) struct Ask {
 }
 
 /// All that GitHub knows of what is to be fixed, cut to what can be read.
-pub(super) async fn gather(repo: &github::Repo, ask: &Ask) -> Result<Brief, Error> {
+pub(super) async fn gather(repo: &github::Repo, ask: &BriefRequest) -> Result<FixerBrief, Error> {
     let (checks, wishes) = tokio::try_join!(failed_checks(repo, &ask.head), repo.wishes(ask.pr))?;
     let Wishes { title, threads, reviews } = wishes;
     let is_new = |id: &str, said_at: Timestamp| ask.handled.get(id).is_none_or(|handled| said_at > *handled);
     let threads = threads.into_iter().filter(|thread| thread.said_at().is_some_and(|at| is_new(&thread.id, at)));
     let reviews = reviews.into_iter().filter(|wish| is_new(&wish.id, wish.said_at));
-    let mut brief = Brief {
+    let mut brief = FixerBrief {
         issue: ask.issue,
         repo: ask.repo.clone(),
         pr: ask.pr,
@@ -56,7 +58,7 @@ pub(super) async fn gather(repo: &github::Repo, ask: &Ask) -> Result<Brief, Erro
         checks,
         threads: threads.map(thread).collect(),
         reviews: reviews
-            .map(|wish| Said { by: wish.login, at: wish.said_at, body: wish.body, url: wish.url })
+            .map(|wish| BriefComment { by: wish.login, at: wish.said_at, body: wish.body, url: wish.url })
             .collect(),
     };
     brief.fit(MOST_BYTES);
@@ -97,7 +99,7 @@ async fn failed_run(repo: &github::Repo, run: CheckRun) -> Result<FailedCheck, E
         title: run.output.title,
         summary: run.output.summary,
         annotations: worst_first(annotations),
-        log: log.map(|log| Excerpt { text: log.text, truncated: log.truncated }),
+        log: log.map(|log| LogExcerpt { text: log.text, truncated: log.truncated }),
     })
 }
 
@@ -114,7 +116,7 @@ fn unless_missing<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-fn worst_first(mut annotations: Vec<github::Annotation>) -> Vec<Annotation> {
+fn worst_first(mut annotations: Vec<github::Annotation>) -> Vec<CheckAnnotation> {
     annotations.sort_by_key(|annotation| match annotation.annotation_level.as_deref() {
         Some("failure") => 0,
         Some("warning") => 1,
@@ -123,12 +125,12 @@ fn worst_first(mut annotations: Vec<github::Annotation>) -> Vec<Annotation> {
     annotations.into_iter().take(MOST_ANNOTATIONS).map(annotation).collect()
 }
 
-fn annotation(raw: github::Annotation) -> Annotation {
+fn annotation(raw: github::Annotation) -> CheckAnnotation {
     let message = match (raw.title, raw.message) {
         (Some(title), Some(message)) if !title.is_empty() => format!("{title}: {message}"),
         (title, message) => message.or(title).unwrap_or_default(),
     };
-    Annotation { path: raw.path, line: raw.start_line, level: raw.annotation_level, message }
+    CheckAnnotation { path: raw.path, line: raw.start_line, level: raw.annotation_level, message }
 }
 
 fn of_status(status: Status) -> FailedCheck {
@@ -143,13 +145,13 @@ fn of_status(status: Status) -> FailedCheck {
     }
 }
 
-fn thread(thread: ReviewThread) -> Thread {
-    let said = thread.comments.into_iter().map(|comment| Said {
+fn thread(thread: ReviewThread) -> UnresolvedThread {
+    let said = thread.comments.into_iter().map(|comment| BriefComment {
         by: comment.author.map(|author| author.login).unwrap_or_default(),
         at: comment.updated_at,
         body: comment.body,
         url: comment.url,
     });
     let line = thread.line.or(thread.original_line);
-    Thread { path: thread.path, line, outdated: thread.is_outdated, said: said.collect() }
+    UnresolvedThread { path: thread.path, line, outdated: thread.is_outdated, said: said.collect() }
 }

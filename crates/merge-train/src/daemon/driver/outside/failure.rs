@@ -5,28 +5,28 @@ use std::error::Error as _;
 use git::Oid;
 use github::Class;
 use merge_train_core::ids::Sha;
-use merge_train_core::repo::{Failure, FailureKind};
+use merge_train_core::repo::{EffectFailure, EffectFailureKind};
 
 use crate::clock;
 
-pub(super) fn of_github(error: github::Error) -> Failure {
+pub(super) fn of_github(error: github::Error) -> EffectFailure {
     let kind = match error.class() {
-        Class::Transient | Class::Conflict => FailureKind::Transient,
-        Class::NotFound | Class::Forbidden | Class::Permanent => FailureKind::Permanent,
+        Class::Transient | Class::Conflict => EffectFailureKind::Transient,
+        Class::NotFound | Class::Forbidden | Class::Permanent => EffectFailureKind::Permanent,
     };
     let retry_at = error.retry_after().and_then(|wait| clock::now().checked_add(wait).ok());
-    Failure { reason: error.to_string(), kind, retry_at }
+    EffectFailure { reason: error.to_string(), kind, retry_at }
 }
 
-pub(super) fn of_git(error: git::Error) -> Failure {
+pub(super) fn of_git(error: git::Error) -> EffectFailure {
     let kind = match &error {
-        git::Error::Cancelled => FailureKind::Transient,
+        git::Error::Cancelled => EffectFailureKind::Transient,
         // A disk that is full, too many open files: whoever looks after the machine is told by the log.
-        git::Error::Io { .. } => FailureKind::Transient,
-        git::Error::Failed { stderr, .. } if broke_off(stderr) => FailureKind::Transient,
-        error if is_for_want_of_room(error) => FailureKind::Transient,
-        error if error.is_transient() => FailureKind::Transient,
-        _ => FailureKind::Permanent,
+        git::Error::Io { .. } => EffectFailureKind::Transient,
+        git::Error::Failed { stderr, .. } if broke_off(stderr) => EffectFailureKind::Transient,
+        error if is_for_want_of_room(error) => EffectFailureKind::Transient,
+        error if error.is_transient() => EffectFailureKind::Transient,
+        _ => EffectFailureKind::Permanent,
     };
     let mut reason = error.to_string();
     let mut cause = error.source();
@@ -34,7 +34,7 @@ pub(super) fn of_git(error: git::Error) -> Failure {
         reason = format!("{reason}: {deeper}");
         cause = deeper.source();
     }
-    Failure { reason, kind, retry_at: None }
+    EffectFailure { reason, kind, retry_at: None }
 }
 
 /// Any command on a partial clone fetches what it lacks, and then fails as a fetch does. Git has no exit code for it: these
@@ -66,23 +66,23 @@ pub(super) fn is_for_want_of_room(error: &git::Error) -> bool {
 }
 
 /// The name of an object, as git takes it.
-pub(super) fn oid(sha: &Sha) -> Result<Oid, Failure> {
+pub(super) fn oid(sha: &Sha) -> Result<Oid, EffectFailure> {
     Oid::try_from(sha).map_err(|error| permanent(error.to_string()))
 }
 
-pub(super) fn transient(reason: impl Into<String>) -> Failure {
-    Failure { reason: reason.into(), kind: FailureKind::Transient, retry_at: None }
+pub(super) fn transient(reason: impl Into<String>) -> EffectFailure {
+    EffectFailure { reason: reason.into(), kind: EffectFailureKind::Transient, retry_at: None }
 }
 
-pub(super) fn permanent(reason: impl Into<String>) -> Failure {
-    Failure { reason: reason.into(), kind: FailureKind::Permanent, retry_at: None }
+pub(super) fn permanent(reason: impl Into<String>) -> EffectFailure {
+    EffectFailure { reason: reason.into(), kind: EffectFailureKind::Permanent, retry_at: None }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kind(stderr: &str) -> FailureKind {
+    fn kind(stderr: &str) -> EffectFailureKind {
         let (command, stderr) = ("merge-tree".to_owned(), stderr.to_owned());
         of_git(git::Error::Failed { command, code: 128, stderr }).kind
     }
@@ -98,10 +98,10 @@ mod tests {
             "error: unable to create temporary file: No such file or directory\nfatal: failure to merge",
             "error: unable to write file .git/objects/ab/cd: No space left on device",
         ] {
-            assert_eq!(kind(stderr), FailureKind::Transient, "{stderr}");
+            assert_eq!(kind(stderr), EffectFailureKind::Transient, "{stderr}");
         }
         for stderr in ["fatal: bad object 590bcfda19dc5d93da08fed7998fd7117e1afc2a", "fatal: not a tree object", ""] {
-            assert_eq!(kind(stderr), FailureKind::Permanent, "{stderr}");
+            assert_eq!(kind(stderr), EffectFailureKind::Permanent, "{stderr}");
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What a squash is to put on the default branch, and whether it did.
 
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
-use merge_train_core::repo::Failure;
-use merge_train_core::repo::trains::work::{Expected, Landed, OwnChange, Proof};
+use merge_train_core::repo::EffectFailure;
+use merge_train_core::repo::trains::work::{ExpectedTree, LandedSquash, LandedTreeProof, OwnChange};
 
-use super::Errand;
+use super::EffectRun;
 use super::failure::of_git;
 
-impl Errand<'_> {
+impl EffectRun<'_> {
     /// The tree that the default branch is to have after a squash of `head`, computed in two ways.
     pub(super) async fn expect(
         &self,
@@ -15,9 +15,9 @@ impl Errand<'_> {
         change: &OwnChange,
         head: &Sha,
         default: &BranchName,
-    ) -> Result<Expected, Failure> {
+    ) -> Result<ExpectedTree, EffectFailure> {
         let expected = self.stack(root).await?.expect_for_train(change, head, default).await.map_err(of_git)?;
-        if let Expected::Differs(difference) = &expected {
+        if let ExpectedTree::Differs(difference) = &expected {
             tracing::error!(repo = %self.name, pull = %change.pull, %head, files = ?difference.files,
                 standing = ?difference.standing, "the two ways to compute what lands do not agree");
         }
@@ -28,12 +28,12 @@ impl Errand<'_> {
     pub(super) async fn prove(
         &self,
         root: PrNumber,
-        landed: &Landed,
-        earlier: &[Landed],
+        landed: &LandedSquash,
+        earlier: &[LandedSquash],
         default: &BranchName,
-    ) -> Result<Proof, Failure> {
+    ) -> Result<LandedTreeProof, EffectFailure> {
         let proof = self.stack(root).await?.prove_for_train(landed, earlier, default).await.map_err(of_git)?;
-        if let Proof::WrongTree { expected, found, files } = &proof {
+        if let LandedTreeProof::WrongTree { expected, found, files } = &proof {
             tracing::error!(repo = %self.name, pull = %landed.pull, commit = %landed.commit, %expected, %found, ?files,
                 "what landed is not what was to land");
         }

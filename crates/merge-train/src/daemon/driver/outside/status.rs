@@ -3,20 +3,20 @@
 use github::{Class, Error};
 use merge_train_core::facts::CommentFacts;
 use merge_train_core::ids::{CommentId, PrNumber, UserId};
-use merge_train_core::repo::Failure;
+use merge_train_core::repo::EffectFailure;
 use merge_train_core::repo::trains::status::{self, Unreadable};
 
-use super::Errand;
+use super::EffectRun;
 use super::failure::of_github;
 
-impl Errand<'_> {
+impl EffectRun<'_> {
     /// Makes the comment say `body`, and tells which comment that is. One that is gone, or is not ours to change, is replaced.
     pub(super) async fn write_status(
         &self,
         root: PrNumber,
         comment: Option<CommentId>,
         body: &str,
-    ) -> Result<CommentId, Failure> {
+    ) -> Result<CommentId, EffectFailure> {
         if let Some(known) = comment {
             match self.update(known, body).await.map_err(of_github)? {
                 Updated::Yes => return Ok(known),
@@ -40,7 +40,7 @@ impl Errand<'_> {
         &self,
         root: PrNumber,
         comment: CommentId,
-    ) -> Result<Option<CommentFacts>, Failure> {
+    ) -> Result<Option<CommentFacts>, EffectFailure> {
         // As part of the conversation: only there GitHub tells who wrote what it shows now.
         let conversations = self.urgent().conversations(&[root]).await.map_err(of_github)?;
         let mut comments = conversations.into_iter().flat_map(|heard| heard.comments);

@@ -2,25 +2,25 @@
 
 use git::worktree::Name;
 use merge_train_core::ids::PrNumber;
-use merge_train_core::repo::Failure;
-use merge_train_core::repo::trains::work::Tidying;
+use merge_train_core::repo::EffectFailure;
+use merge_train_core::repo::trains::work::WorktreeCleanup;
 
-use super::Errand;
+use super::EffectRun;
 use super::failure::of_git;
 
-impl Errand<'_> {
+impl EffectRun<'_> {
     /// What is not there needs no tidying.
-    pub(super) async fn tidy(&self, root: PrNumber, tidying: &Tidying) -> Result<(), Failure> {
+    pub(super) async fn tidy(&self, root: PrNumber, tidying: &WorktreeCleanup) -> Result<(), EffectFailure> {
         if !self.github.clones.has(self.name) {
             return Ok(());
         }
         let repository = self.github.clones.open(self.name).await.map_err(of_git)?;
         let worktrees = repository.worktrees();
         match tidying {
-            Tidying::Clean if !worktrees.path(&Name::Stack(root)).exists() => Ok(()),
-            Tidying::Clean => worktrees.clean(root).await.map(drop),
-            Tidying::Remove => worktrees.remove(root).await,
-            Tidying::FanOut { new } => worktrees.fan_out(root, new).await.map(drop),
+            WorktreeCleanup::Clean if !worktrees.path(&Name::Stack(root)).exists() => Ok(()),
+            WorktreeCleanup::Clean => worktrees.clean(root).await.map(drop),
+            WorktreeCleanup::Remove => worktrees.remove(root).await,
+            WorktreeCleanup::FanOut { new } => worktrees.fan_out(root, new).await.map(drop),
         }
         .map_err(of_git)
     }

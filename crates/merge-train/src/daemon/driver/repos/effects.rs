@@ -5,34 +5,34 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use merge_train_core::ids::RepoId;
-use merge_train_core::repo::{Effect, EffectKey, Failure, FailureKind, Input, Served};
+use merge_train_core::repo::{Effect, EffectFailure, EffectFailureKind, EffectKey, EffectOwner, Input};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::super::outside::Reports;
+use super::super::outside::ProgressReports;
 use super::super::workers::Shared;
 use crate::daemon::failpoint;
 
-pub(super) struct UnderWay {
+pub(super) struct RunningEffects {
     tasks: JoinSet<(EffectKey, Input)>,
     keys: HashSet<EffectKey>,
     /// One for each train or fixer that has effects under way; ends them when it is stopped.
-    served: HashMap<Served, CancellationToken>,
-    reports: (Reports, UnboundedReceiver<Input>),
+    served: HashMap<EffectOwner, CancellationToken>,
+    reports: (ProgressReports, UnboundedReceiver<Input>),
     closed: bool,
 }
 
-impl Default for UnderWay {
+impl Default for RunningEffects {
     fn default() -> Self {
         let (tasks, keys, served) = (JoinSet::new(), HashSet::new(), HashMap::new());
         Self { tasks, keys, served, reports: unbounded_channel(), closed: false }
     }
 }
 
-impl UnderWay {
+impl RunningEffects {
     /// Begins an effect, unless its like is under way: then the result of that one asks again for what is still owed.
-    pub fn begin(&mut self, shared: &Shared, repo: &RepoId, effect: Effect, served: Option<Served>) {
+    pub fn begin(&mut self, shared: &Shared, repo: &RepoId, effect: Effect, served: Option<EffectOwner>) {
         if self.closed || !self.keys.insert(effect.key()) {
             return;
         }
@@ -51,14 +51,14 @@ impl UnderWay {
             failpoint::reach(format_args!("effect.{name}.end"));
             let result = performed.unwrap_or_else(|_| {
                 let reason = format!("{name} panicked; this is a bug");
-                Err(Failure { reason, kind: FailureKind::Transient, retry_at: None })
+                Err(EffectFailure { reason, kind: EffectFailureKind::Transient, retry_at: None })
             });
             (key, Input::Completed { effect, requested_at, result })
         });
     }
 
     /// Ends what is under way for a train or a fixer. What it begins later runs under a new token.
-    pub fn cancel(&mut self, served: Served) {
+    pub fn cancel(&mut self, served: EffectOwner) {
         if let Some(token) = self.served.remove(&served) {
             token.cancel();
         }

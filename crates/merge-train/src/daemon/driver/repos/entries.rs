@@ -11,8 +11,8 @@ use merge_train_core::repo::{
 use serde_json::{Value, json};
 use store::{Entry, Outcome, Settlement};
 
-use super::Fed;
-use crate::daemon::driver::Refused;
+use super::InboxInput;
+use crate::daemon::driver::StoredRefusal;
 use crate::daemon::stored_request;
 
 /// A delivery that took the whole process down so often is put aside. High, since those beside it count as well, and so
@@ -20,7 +20,7 @@ use crate::daemon::stored_request;
 const MOST_ATTEMPTS: u32 = 25;
 
 /// Reads an entry. What cannot be read is an input too: it ends as failed, in its place in the order.
-pub(super) fn read(entry: Entry) -> Fed {
+pub(super) fn read(entry: Entry) -> InboxInput {
     let settles = Settlement { entry: entry.id, outcome: Outcome::Failed { error: String::new() } };
     let input = if entry.attempts > MOST_ATTEMPTS {
         unusable(&entry, format!("gave up after {MOST_ATTEMPTS} attempts: the process died each time"))
@@ -28,7 +28,7 @@ pub(super) fn read(entry: Entry) -> Fed {
         let parsed = caught(|| parse(&entry)).unwrap_or_else(Err);
         parsed.unwrap_or_else(|reason| unusable(&entry, reason))
     };
-    Fed { input, settles: Some(settles) }
+    InboxInput { input, settles: Some(settles) }
 }
 
 fn parse(entry: &Entry) -> Result<Input, String> {
@@ -105,7 +105,7 @@ fn outcome(plan: &Plan) -> Outcome {
         Event::Commands(commands::Event::RequestProcessed { key, request, outcome, refusal }) => {
             let mut response = json!({ "status": "processed", "key": key, "request": request, "outcome": outcome });
             if let Some(detail) = refusal {
-                response["refused"] = json!(Refused { code: "CONFLICT".to_owned(), detail: detail.clone() });
+                response["refused"] = json!(StoredRefusal { code: "CONFLICT".to_owned(), detail: detail.clone() });
             }
             Some(Outcome::Completed { response, run_id: None })
         }

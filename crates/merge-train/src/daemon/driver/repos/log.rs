@@ -7,7 +7,7 @@ use merge_train_core::ids::RepoId;
 use merge_train_core::repo::settings::FILE;
 use merge_train_core::repo::trains::TrainError;
 use merge_train_core::repo::{
-    CommandOutcome, Event, Input, RepoState, Settings, Shown, commands, mirror, settings, trains,
+    CommandOutcome, Event, Input, RepoState, Settings, StatusCommentPart, commands, mirror, settings, trains,
 };
 
 /// What made the worker look at its trains.
@@ -57,7 +57,7 @@ pub(super) fn tell(
             tracing::info!(%repo, train_root = %root_pr, reason, "the train is forgotten");
         }
         Event::Mirror(mirror::Event::ConversationsHeard { traces, .. }) => {
-            for trace in traces.iter().filter(|trace| trace.shown == Shown::ByAnother) {
+            for trace in traces.iter().filter(|trace| trace.shown == StatusCommentPart::ByAnother) {
                 tracing::warn!(%repo, pr = %trace.pr, "a status comment by another account is not believed");
             }
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use store::{Entry, RunCursor, RunQuery};
 
 use super::super::workers::Shared;
-use crate::daemon::orders::{Failed, Orders, Origin, Wanted};
+use crate::daemon::run_orders::{NewRun, OrderError, OrderOrigin, RunOrders};
 
 /// Of those that wait, so many are read at once.
 const PAGE: usize = 500;
@@ -25,14 +25,14 @@ pub(super) async fn pass_on(shared: &Shared, repo: &RepoId, entries: &[Entry]) -
     if waiting.is_empty() && workflows.values().all(|workflow| workflow.on.is_empty()) {
         return Ok(());
     }
-    let orders = Orders {
+    let orders = RunOrders {
         store: shared.store.clone(),
         link: shared.options.link.clone(),
         workflows: workflows.clone(),
         web_url: shared.options.web_url.clone(),
     };
     for entry in entries() {
-        let Some(told) = Told::read(repo, entry) else { continue };
+        let Some(told) = DeliverySignal::read(repo, entry) else { continue };
         for workflow in workflows.values().filter(|workflow| told.is_any_of(&workflow.on)) {
             let Some(origin) = origin(entry, &workflow.name) else { continue };
             passed(orders.create(told.wanted(repo, &workflow.name), origin).await, "a workflow is not started")?;
@@ -48,10 +48,10 @@ pub(super) async fn pass_on(shared: &Shared, repo: &RepoId, entries: &[Entry]) -
 }
 
 /// An order that is not taken is worth a warning; a store that is not there, another try.
-fn passed<T>(outcome: Result<T, Failed>, what: &str) -> store::Result<()> {
+fn passed<T>(outcome: Result<T, OrderError>, what: &str) -> store::Result<()> {
     match outcome {
         Ok(_) => Ok(()),
-        Err(Failed::Store(error)) => Err(error),
+        Err(OrderError::Store(error)) => Err(error),
         Err(failed) => {
             tracing::warn!(%failed, "{what}");
             Ok(())
@@ -76,15 +76,15 @@ async fn waiting(shared: &Shared, repo: &RepoId) -> store::Result<Vec<Run>> {
 }
 
 /// Of what a delivery means for one of those who hear of it.
-fn origin(entry: &Entry, hearer: &str) -> Option<Origin> {
+fn origin(entry: &Entry, hearer: &str) -> Option<OrderOrigin> {
     let delivery = entry.key.as_str().strip_prefix("github:")?;
     let id = DeliveryId::parse(format!("{delivery}.{hearer}")).ok()?;
     let hash = RequestHash::of(id.as_str().as_bytes());
-    Some(Origin { source: Source::GithubWebhook, key: Key::github(&id), hash })
+    Some(OrderOrigin { source: Source::GithubWebhook, key: Key::github(&id), hash })
 }
 
 /// What a delivery tells, as far as somebody can wait for it.
-struct Told {
+struct DeliverySignal {
     /// With its action and without: `pull_request.closed`, `pull_request`.
     names: Vec<String>,
     /// What it is about: `owner/name`, `owner/name#7`, a commit.
@@ -94,7 +94,7 @@ struct Told {
     payload: Value,
 }
 
-impl Told {
+impl DeliverySignal {
     fn read(repo: &RepoId, entry: &Entry) -> Option<Self> {
         let body: Value = serde_json::from_slice(&entry.body).ok()?;
         let action = body["action"].as_str();
@@ -130,10 +130,10 @@ impl Told {
     }
 
     /// The run of a workflow that this starts.
-    fn wanted(&self, repo: &RepoId, workflow: &str) -> Wanted {
+    fn wanted(&self, repo: &RepoId, workflow: &str) -> NewRun {
         let sender = self.payload["sender"].as_str().map(|login| format!("github:{login}"));
         let webhook_event_id = Some(self.delivery.clone());
-        Wanted {
+        NewRun {
             workflow: workflow.to_owned(),
             inputs: Map::new(),
             tenant: repo.tenant(),

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use merge_train_core::facts::{MergeFacts, OwnFile, Talk, TalkDetail};
+use merge_train_core::facts::{MergeFacts, ReviewActivity, ReviewThreadActivity, SettingsFileContent};
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::ratchet::{self, Deed, Fix, Glimpse, Settled};
+use merge_train_core::repo::ratchet::{self, Fix, FixResult, HeartbeatFingerprint, TransitionLogAction};
 use merge_train_core::repo::{CachedPr, Event, RepoState, Settings, mirror, settings};
 use merge_train_core::workflow::RunStatus;
 use store::Row;
@@ -90,7 +90,7 @@ fn row(repo: &RepoId, state: &RepoState, settings: &Settings, pr: PrNumber, now:
     })
 }
 
-fn glimpse(pr: PrNumber, known: &CachedPr, workspace: &ratchet::Workspace) -> Option<Glimpse> {
+fn glimpse(pr: PrNumber, known: &CachedPr, workspace: &ratchet::Workspace) -> Option<HeartbeatFingerprint> {
     let heard = workspace.talk.as_ref()?;
     let merge = MergeFacts {
         number: pr,
@@ -101,10 +101,10 @@ fn glimpse(pr: PrNumber, known: &CachedPr, workspace: &ratchet::Workspace) -> Op
         draft: known.draft,
         review: known.review,
         ci: known.ci.clone(),
-        own_file: OwnFile::Unseen,
+        own_file: SettingsFileContent::Unseen,
     };
-    let detail = TalkDetail { mark: heard.mark.clone(), points: Vec::new() };
-    Some(Glimpse::of(&merge, &Talk { overview: heard.overview.clone(), detail: Some(detail) }))
+    let detail = ReviewThreadActivity { mark: heard.mark.clone(), points: Vec::new() };
+    Some(HeartbeatFingerprint::of(&merge, &ReviewActivity { overview: heard.overview.clone(), detail: Some(detail) }))
 }
 
 fn transition(repo: &RepoId, event: &ratchet::Event, seq: u64, now: Timestamp) -> Option<Transition> {
@@ -117,11 +117,11 @@ fn transition(repo: &RepoId, event: &ratchet::Event, seq: u64, now: Timestamp) -
         tenant_id: repo.tenant(),
         workspace_id: name(repo, *pr),
         action: match action {
-            Deed::Wait => TransitionAction::Wait,
-            Deed::FixCi => TransitionAction::FixCi,
-            Deed::FixReview => TransitionAction::FixReview,
-            Deed::Pause => TransitionAction::Pause,
-            Deed::Noop => TransitionAction::Noop,
+            TransitionLogAction::Wait => TransitionAction::Wait,
+            TransitionLogAction::FixCi => TransitionAction::FixCi,
+            TransitionLogAction::FixReview => TransitionAction::FixReview,
+            TransitionLogAction::Pause => TransitionAction::Pause,
+            TransitionLogAction::Noop => TransitionAction::Noop,
         },
         state: Some(status.as_str().to_owned()),
         reason: format!("{} ({}): {}{told}", reason.code(), status.as_str(), reason.sentence()),
@@ -181,8 +181,8 @@ fn session(
 }
 
 /// The session of a fixer: its run by another name.
-fn fixer(repo: &RepoId, pr: PrNumber, fix: &Fix, settled: Option<&Settled>, now: Timestamp) -> Session {
-    let status = match settled.map(Settled::as_run) {
+fn fixer(repo: &RepoId, pr: PrNumber, fix: &Fix, settled: Option<&FixResult>, now: Timestamp) -> Session {
+    let status = match settled.map(FixResult::as_run) {
         None => SessionStatus::Running,
         Some(RunStatus::Completed) => SessionStatus::Completed,
         Some(_) => SessionStatus::Failed,
@@ -195,7 +195,7 @@ fn fixer(repo: &RepoId, pr: PrNumber, fix: &Fix, settled: Option<&Settled>, now:
         status,
         working: settled.is_none() && fix.is_working(),
         exit_code: None,
-        error: settled.filter(|_| status == SessionStatus::Failed).map(Settled::sentence),
+        error: settled.filter(|_| status == SessionStatus::Failed).map(FixResult::sentence),
         started_at: fix.at,
         ended_at: settled.map(|_| now),
     }

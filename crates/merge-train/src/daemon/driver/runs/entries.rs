@@ -1,7 +1,9 @@
 //! What comes in for a run, and what whoever sent it is told.
 
 use jiff::Timestamp;
-use merge_train_core::workflow::{self, Code, Created, Effect, Event, Input, Refusal, Request, RunState};
+use merge_train_core::workflow::{
+    self, Effect, Event, Input, Request, RunCreation, RunErrorCode, RunRequestRefusal, RunState,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{Entry, Outcome};
@@ -9,49 +11,49 @@ use store::{Entry, Outcome};
 /// What the inbox keeps of a request about a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
-    Create(Box<Created>),
+pub enum StoredRunRequest {
+    Create(Box<RunCreation>),
     Ask(Request),
 }
 
-pub struct Answered {
+pub struct RunRequestAnswer {
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
     pub outcome: Outcome,
 }
 
 /// Decides on an entry. What cannot be done is an answer, too.
-pub fn answer(state: Option<&RunState>, entry: &Entry, now: Timestamp) -> Answered {
-    let nothing = |outcome: Outcome| Answered { events: Vec::new(), effects: Vec::new(), outcome };
-    let order = match serde_json::from_slice::<Order>(&entry.body) {
+pub fn answer(state: Option<&RunState>, entry: &Entry, now: Timestamp) -> RunRequestAnswer {
+    let nothing = |outcome: Outcome| RunRequestAnswer { events: Vec::new(), effects: Vec::new(), outcome };
+    let order = match serde_json::from_slice::<StoredRunRequest>(&entry.body) {
         Ok(order) => order,
         Err(error) => return nothing(Outcome::Failed { error: format!("it cannot be read: {error}") }),
     };
     match (state, order) {
-        (None, Order::Create(created)) => {
+        (None, StoredRunRequest::Create(created)) => {
             let state = RunState::new(created.clone(), now);
             let plan = workflow::begin(&state, now);
             let mut events = vec![Event::RunCreated(created)];
             events.extend(plan.events);
-            Answered { outcome: told(&state), events, effects: plan.effects }
+            RunRequestAnswer { outcome: told(&state), events, effects: plan.effects }
         }
         // It was created before, by the same request.
-        (Some(state), Order::Create(created)) if state.created == created => nothing(told(state)),
+        (Some(state), StoredRunRequest::Create(created)) if state.created == created => nothing(told(state)),
         // The inbox has forgotten the request, but not the run: it is neither this one nor begun twice.
-        (Some(state), Order::Create(_)) => nothing(Outcome::Completed {
-            response: json!({ "refused": Refused::expired(state) }),
+        (Some(state), StoredRunRequest::Create(_)) => nothing(Outcome::Completed {
+            response: json!({ "refused": StoredRefusal::expired(state) }),
             run_id: Some(state.created.run.clone()),
         }),
-        (None, Order::Ask(_)) => nothing(Outcome::Failed { error: "there is no such run".to_owned() }),
-        (Some(state), Order::Ask(_)) if state.created.tenant != entry.tenant => {
+        (None, StoredRunRequest::Ask(_)) => nothing(Outcome::Failed { error: "there is no such run".to_owned() }),
+        (Some(state), StoredRunRequest::Ask(_)) if state.created.tenant != entry.tenant => {
             nothing(Outcome::Failed { error: "there is no such run".to_owned() })
         }
-        (Some(state), Order::Ask(request)) => {
+        (Some(state), StoredRunRequest::Ask(request)) => {
             let input = Input::Asked(request);
             match workflow::decide(state, &input, now) {
-                Ok(plan) => Answered { events: plan.events, effects: plan.effects, outcome: told(state) },
+                Ok(plan) => RunRequestAnswer { events: plan.events, effects: plan.effects, outcome: told(state) },
                 Err(refusal) => nothing(Outcome::Completed {
-                    response: json!({ "refused": Refused::of(&refusal) }),
+                    response: json!({ "refused": StoredRefusal::of(&refusal) }),
                     run_id: Some(state.created.run.clone()),
                 }),
             }
@@ -66,25 +68,25 @@ fn told(state: &RunState) -> Outcome {
 
 /// A refusal, as it is remembered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Refused {
+pub struct StoredRefusal {
     pub code: String,
     pub detail: String,
 }
 
-impl Refused {
+impl StoredRefusal {
     fn expired(state: &RunState) -> Self {
         let (run, at) = (&state.created.run, state.created_at);
         let detail = format!(
             "the key was already used for another request, which started {run} at {at}. That answer is no longer \
              stored; send this request with a new key"
         );
-        Self { code: Code::IdempotencyExpired.as_str().to_owned(), detail }
+        Self { code: RunErrorCode::IdempotencyExpired.as_str().to_owned(), detail }
     }
 
-    fn of(refusal: &Refusal) -> Self {
+    fn of(refusal: &RunRequestRefusal) -> Self {
         let code = match (refusal, refusal.code()) {
             (_, Some(code)) => code.as_str(),
-            (Refusal::NotEntitled { .. }, None) => "FORBIDDEN",
+            (RunRequestRefusal::NotEntitled { .. }, None) => "FORBIDDEN",
             (_, None) => "CONFLICT",
         };
         Self { code: code.to_owned(), detail: refusal.to_string() }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use merge_train_core::ids::StreamId;
-use merge_train_core::inbox::Status;
+use merge_train_core::inbox::RequestStatus;
 use merge_train_core::repo::{DeliveryOutcome, EffectKey, Event, mirror};
 use store::TakeLimit;
 use tokio::task::JoinSet;
@@ -87,7 +87,7 @@ async fn what_cannot_be_read_ends_as_failed_and_the_next_one_is_processed() {
     assert_eq!(world.processed(&repo).await, ["nonsense", "comment-1"]);
 
     let record = world.store.record(&repo.tenant(), &nonsense.key()).await.unwrap().expect("it is remembered");
-    assert_eq!(record.status, Status::Failed);
+    assert_eq!(record.status, RequestStatus::Failed);
     assert!(record.error.is_some_and(|error| !error.is_empty()), "it says why");
     let failed = |event: &Event| {
         matches!(event, Event::Mirror(mirror::Event::DeliveryProcessed { delivery, outcome: DeliveryOutcome::Failed { .. }, .. })
@@ -95,5 +95,5 @@ async fn what_cannot_be_read_ends_as_failed_and_the_next_one_is_processed() {
     };
     assert!(world.log(&repo).await.iter().any(|recorded| failed(&recorded.event)));
     let next = world.store.record(&repo.tenant(), &Webhook::comment(&repo, 1, 1, "Nice.").key()).await.unwrap();
-    assert_eq!(next.map(|record| record.status), Some(Status::Completed));
+    assert_eq!(next.map(|record| record.status), Some(RequestStatus::Completed));
 }

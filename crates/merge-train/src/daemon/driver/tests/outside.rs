@@ -5,22 +5,23 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::facts::{
-    CiFacts, HeadRepo, Listing, MergeFacts, MergeState, OwnFile, Permission, PullFacts, PullState,
+    CiFacts, HeadRepo, MergeFacts, MergeState, Permission, PullFacts, PullState, RepoListing, SettingsFileContent,
 };
 use merge_train_core::ids::{BranchName, CommentId, PrNumber, RepoId, Sha, UserId};
-use merge_train_core::repo::settings::{File, OwnSettings, Proposal};
-use merge_train_core::repo::trains::plan::Plan;
+use merge_train_core::repo::settings::{RepositorySettings, SettingsFile, SettingsProposal};
+use merge_train_core::repo::trains::plan::LandingPlan;
 use merge_train_core::repo::trains::work::{
-    self, Expected, Merged, Outcome, Probed, Proof, Pushed, Retargeted, Squashed, Work,
+    self, BranchMergeOutcome, ExpectedTree, LandedTreeProof, PushOutcome, PushProbeResult, RetargetOutcome,
+    SquashOutcome, TrainTask, TrainTaskOutcome,
 };
-use merge_train_core::repo::trains::{MergeMethods, Policy, StaleApprovals};
-use merge_train_core::repo::{Answer, Effect, EffectKey, Failure, FailureKind, Showing};
+use merge_train_core::repo::trains::{MergeMethods, MergePolicy, StaleApprovals};
+use merge_train_core::repo::{Answer, CheckPublication, Effect, EffectFailure, EffectFailureKind, EffectKey};
 use merge_train_core::repo::{commands, mirror, outbox, settings, trains};
-use merge_train_core::workflow::Output;
+use merge_train_core::workflow::CommandOutput;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{Agents, Outside, Task};
+use super::super::{OutsideWorld, StepRunner, StepTask};
 
 const BOT: UserId = UserId::new(99);
 
@@ -97,15 +98,15 @@ impl Drop for Counted<'_> {
 }
 
 #[async_trait]
-impl Outside for Scripted {
+impl OutsideWorld for Scripted {
     async fn perform(
         &self,
         repo: &RepoId,
         effect: Effect,
         _: Timestamp,
         cancel: CancellationToken,
-        _: &crate::daemon::driver::Reports,
-    ) -> Result<Answer, Failure> {
+        _: &crate::daemon::driver::ProgressReports,
+    ) -> Result<Answer, EffectFailure> {
         let key = effect.key();
         let (gate, mishap) = self.with(repo, key, |told| {
             told.seen.begun += 1;
@@ -114,8 +115,11 @@ impl Outside for Scripted {
             (told.gate.clone(), told.mishaps.pop_front())
         });
         let _counted = Counted { outside: self, repo, key };
-        let failure =
-            |reason: &str| Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None };
+        let failure = |reason: &str| EffectFailure {
+            reason: reason.to_owned(),
+            kind: EffectFailureKind::Transient,
+            retry_at: None,
+        };
         if let Some(gate) = gate {
             tokio::select! {
                 () = gate.cancelled() => {}
@@ -142,16 +146,16 @@ fn answer(effect: Effect) -> Answer {
         Effect::Commands(commands::Effect::ReadPermission { .. }) => Permission::Write.into(),
         Effect::Ratchet(_) => unreachable!("nothing is under ratchet here"),
         Effect::Settings(settings::Effect::ReadSettings { .. }) => {
-            File { at: head(PrNumber::new(9_999)), blob: None, said: Ok(OwnSettings::default()) }.into()
+            SettingsFile { at: head(PrNumber::new(9_999)), blob: None, said: Ok(RepositorySettings::default()) }.into()
         }
-        Effect::Settings(settings::Effect::ReadProposal { .. }) => Proposal::Untouched.into(),
-        Effect::Settings(settings::Effect::ShowCheck { .. }) => Showing::Shown.into(),
+        Effect::Settings(settings::Effect::ReadProposal { .. }) => SettingsProposal::Untouched.into(),
+        Effect::Settings(settings::Effect::ShowCheck { .. }) => CheckPublication::Shown.into(),
     }
 }
 
 fn mirror_answer(effect: mirror::Effect) -> Answer {
     match effect {
-        mirror::Effect::Survey => Listing { default_branch: branch("main"), pulls: Vec::new(), bot: BOT }.into(),
+        mirror::Effect::Survey => RepoListing { default_branch: branch("main"), pulls: Vec::new(), bot: BOT }.into(),
         mirror::Effect::ReadConversations { .. } => Answer::Conversations(Vec::new()),
         mirror::Effect::FetchPull { pr } => Some(pull(pr)).into(),
         mirror::Effect::ReadMergeStates { prs } => {
@@ -164,7 +168,7 @@ fn mirror_answer(effect: mirror::Effect) -> Answer {
                 draft: false,
                 review: None,
                 ci: CiFacts::default(),
-                own_file: OwnFile::Absent,
+                own_file: SettingsFileContent::Absent,
             };
             Answer::MergeStates(prs.iter().map(clean).collect())
         }
@@ -182,9 +186,9 @@ fn train_answer(effect: &trains::Effect) -> Answer {
 }
 
 /// A train's work goes as smoothly as it can: branches have all they need, and GitHub squashes as it is told.
-fn done(work: &Work) -> Outcome {
+fn done(work: &TrainTask) -> TrainTaskOutcome {
     match work {
-        Work::Plan { members, default } => Outcome::Planned(Plan {
+        TrainTask::Plan { members, default } => TrainTaskOutcome::Planned(LandingPlan {
             root: members[0].pull,
             default_branch: default.clone(),
             steps: Vec::new(),
@@ -192,25 +196,25 @@ fn done(work: &Work) -> Outcome {
             differences: Vec::new(),
             unreached: Vec::new(),
         }),
-        Work::Merge { pull, .. } => Outcome::Merged(Merged::Unchanged { head: head(*pull) }),
-        Work::Push(_) => Outcome::Pushed(Pushed::Landed),
-        Work::Probe(push) => Outcome::Probed(Probed::Landed { head: push.to.clone() }),
-        Work::Expect { head, .. } => {
-            let standing = work::Standing::new(head.clone(), head.clone());
-            Outcome::Expected(Expected::Tree { default_head: head.clone(), tree: head.clone(), standing })
+        TrainTask::Merge { pull, .. } => TrainTaskOutcome::Merged(BranchMergeOutcome::Unchanged { head: head(*pull) }),
+        TrainTask::Push(_) => TrainTaskOutcome::Pushed(PushOutcome::Landed),
+        TrainTask::Probe(push) => TrainTaskOutcome::Probed(PushProbeResult::Landed { head: push.to.clone() }),
+        TrainTask::Expect { head, .. } => {
+            let standing = work::AuthoredHead::new(head.clone(), head.clone());
+            TrainTaskOutcome::Expected(ExpectedTree::Tree { default_head: head.clone(), tree: head.clone(), standing })
         }
-        Work::Squash { head, .. } => Outcome::Squashed(Squashed::Merged { commit: head.clone() }),
-        Work::Look { pull } => Outcome::Seen(work::Seen::Open { head: head(*pull) }),
-        Work::Prove { .. } => Outcome::Proved(Proof::Proven),
-        Work::Retarget { .. } => Outcome::Retargeted(Retargeted::Done),
-        Work::Worktrees(_) => Outcome::Tidied,
+        TrainTask::Squash { head, .. } => TrainTaskOutcome::Squashed(SquashOutcome::Merged { commit: head.clone() }),
+        TrainTask::Look { pull } => TrainTaskOutcome::Seen(work::ObservedSquash::Open { head: head(*pull) }),
+        TrainTask::Prove { .. } => TrainTaskOutcome::Proved(LandedTreeProof::Proven),
+        TrainTask::Retarget { .. } => TrainTaskOutcome::Retargeted(RetargetOutcome::Done),
+        TrainTask::Worktrees(_) => TrainTaskOutcome::Tidied,
     }
 }
 
 /// Rules under which trains run.
-fn policy() -> Policy {
+fn policy() -> MergePolicy {
     let methods = MergeMethods { allow_squash_merge: true, allow_merge_commit: false, allow_rebase_merge: false };
-    Policy { methods, stale_approvals: StaleApprovals::Kept, required_checks: Some(BTreeSet::new()) }
+    MergePolicy { methods, stale_approvals: StaleApprovals::Kept, required_checks: Some(BTreeSet::new()) }
 }
 
 /// A pull request as all are here: open, with a head of its number, by user 7.
@@ -243,8 +247,8 @@ fn head(pr: PrNumber) -> Sha {
 pub struct NoCommands;
 
 #[async_trait]
-impl Agents for NoCommands {
-    async fn run(&self, task: Task, _: CancellationToken) -> Result<Output, String> {
+impl StepRunner for NoCommands {
+    async fn run(&self, task: StepTask, _: CancellationToken) -> Result<CommandOutput, String> {
         Err(format!("no command runs here, least of all {:?}", task.program.command))
     }
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::TenantId;
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::workflow::{
-    Kind, Output, Program, Retry, Run, RunStatus, StepPlan, Trigger, TriggerSource, Workflow,
+    CommandOutput, Program, RetryPolicy, Run, RunStatus, StepKind, StepPlan, Trigger, TriggerSource, Workflow,
 };
 use serde_json::{Map, json};
 use store::{Retention, StreamInfo};
@@ -16,25 +16,25 @@ use tokio_util::sync::CancellationToken;
 use super::outside::Scripted;
 use super::world::{World, options, until};
 use crate::clock;
-use crate::daemon::driver::{Agents, Driver, Task};
-use crate::daemon::orders::{Failed, Orders, Origin, Placed, Progress, Wanted};
+use crate::daemon::driver::{Driver, StepRunner, StepTask};
+use crate::daemon::run_orders::{AcceptedOrder, NewRun, OrderError, OrderOrigin, RequestProgress, RunOrders};
 
 /// What a command is called says what it does.
 struct Named;
 
 #[async_trait]
-impl Agents for Named {
-    async fn run(&self, task: Task, _: CancellationToken) -> Result<Output, String> {
+impl StepRunner for Named {
+    async fn run(&self, task: StepTask, _: CancellationToken) -> Result<CommandOutput, String> {
         match task.program.command[0].as_str() {
             "panic" => panic!("as it was told"),
-            _ => Ok(Output { value: json!({ "done": task.step }), tokens_used: None }),
+            _ => Ok(CommandOutput { value: json!({ "done": task.step }), tokens_used: None }),
         }
     }
 }
 
 struct Yard {
     world: World,
-    orders: Orders,
+    orders: RunOrders,
     driver: Driver,
 }
 
@@ -45,16 +45,16 @@ impl Yard {
         let options = options();
         let step = StepPlan {
             id: "one".to_owned(),
-            kind: Kind::Agent(Program { command: vec![command.to_owned()], timeout_ms: 60_000 }),
+            kind: StepKind::Agent(Program { command: vec![command.to_owned()], timeout_ms: 60_000 }),
             resumable: true,
             idempotent: false,
-            retry: Retry::default(),
+            retry: RetryPolicy::default(),
             compensate: None,
         };
         let inputs = json!({ "what": { "type": "string", "default": "this" } }).as_object().unwrap().clone();
         let (name, description) = ("work".to_owned(), String::new());
         let workflow = Workflow { name: name.clone(), description, inputs, on: Vec::new(), steps: vec![step] };
-        let orders = Orders {
+        let orders = RunOrders {
             store: world.store.clone(),
             link: options.link.clone(),
             workflows: Arc::new([(name, workflow)].into()),
@@ -67,8 +67,8 @@ impl Yard {
         yard
     }
 
-    async fn order(&self, key: &str, what: &str) -> Placed {
-        let wanted = Wanted {
+    async fn order(&self, key: &str, what: &str) -> AcceptedOrder {
+        let wanted = NewRun {
             workflow: "work".to_owned(),
             inputs: Map::from_iter([("what".to_owned(), json!(what))]),
             tenant: acme(),
@@ -77,10 +77,10 @@ impl Yard {
             trigger: Trigger { source: TriggerSource::Api, user_id: None, webhook_event_id: None },
         };
         let (key, hash) = (Key::api("ops", key).unwrap(), RequestHash::of(what.as_bytes()));
-        self.orders.create(wanted, Origin { source: Source::Api, key, hash }).await.unwrap()
+        self.orders.create(wanted, OrderOrigin { source: Source::Api, key, hash }).await.unwrap()
     }
 
-    async fn ended(&self, placed: &Placed) -> Run {
+    async fn ended(&self, placed: &AcceptedOrder) -> Run {
         let known = async || self.world.store.run(Some(&acme()), &placed.run).await.unwrap();
         until("the run ends", async || known().await.is_some_and(|run| run.status.is_terminal())).await;
         known().await.unwrap()
@@ -119,7 +119,7 @@ async fn appendix_a_key_whose_record_has_expired_begins_nothing_else() {
     let yard = Yard::new("do").await;
     let placed = yard.order("1", "this").await;
     let run = yard.ended(&placed).await;
-    assert_eq!(yard.orders.outcome(&placed).await.unwrap(), Progress::Done);
+    assert_eq!(yard.orders.outcome(&placed).await.unwrap(), RequestProgress::Done);
     let later: Timestamp = clock::now() + SignedDuration::from_hours(25);
     yard.world.store.sweep(later, &Retention::default()).await.unwrap();
     let record = yard.world.store.record(&acme(), &placed.key).await.unwrap();
@@ -127,12 +127,12 @@ async fn appendix_a_key_whose_record_has_expired_begins_nothing_else() {
 
     let again = yard.order("1", "this").await;
     assert_eq!(again.run, placed.run, "the same request is about the same run");
-    assert_eq!(yard.orders.outcome(&again).await.unwrap(), Progress::Done);
+    assert_eq!(yard.orders.outcome(&again).await.unwrap(), RequestProgress::Done);
     yard.world.store.sweep(later, &Retention::default()).await.unwrap();
 
     let other = yard.order("1", "something else").await;
     let refused = yard.orders.outcome(&other).await.unwrap_err();
-    let Failed::Refused(refused) = refused else { panic!("refused, not {refused:?}") };
+    let OrderError::Refused(refused) = refused else { panic!("refused, not {refused:?}") };
     assert_eq!(refused.code, "IDEMPOTENCY_EXPIRED");
     assert!(refused.detail.contains(run.id.as_str()) && refused.detail.contains("a new key"), "{refused:?}");
     assert_eq!(yard.world.store.run(Some(&acme()), &run.id).await.unwrap(), Some(run), "it is as it was");

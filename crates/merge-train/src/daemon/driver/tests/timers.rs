@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::{EffectKey, Event, ReadKind, Settings, WantReason, mirror};
+use merge_train_core::repo::{EffectKey, Event, FetchReason, ReadKind, Settings, mirror};
 
 use super::world::{World, known, options, until};
 use super::{fetch, widgets};
@@ -53,6 +53,6 @@ fn unlucky(retry_at: Timestamp) -> Vec<Event> {
         reason: "a passing trouble".to_owned(),
         retry_at,
     });
-    let wanted = Event::Mirror(mirror::Event::PrWanted { pr, reason: WantReason::CacheMiss, comment: None });
+    let wanted = Event::Mirror(mirror::Event::PrWanted { pr, reason: FetchReason::CacheMiss, comment: None });
     known([]).into_iter().chain([wanted, failed]).collect()
 }

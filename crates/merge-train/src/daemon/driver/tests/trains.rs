@@ -2,7 +2,7 @@
 
 use merge_train_core::ids::{PrNumber, StreamId};
 use merge_train_core::repo::trains::TrainError;
-use merge_train_core::repo::{Behest, DeliveryOutcome, Event, ReadKind, WantReason, commands, mirror, trains};
+use merge_train_core::repo::{Attribution, DeliveryOutcome, Event, FetchReason, ReadKind, commands, mirror, trains};
 use merge_train_core::workflow::{Run, TransitionContext};
 use store::{Batch, Row, Since};
 
@@ -16,11 +16,11 @@ use crate::daemon::stored_request;
 /// Two trains, of one pull request each, which both are to be fetched again.
 fn two_trains() -> Vec<Event> {
     let trains = [1, 2].map(PrNumber::new).map(|pr| {
-        Event::Trains(trains::Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Behest::default() })
+        Event::Trains(trains::Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Attribution::default() })
     });
     let wants = [1, 2]
         .map(PrNumber::new)
-        .map(|pr| Event::Mirror(mirror::Event::PrWanted { pr, reason: WantReason::HeadDiffers, comment: None }));
+        .map(|pr| Event::Mirror(mirror::Event::PrWanted { pr, reason: FetchReason::HeadDiffers, comment: None }));
     trains.into_iter().chain(known([1, 2])).chain(wants).collect()
 }
 
@@ -89,7 +89,8 @@ async fn a_run_that_tells_something_else_than_its_train_is_put_right() {
     let (world, repo) = (World::new().await, widgets());
     let pr = PrNumber::new(1);
     let error = TrainError { error_type: "wrong_tree".to_owned(), message: "the present reason".to_owned() };
-    let started = Event::Trains(trains::Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Behest::default() });
+    let started =
+        Event::Trains(trains::Event::TrainStarted { root_pr: pr, current_pr: pr, behest: Attribution::default() });
     let events = known([1])
         .into_iter()
         .chain([started, Event::Trains(trains::Event::TrainFrozen { root_pr: pr, error })])

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
-use merge_train_core::inbox::Policy;
-use merge_train_core::repo::{Event, Recorded, Settings, mirror};
+use merge_train_core::inbox::InboxPolicy;
+use merge_train_core::repo::{Event, RecordedEvent, Settings, mirror};
 use store::{Admission, ImportedStream, Lease, LeaseRequest, NewEvent, Owner, Retention, Since, Sqlite, Store, sqlite};
 use tempfile::TempDir;
 
@@ -61,7 +61,7 @@ impl World {
         let store = Sqlite::open(sqlite::Options {
             dir: dir.to_owned(),
             group: 64,
-            policy: Policy::default(),
+            policy: InboxPolicy::default(),
             max_bytes: None,
             owner: options.owner.clone(),
         });
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    pub async fn log(&self, repo: &RepoId) -> Vec<Recorded> {
+    pub async fn log(&self, repo: &RepoId) -> Vec<RecordedEvent> {
         let loaded = self.store.load(&StreamId::Repo(repo.clone()), Since::Oldest).await.unwrap();
         loaded.events.iter().map(|event| recorded(event).unwrap()).collect()
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 use merge_train_core::ids::RepoId;
-use merge_train_core::repo::ratchet::{Column, OutcomeKind, Status};
-use merge_train_core::repo::trains::status::Party;
+use merge_train_core::repo::ratchet::{BoardColumn, OutcomeKind, WorkspaceStatus};
+use merge_train_core::repo::trains::status::WaitParty;
 use merge_train_core::repo::{FIXER, TRAIN, current_pull};
 use merge_train_core::workflow::{Run, RunStatus};
 use serde::Deserialize as _;
@@ -158,10 +158,10 @@ async fn runs(app: &App, visitor: &DashboardVisitor<'_>, repo: Option<&RepoId>) 
 fn of_run(run: &Run, now: Timestamp) -> Option<Card> {
     let is_since = |span: SignedDuration| now.duration_since(run.updated_at) < span;
     let told = run.last_transition.as_ref().and_then(|context| context.metadata.as_ref());
-    let party = told.and_then(|told| Party::deserialize(told.get("party")?).ok());
+    let party = told.and_then(|told| WaitParty::deserialize(told.get("party")?).ok());
     let owner = match run.status {
         RunStatus::AwaitingApproval => Owner::Person,
-        RunStatus::WaitingExternal if party.is_some_and(Party::is_person) => Owner::Person,
+        RunStatus::WaitingExternal if party.is_some_and(WaitParty::is_person) => Owner::Person,
         RunStatus::WaitingExternal => Owner::Others,
         RunStatus::Pending | RunStatus::Running => Owner::Train,
         RunStatus::Completed if is_since(LANDED) => Owner::Nobody,
@@ -224,13 +224,19 @@ fn of_workspace(row: &rows::Workspace) -> Option<Card> {
     let status = view::status(row);
     let outcome = status.outcome_kind();
     let owner = match (outcome, status, row.kanban_column) {
-        (_, Status::PausedDisabled | Status::PausedNoPr | Status::PausedPrNotOpen | Status::New, _) => return None,
-        (Some(OutcomeKind::Attention), ..) | (_, Status::PausedWaitHumanReview | Status::PausedWaitConflictOnly, _) => {
-            Owner::Person
-        }
-        (Some(OutcomeKind::Success), ..) | (_, _, Column::Done) => Owner::Nobody,
-        (_, _, Column::Working) => Owner::Train,
-        (_, _, Column::Waiting) => Owner::Others,
+        (
+            _,
+            WorkspaceStatus::PausedDisabled
+            | WorkspaceStatus::PausedNoPr
+            | WorkspaceStatus::PausedPrNotOpen
+            | WorkspaceStatus::New,
+            _,
+        ) => return None,
+        (Some(OutcomeKind::Attention), ..)
+        | (_, WorkspaceStatus::PausedWaitHumanReview | WorkspaceStatus::PausedWaitConflictOnly, _) => Owner::Person,
+        (Some(OutcomeKind::Success), ..) | (_, _, BoardColumn::Done) => Owner::Nobody,
+        (_, _, BoardColumn::Working) => Owner::Train,
+        (_, _, BoardColumn::Waiting) => Owner::Others,
     };
     let (tone, word) = super::workspace::words(status);
     Some(Card {

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use merge_train_core::repo::ratchet::Reason;
-use merge_train_core::repo::trains::status::Party;
+use merge_train_core::repo::ratchet::WorkspaceReason;
+use merge_train_core::repo::trains::status::WaitParty;
 use merge_train_core::repo::{FIXER, TRAIN};
 use merge_train_core::workflow::RunStatus;
 use serde::Deserialize as _;
@@ -76,14 +76,14 @@ fn parts(trains: &Endings) -> Vec<(&'static str, &'static str, f64, String)> {
     let waited = trains
         .waited_ms
         .iter()
-        .filter_map(|(party, millis)| Some((Party::deserialize(&Value::from(party.as_str())).ok()?, *millis)));
-    let waited: Vec<(Party, u64)> = waited.collect();
-    let of = |parties: &[Party]| -> u64 {
+        .filter_map(|(party, millis)| Some((WaitParty::deserialize(&Value::from(party.as_str())).ok()?, *millis)));
+    let waited: Vec<(WaitParty, u64)> = waited.collect();
+    let of = |parties: &[WaitParty]| -> u64 {
         waited.iter().filter(|(party, _)| parties.contains(party)).map(|(_, millis)| millis).sum()
     };
-    let (ci, review) = (of(&[Party::Ci]), of(&[Party::Reviewer]));
+    let (ci, review) = (of(&[WaitParty::Ci]), of(&[WaitParty::Reviewer]));
     let (authors, fixers, github) =
-        (of(&[Party::Author, Party::Maintainer]), of(&[Party::Fixer]), of(&[Party::Github]));
+        (of(&[WaitParty::Author, WaitParty::Maintainer]), of(&[WaitParty::Fixer]), of(&[WaitParty::Github]));
     let own = trains.took_ms.saturating_sub(ci + review + authors + fixers + github);
     [
         ("CI", "ci", ci),
@@ -98,7 +98,7 @@ fn parts(trains: &Endings) -> Vec<(&'static str, &'static str, f64, String)> {
 }
 
 fn fixers(fixes: &Endings) -> Markup {
-    let (pushed, gave_up) = (fixes.of(Reason::FixerPushed), fixes.of(Reason::FixerGaveUp));
+    let (pushed, gave_up) = (fixes.of(WorkspaceReason::FixerPushed), fixes.of(WorkspaceReason::FixerGaveUp));
     let failed = fixes.count(RunStatus::Failed);
     html! {
         @if pushed + gave_up + failed == 0 { p.muted { "No fixer has run." } }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::{FIXER, TRAIN};
-use merge_train_core::workflow::{Checkpoint, Run, RunStatus, Step, StepStatus};
+use merge_train_core::workflow::{Checkpoint, Run, RunStatus, RunStep, StepStatus};
 
 use super::address::PageAddress;
 use super::layout::{Button, at_github, between, diff, json, moment, prose, run_badge, since, step_badge};
@@ -127,9 +127,9 @@ fn orders(visitor: &DashboardVisitor<'_>, run: &Run, back: &PageAddress) -> Mark
 }
 
 /// Each step as a bar from its begin to its end.
-fn waterfall(run: &Run, steps: &[Step], now: Timestamp) -> Markup {
+fn waterfall(run: &Run, steps: &[RunStep], now: Timestamp) -> Markup {
     let end = run.completed_at.unwrap_or(now);
-    let bar = |step: &Step| {
+    let bar = |step: &RunStep| {
         Some(plot::TimeSpan {
             from: step.started_at?,
             to: step.completed_at.unwrap_or(if step.status == StepStatus::Pending { run.created_at } else { end }),

@@ -3,10 +3,10 @@
 mod steps;
 
 use maud::{Markup, html};
-use merge_train_core::facts::{ReviewDecision, Verdict};
+use merge_train_core::facts::{CheckConclusion, ReviewDecision};
 use merge_train_core::ids::{PrNumber, RepoId};
 use merge_train_core::repo::trains::{TrainRecord, TrainState};
-use merge_train_core::repo::{CachedPr, PrState, Recorded, RepoState, TRAIN};
+use merge_train_core::repo::{CachedPr, PrState, RecordedEvent, RepoState, TRAIN};
 use merge_train_core::workflow::{Run, RunStatus};
 use store::RunQuery;
 
@@ -92,7 +92,7 @@ async fn last_run(app: &App, repo: &RepoId, root: PrNumber) -> Result<Option<Run
     Ok(app.store.runs(&query).await?.into_iter().find(|run| run.pr_id == pr))
 }
 
-async fn recorded(app: &App, run: &Run) -> Result<Vec<Recorded>, Problem> {
+async fn recorded(app: &App, run: &Run) -> Result<Vec<RecordedEvent>, Problem> {
     Ok(events::happened(app, run).await?.iter().filter_map(|event| driver::recorded(event).ok()).collect())
 }
 
@@ -176,7 +176,7 @@ fn place(state: &RepoState, train: Option<&TrainRecord>, pr: PrNumber, pull: &Ca
 /// How many have failed, are under way, and have passed.
 fn checks(pull: &CachedPr) -> (usize, usize, usize) {
     let count = |verdict| pull.ci.checks.values().filter(|check| check.verdict == verdict).count();
-    (count(Verdict::Failed), count(Verdict::Pending), count(Verdict::Passed))
+    (count(CheckConclusion::Failed), count(CheckConclusion::Pending), count(CheckConclusion::Passed))
 }
 
 fn standing(train: Option<&TrainRecord>, last: Option<&Run>) -> Markup {
@@ -250,8 +250,8 @@ fn verdicts(pull: &CachedPr) -> Markup {
     html! {
         @if pull.ci.checks.is_empty() { span.muted { "none" } }
         @for (name, check) in &pull.ci.checks {
-            @let tone = match check.verdict { Verdict::Passed => Tone::Good, Verdict::Pending => Tone::Busy, Verdict::Failed => Tone::Bad };
-            @let word = match check.verdict { Verdict::Passed => "passed", Verdict::Pending => "running", Verdict::Failed => "failed" };
+            @let tone = match check.verdict { CheckConclusion::Passed => Tone::Good, CheckConclusion::Pending => Tone::Busy, CheckConclusion::Failed => Tone::Bad };
+            @let word = match check.verdict { CheckConclusion::Passed => "passed", CheckConclusion::Pending => "running", CheckConclusion::Failed => "failed" };
             span class={ "badge " (tone.name()) } title=(word) { (name) " " (word) } " "
         }
     }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use merge_train_core::ids::{PrNumber, RepoId, RunId};
-use merge_train_core::repo::ratchet::{OutcomeKind, Status};
+use merge_train_core::repo::ratchet::{OutcomeKind, WorkspaceStatus};
 use store::rows::{self, SessionKind, SessionStatus};
 
 use super::address::PageAddress;
@@ -19,26 +19,26 @@ use crate::daemon::server::workspaces::{row, view};
 const SHOWN: usize = 50;
 
 /// A state in a word or two.
-pub fn words(status: Status) -> (Tone, &'static str) {
+pub fn words(status: WorkspaceStatus) -> (Tone, &'static str) {
     match status {
-        Status::New => (Tone::Quiet, "new"),
-        Status::FixingCi => (Tone::Busy, "mending CI"),
-        Status::FixingReview => (Tone::Busy, "addressing review"),
-        Status::WaitingForCi => (Tone::Waiting, "waiting for CI"),
-        Status::WaitingForTrain => (Tone::Waiting, "waiting for the train"),
-        Status::PausedUserWorking => (Tone::Quiet, "user working"),
-        Status::PausedNoPr => (Tone::Quiet, "no pull request"),
-        Status::PausedPrNotOpen => (Tone::Quiet, "closed"),
-        Status::PausedDisabled => (Tone::Quiet, "off"),
-        Status::PausedWaitConflictOnly => (Tone::Attention, "conflicts"),
-        Status::PausedWaitHumanReview => (Tone::Attention, "waits for review"),
-        Status::PausedDone => (Tone::Good, "all green"),
-        Status::PausedAttentionTerminalFailed => (Tone::Bad, "attempts used up"),
-        Status::PausedAttentionStaleCiTimeout => (Tone::Bad, "CI not starting"),
-        Status::PausedAttentionNoPush => (Tone::Bad, "fixer pushed nothing"),
-        Status::PausedAttentionPushApproval => (Tone::Attention, "push needs approval"),
-        Status::PausedAttentionDailyBudget => (Tone::Attention, "daily budget used up"),
-        Status::PausedAttentionNoFixer => (Tone::Attention, "no fixer configured"),
+        WorkspaceStatus::New => (Tone::Quiet, "new"),
+        WorkspaceStatus::FixingCi => (Tone::Busy, "mending CI"),
+        WorkspaceStatus::FixingReview => (Tone::Busy, "addressing review"),
+        WorkspaceStatus::WaitingForCi => (Tone::Waiting, "waiting for CI"),
+        WorkspaceStatus::WaitingForTrain => (Tone::Waiting, "waiting for the train"),
+        WorkspaceStatus::PausedUserWorking => (Tone::Quiet, "user working"),
+        WorkspaceStatus::PausedNoPr => (Tone::Quiet, "no pull request"),
+        WorkspaceStatus::PausedPrNotOpen => (Tone::Quiet, "closed"),
+        WorkspaceStatus::PausedDisabled => (Tone::Quiet, "off"),
+        WorkspaceStatus::PausedWaitConflictOnly => (Tone::Attention, "conflicts"),
+        WorkspaceStatus::PausedWaitHumanReview => (Tone::Attention, "waits for review"),
+        WorkspaceStatus::PausedDone => (Tone::Good, "all green"),
+        WorkspaceStatus::PausedAttentionTerminalFailed => (Tone::Bad, "attempts used up"),
+        WorkspaceStatus::PausedAttentionStaleCiTimeout => (Tone::Bad, "CI not starting"),
+        WorkspaceStatus::PausedAttentionNoPush => (Tone::Bad, "fixer pushed nothing"),
+        WorkspaceStatus::PausedAttentionPushApproval => (Tone::Attention, "push needs approval"),
+        WorkspaceStatus::PausedAttentionDailyBudget => (Tone::Attention, "daily budget used up"),
+        WorkspaceStatus::PausedAttentionNoFixer => (Tone::Attention, "no fixer configured"),
     }
 }
 
@@ -53,7 +53,8 @@ pub async fn render(
     let pull = state.pr(pr).ok_or_else(|| no_such_pull(repo, pr))?;
     let found = row(app, repo, pr).await?;
     let is_on = state.ratchet_is_on(pr, &app.settings);
-    let status = found.as_ref().map_or(if is_on { Status::New } else { Status::PausedDisabled }, view::status);
+    let status =
+        found.as_ref().map_or(if is_on { WorkspaceStatus::New } else { WorkspaceStatus::PausedDisabled }, view::status);
     let (tone, word) = words(status);
     let heading = if pull.title.is_empty() { format!("{repo}#{pr}") } else { pull.title.clone() };
     let back = PageAddress::Workspace { repo: repo.clone(), pr };

@@ -20,7 +20,7 @@ use store::{Since, StoredEvent};
 use utoipa::ToSchema;
 
 use super::super::App;
-use super::super::address::{Named, OneRun};
+use super::super::address::{PathParameters, RunPath};
 use super::super::openapi::ReadingOne;
 use super::super::page::{self, NumberedPageParameters, PageRequest};
 use super::super::problem::Problem;
@@ -35,8 +35,9 @@ const PAGE: usize = 500;
 
 /// A page of a run's events.
 #[derive(Serialize, ToSchema)]
-pub struct Events {
-    events: Vec<Happened>,
+#[schema(as = Events)]
+pub struct RunEventPage {
+    events: Vec<RunEventDocument>,
     /// Where the next page begins; none on the last.
     next_cursor: Option<String>,
 }
@@ -44,7 +45,7 @@ pub struct Events {
 /// An event of a run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunEvent)]
-struct Happened {
+struct RunEventDocument {
     /// Its place in the log.
     seq: u64,
     ts: Timestamp,
@@ -59,21 +60,21 @@ struct Happened {
     path = "/api/v1/runs/{id}/events",
     operation_id = "list_events",
     tag = "runs",
-    params(OneRun, NumberedPageParameters),
-    responses((status = 200, description = "One page.", body = Events), ReadingOne)
+    params(RunPath, NumberedPageParameters),
+    responses((status = 200, description = "One page.", body = RunEventPage), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Json<Events>, Problem> {
+) -> Result<Json<RunEventPage>, Problem> {
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
     let wish = page::page_request(query)?;
     let events = happened(&app, &run).await?;
     let page = wish.page(events, page::number, |event| event.seq)?;
     let events = page.items.iter().map(shown).collect();
-    Ok(Json(Events { events, next_cursor: page.next_cursor }))
+    Ok(Json(RunEventPage { events, next_cursor: page.next_cursor }))
 }
 
 /// The events of a run, live, until it ends
@@ -86,7 +87,7 @@ pub async fn list(
     operation_id = "watch_run",
     tag = "runs",
     params(
-        OneRun,
+        RunPath,
         (
             "Last-Event-ID" = Option<String>, Header, nullable = false, example = "3",
             description = "The id of the last received event, to continue after it."
@@ -99,12 +100,12 @@ pub async fn list(
 )]
 pub async fn watch(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
     let heard = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
-    let watching = Watching { app, run, heard, is_over: false };
+    let watching = RunEventUpdates { app, run, heard, is_over: false };
     let batches = stream::unfold(watching, |mut watching| async move {
         let batch = watching.next().await?;
         Some((stream::iter(batch.into_iter().map(Ok)), watching))
@@ -112,14 +113,14 @@ pub async fn watch(
     Ok(Sse::new(batches.flatten()).keep_alive(KeepAlive::default()))
 }
 
-struct Watching {
+struct RunEventUpdates {
     app: Arc<App>,
     run: Run,
     heard: u64,
     is_over: bool,
 }
 
-impl Watching {
+impl RunEventUpdates {
     /// What is new, once there is something; none when the run has ended and all is told.
     async fn next(&mut self) -> Option<Vec<Event>> {
         while !self.is_over {
@@ -164,8 +165,8 @@ pub fn json(event: &StoredEvent) -> Value {
     serde_json::to_value(shown(event)).unwrap_or_default()
 }
 
-fn shown(event: &StoredEvent) -> Happened {
-    Happened { seq: event.seq, ts: event.ts, data: serde_json::from_str(&event.data).unwrap_or_default() }
+fn shown(event: &StoredEvent) -> RunEventDocument {
+    RunEventDocument { seq: event.seq, ts: event.ts, data: serde_json::from_str(&event.data).unwrap_or_default() }
 }
 
 /// All that its log has.

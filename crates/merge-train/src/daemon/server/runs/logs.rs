@@ -24,7 +24,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::known;
 use crate::config::Role;
 use crate::daemon::server::App;
-use crate::daemon::server::address::{LARGEST_NUMBER, Named, OneRun};
+use crate::daemon::server::address::{LARGEST_NUMBER, PathParameters, RunPath};
 use crate::daemon::server::openapi::ReadingOne;
 use crate::daemon::server::problem::Problem;
 
@@ -37,18 +37,18 @@ const SUFFIX: &str = ".log";
 /// The logs of a run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunLogs)]
-pub struct Logs {
+pub struct RunLogsDocument {
     run: RunId,
     /// The state of the run: until it has ended, more may follow.
     status: RunStatus,
     /// The most recently written one comes last.
-    logs: Vec<Log>,
+    logs: Vec<RunLogDocument>,
 }
 
 /// The output of one attempt of a step.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunLog)]
-pub struct Log {
+pub struct RunLogDocument {
     /// Its name in requests.
     #[schema(example = "fix-1.log")]
     pub name: String,
@@ -67,41 +67,41 @@ pub struct Log {
     path = "/api/v1/runs/{id}/logs",
     operation_id = "list_logs",
     tag = "runs",
-    params(OneRun),
-    responses((status = 200, description = "The whole list.", body = Logs), ReadingOne)
+    params(RunPath),
+    responses((status = 200, description = "The whole list.", body = RunLogsDocument), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
-) -> Result<Json<Logs>, Problem> {
+) -> Result<Json<RunLogsDocument>, Problem> {
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
     let logs = found(&folder(&app, &run.id)).await.map_err(|error| unreadable(&error))?;
-    Ok(Json(Logs { run: run.id, status: run.status, logs }))
+    Ok(Json(RunLogsDocument { run: run.id, status: run.status, logs }))
 }
 
 /// Which log of its run it is.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct Name {
+pub struct LogNamePath {
     /// The name of the log.
     #[param(example = "fix-1.log")]
     name: String,
 }
 
 #[derive(Deserialize)]
-pub struct OneLog {
+pub struct RunLogPath {
     #[serde(flatten)]
-    one: OneRun,
+    one: RunPath,
     #[serde(flatten)]
-    name: Name,
+    name: LogNamePath,
 }
 
 /// Which part of a log.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct Part {
+pub struct LogRangeQuery {
     /// From which byte on.
     #[param(nullable = false, minimum = 0, maximum = 9_007_199_254_740_991_u64)]
     from: Option<u64>,
@@ -118,17 +118,17 @@ pub struct Part {
     path = "/api/v1/runs/{id}/logs/{name}",
     operation_id = "show_log",
     tag = "runs",
-    params(OneRun, Name, Part),
+    params(RunPath, LogNamePath, LogRangeQuery),
     responses((status = 200, description = "The log.", body = String, content_type = "text/plain"), ReadingOne)
 )]
 pub async fn show(
     State(app): State<Arc<App>>,
-    Named(OneLog { one, name }): Named<OneLog>,
-    part: Result<Query<Part>, QueryRejection>,
+    PathParameters(RunLogPath { one, name }): PathParameters<RunLogPath>,
+    part: Result<Query<LogRangeQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (run, _) = known(&app, &headers, &one.id, Role::Viewer).await?;
-    let Query(Part { from, follow }) =
+    let Query(LogRangeQuery { from, follow }) =
         part.map_err(|error| Problem::bad_request(format!("{}; a log takes `from` and `follow`", error.body_text())))?;
     let from = from.unwrap_or(0);
     if from > LARGEST_NUMBER {
@@ -142,7 +142,7 @@ pub async fn show(
     // Where nothing is yet, it goes on at the end.
     let length = file.metadata().await.map_err(|error| unreadable(&error))?.len();
     file.seek(SeekFrom::Start(from.min(length))).await.map_err(|error| unreadable(&error))?;
-    let reading = Reading { app, run, file, follows: follow.unwrap_or(false), is_over: false };
+    let reading = LogReading { app, run, file, follows: follow.unwrap_or(false), is_over: false };
     let pieces = stream::unfold(reading, |mut reading| async move {
         let piece = reading.next().await?;
         Some((piece, reading))
@@ -151,7 +151,7 @@ pub async fn show(
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-struct Reading {
+struct LogReading {
     app: Arc<App>,
     run: Run,
     file: File,
@@ -159,7 +159,7 @@ struct Reading {
     is_over: bool,
 }
 
-impl Reading {
+impl LogReading {
     /// The next piece, once there is one; none at the end.
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
@@ -200,7 +200,7 @@ pub async fn part(app: &App, run: &RunId, name: &str, from: u64) -> io::Result<V
 }
 
 /// The logs in a folder, in the order in which they were last written to.
-pub async fn found(folder: &Path) -> io::Result<Vec<Log>> {
+pub async fn found(folder: &Path) -> io::Result<Vec<RunLogDocument>> {
     let mut logs = Vec::new();
     let mut entries = match tokio::fs::read_dir(folder).await {
         Ok(entries) => entries,
@@ -214,7 +214,7 @@ pub async fn found(folder: &Path) -> io::Result<Vec<Log>> {
         // Not what a link leads to.
         if metadata.is_file() {
             let written_at = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            logs.push(Log { step, attempt, bytes: metadata.len(), written_at, name });
+            logs.push(RunLogDocument { step, attempt, bytes: metadata.len(), written_at, name });
         }
     }
     logs.sort_by(|left, right| (left.written_at, &left.name).cmp(&(right.written_at, &right.name)));

@@ -10,7 +10,7 @@ use store::{Admission, Arrival, Route};
 use super::follow_up::{self, FollowUp};
 use super::texts::{self, SlackMessage};
 use crate::clock;
-use crate::daemon::orders::{self, Failed, Origin, Placed};
+use crate::daemon::run_orders::{self, AcceptedOrder, OrderError, OrderOrigin};
 use crate::daemon::server::App;
 
 /// The member of a stored answer that has what Slack was told.
@@ -70,15 +70,15 @@ impl SlackRequest {
         format!("slack:{}", self.user)
     }
 
-    fn origin(&self) -> Origin {
-        Origin { source: Source::Slack, key: self.key.clone(), hash: self.hash.clone() }
+    fn origin(&self) -> OrderOrigin {
+        OrderOrigin { source: Source::Slack, key: self.key.clone(), hash: self.hash.clone() }
     }
 
     /// Puts it where it is not lost, or says why not. What came before gets what it got then.
-    pub async fn accept(&self, app: &App) -> Result<SlackResponse, Failed> {
+    pub async fn accept(&self, app: &App) -> Result<SlackResponse, OrderError> {
         if let Some(record) = app.store.record(&self.tenant, &self.key).await? {
             if record.request_hash != self.hash {
-                return Err(Failed::Conflict { key: self.key.clone() });
+                return Err(OrderError::Conflict { key: self.key.clone() });
             }
             if let Some(answer) = record.response.as_ref().and_then(|response| response.get(ANSWER)) {
                 return Ok(SlackResponse::Repeated(answer.clone()));
@@ -98,11 +98,11 @@ impl SlackRequest {
         }
     }
 
-    async fn run(&self, app: &App, workflow: &str, inputs: &Map<String, Value>) -> Result<SlackResponse, Failed> {
+    async fn run(&self, app: &App, workflow: &str, inputs: &Map<String, Value>) -> Result<SlackResponse, OrderError> {
         if self.role == SlackRole::Viewer {
             return self.refuse(app, texts::for_operators(&self.user)).await;
         }
-        let wanted = orders::Wanted {
+        let wanted = run_orders::NewRun {
             workflow: workflow.to_owned(),
             inputs: inputs.clone(),
             tenant: self.tenant.clone(),
@@ -118,7 +118,7 @@ impl SlackRequest {
             Ok(placed) => {
                 Ok(SlackResponse::Begun(texts::started(&placed.run, workflow).json(), FollowUp::Started(placed)))
             }
-            Err(failed @ (Failed::UnknownWorkflow { .. } | Failed::Inputs { .. })) => {
+            Err(failed @ (OrderError::UnknownWorkflow { .. } | OrderError::Inputs { .. })) => {
                 self.refuse(app, texts::refused(&failed.to_string())).await
             }
             Err(failed) => Err(failed),
@@ -132,7 +132,7 @@ impl SlackRequest {
         meant: Option<&str>,
         decision: Decision,
         reason: Option<String>,
-    ) -> Result<SlackResponse, Failed> {
+    ) -> Result<SlackResponse, OrderError> {
         let Some(run) = app.store.run(Some(&self.tenant), id).await? else {
             return self.refuse(app, texts::no_such_run(id)).await;
         };
@@ -154,7 +154,7 @@ impl SlackRequest {
         Ok(self.placed(placed, |placed| FollowUp::Decided { placed, run, step, gate, decision, reason }))
     }
 
-    async fn cancel(&self, app: &App, id: &RunId, reason: Option<String>) -> Result<SlackResponse, Failed> {
+    async fn cancel(&self, app: &App, id: &RunId, reason: Option<String>) -> Result<SlackResponse, OrderError> {
         if self.role == SlackRole::Viewer {
             return self.refuse(app, texts::for_operators(&self.user)).await;
         }
@@ -168,12 +168,12 @@ impl SlackRequest {
         Ok(self.placed(placed, FollowUp::Cancelled))
     }
 
-    fn placed(&self, placed: Placed, then: impl FnOnce(Placed) -> FollowUp) -> SlackResponse {
+    fn placed(&self, placed: AcceptedOrder, then: impl FnOnce(AcceptedOrder) -> FollowUp) -> SlackResponse {
         let answer = texts::taken_in(&placed.run).json();
         if placed.is_repeated { SlackResponse::Repeated(answer) } else { SlackResponse::Begun(answer, then(placed)) }
     }
 
-    async fn refuse(&self, app: &App, message: SlackMessage) -> Result<SlackResponse, Failed> {
+    async fn refuse(&self, app: &App, message: SlackMessage) -> Result<SlackResponse, OrderError> {
         self.store_answer(app, message, None).await
     }
 
@@ -183,17 +183,17 @@ impl SlackRequest {
         app: &App,
         message: SlackMessage,
         then: Option<FollowUp>,
-    ) -> Result<SlackResponse, Failed> {
-        let Origin { source, key, hash } = self.origin();
+    ) -> Result<SlackResponse, OrderError> {
+        let OrderOrigin { source, key, hash } = self.origin();
         let (answer, tenant) = (message.json(), self.tenant.clone());
         let route = Route::Done { response: json!({ ANSWER: answer }) };
         let arrival = Arrival { tenant, key: key.clone(), source, hash, received_at: clock::now(), route };
         let admission = app.store.admit(arrival).await?;
-        orders::count(source, &key, &admission);
+        run_orders::count(source, &key, &admission);
         match (admission, then) {
             (Admission::Accepted, Some(then)) => Ok(SlackResponse::Begun(answer, then)),
             (Admission::Accepted, None) => Ok(SlackResponse::Answered(answer)),
-            (Admission::Conflict, _) => Err(Failed::Conflict { key }),
+            (Admission::Conflict, _) => Err(OrderError::Conflict { key }),
             _ => Ok(SlackResponse::Repeated(answer)),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use merge_train_core::ids::{RunId, StreamId, TenantId};
-use merge_train_core::workflow::{Decision, Gate, Kind, Run, RunStatus};
+use merge_train_core::workflow::{Decision, Gate, Run, RunStatus, StepKind};
 use store::{RunQuery, Since};
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use super::reply::ReplyAddress;
 use super::texts::{self, GateDecision, SlackMessage};
 use crate::clock;
 use crate::daemon::driver::replay_run;
-use crate::daemon::orders::{Failed, Placed, Progress};
+use crate::daemon::run_orders::{AcceptedOrder, OrderError, RequestProgress};
 use crate::daemon::server::App;
 
 /// How long a run is watched: Slack takes replies for half an hour.
@@ -27,9 +27,16 @@ const LISTED: usize = 10;
 pub enum FollowUp {
     List,
     Show(RunId),
-    Started(Placed),
-    Decided { placed: Placed, run: Box<Run>, step: String, gate: Box<Gate>, decision: Decision, reason: Option<String> },
-    Cancelled(Placed),
+    Started(AcceptedOrder),
+    Decided {
+        placed: AcceptedOrder,
+        run: Box<Run>,
+        step: String,
+        gate: Box<Gate>,
+        decision: Decision,
+        reason: Option<String>,
+    },
+    Cancelled(AcceptedOrder),
 }
 
 /// Who is told, and where.
@@ -85,7 +92,7 @@ impl FollowUpSender<'_> {
         self.slack.replies.send(&mut self.address, &message.json()).await;
     }
 
-    async fn list(&mut self) -> Result<(), Failed> {
+    async fn list(&mut self) -> Result<(), OrderError> {
         let tenant = Some(self.tenant.clone());
         let query = RunQuery { tenant, limit: LISTED, ..RunQuery::default() };
         let runs = self.app.store.runs(&query).await?;
@@ -93,7 +100,7 @@ impl FollowUpSender<'_> {
         Ok(())
     }
 
-    async fn show(&mut self, id: &RunId) -> Result<(), Failed> {
+    async fn show(&mut self, id: &RunId) -> Result<(), OrderError> {
         let message = match self.app.store.run(Some(self.tenant), id).await? {
             None => texts::no_such_run(id),
             Some(run) => {
@@ -105,15 +112,15 @@ impl FollowUpSender<'_> {
         Ok(())
     }
 
-    async fn started(&mut self, placed: &Placed) -> Result<(), Failed> {
+    async fn started(&mut self, placed: &AcceptedOrder) -> Result<(), OrderError> {
         match self.settled(placed).await? {
-            Progress::Done => self.go_on(&placed.run).await,
-            Progress::UnderWay => Ok(()),
+            RequestProgress::Done => self.go_on(&placed.run).await,
+            RequestProgress::UnderWay => Ok(()),
         }
     }
 
     /// Tells of the next gate, or of the end.
-    async fn go_on(&mut self, run: &RunId) -> Result<(), Failed> {
+    async fn go_on(&mut self, run: &RunId) -> Result<(), OrderError> {
         let stands = |run: &Run| run.status.is_terminal() || run.status == RunStatus::AwaitingApproval;
         match self.watch(run, stands).await {
             WatchedRun::There(run) => {
@@ -130,8 +137,14 @@ impl FollowUpSender<'_> {
         Ok(())
     }
 
-    async fn decided(&mut self, placed: &Placed, run: &Run, gate: &Gate, said: GateDecision<'_>) -> Result<(), Failed> {
-        if self.settled(placed).await? == Progress::UnderWay {
+    async fn decided(
+        &mut self,
+        placed: &AcceptedOrder,
+        run: &Run,
+        gate: &Gate,
+        said: GateDecision<'_>,
+    ) -> Result<(), OrderError> {
+        if self.settled(placed).await? == RequestProgress::UnderWay {
             return Ok(());
         }
         let now = self.app.store.run(Some(self.tenant), &run.id).await?;
@@ -147,8 +160,8 @@ impl FollowUpSender<'_> {
         if is_enough && said.decision == Decision::Approved { self.go_on(&run.id).await } else { Ok(()) }
     }
 
-    async fn cancelled(&mut self, placed: &Placed) -> Result<(), Failed> {
-        if self.settled(placed).await? == Progress::UnderWay {
+    async fn cancelled(&mut self, placed: &AcceptedOrder) -> Result<(), OrderError> {
+        if self.settled(placed).await? == RequestProgress::UnderWay {
             return Ok(());
         }
         match self.watch(&placed.run, |run| run.status.is_terminal()).await {
@@ -160,18 +173,18 @@ impl FollowUpSender<'_> {
     }
 
     /// Waits until an order was carried out. What takes too long is told.
-    async fn settled(&mut self, placed: &Placed) -> Result<Progress, Failed> {
+    async fn settled(&mut self, placed: &AcceptedOrder) -> Result<RequestProgress, OrderError> {
         let deadline = Instant::now() + WATCHED_FOR;
-        while self.app.orders.outcome(placed).await? == Progress::UnderWay {
+        while self.app.orders.outcome(placed).await? == RequestProgress::UnderWay {
             if self.slack.stopping.is_cancelled() {
-                return Ok(Progress::UnderWay);
+                return Ok(RequestProgress::UnderWay);
             }
             if Instant::now() >= deadline {
                 self.say(&texts::still_going(&placed.run, None, self.slash)).await;
-                return Ok(Progress::UnderWay);
+                return Ok(RequestProgress::UnderWay);
             }
         }
-        Ok(Progress::Done)
+        Ok(RequestProgress::Done)
     }
 
     /// Watches a run until it is where it should be.
@@ -206,7 +219,7 @@ pub async fn gate_of(app: &App, run: &Run) -> store::Result<Option<(String, Gate
     let state = replay_run(&stream, &app.store.load(&stream, Since::Newest).await?)?;
     let steps = state.map(|state| state.created.workflow.steps).unwrap_or_default();
     Ok(steps.into_iter().find(|plan| plan.id == step).and_then(|plan| match plan.kind {
-        Kind::Approval(gate) => Some((step, gate)),
-        Kind::Agent(_) | Kind::Wait(_) => None,
+        StepKind::Approval(gate) => Some((step, gate)),
+        StepKind::Agent(_) | StepKind::Wait(_) => None,
     }))
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::RunId;
-use merge_train_core::workflow::{Decision, Gate, Need, Run, RunStatus};
+use merge_train_core::workflow::{ApprovalNeed, Decision, Gate, Run, RunStatus};
 use serde_json::{Value, json};
 
 use super::command::{SlackCommandError, SlackCommandUsage, USAGES};
@@ -283,8 +283,8 @@ fn waiting(run: &Run, step: &str, gate: &Gate) -> String {
     let of_whom = match (people.as_slice(), gate.need) {
         ([], _) => "anyone who may start runs here can decide".to_owned(),
         ([one], _) => format!("{one} can decide"),
-        (all, Need::Any) => format!("one of {} can decide", all.join(", ")),
-        (all, Need::All) => format!("all of {} have to approve", all.join(", ")),
+        (all, ApprovalNeed::Any) => format!("one of {} can decide", all.join(", ")),
+        (all, ApprovalNeed::All) => format!("all of {} have to approve", all.join(", ")),
     };
     format!("{} waits for approval of {}: {of_whom}.", name(run), code(step))
 }

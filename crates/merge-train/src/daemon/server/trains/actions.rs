@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use merge_train_core::ids::{PrNumber, RepoId, StreamId};
-use merge_train_core::repo::{Behest, PrState, RepoState, Request};
+use merge_train_core::repo::{Attribution, PrState, RepoState, Request};
 use serde_json::Map;
 use store::Priority;
 
@@ -16,11 +16,11 @@ use crate::config::Role;
 use crate::daemon::driver::Urgency;
 use crate::daemon::server::App;
 use crate::daemon::server::access::require;
-use crate::daemon::server::address::{Named, Number, PullRequest, Repository};
+use crate::daemon::server::address::{PathParameters, PullRequestNumberPath, PullRequestPath, RepositoryPath};
 use crate::daemon::server::idempotency::Accepted;
 use crate::daemon::server::openapi::Ordering;
 use crate::daemon::server::problem::Problem;
-use crate::daemon::server::requests::{self, Asked, Identity, NoParameters};
+use crate::daemon::server::requests::{self, ApiRequest, IdempotencyParameters, NoParameters};
 
 /// An order that somebody may give for a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum TrainAction {
 
 impl TrainAction {
     /// What is put into the inbox, before what else it is worked on, and how loudly the worker is called.
-    fn of(self, pr: PrNumber, behest: Behest) -> (Request, Priority, Urgency) {
+    fn of(self, pr: PrNumber, behest: Attribution) -> (Request, Priority, Urgency) {
         match self {
             Self::Start => (Request::StartTrain { pr, behest }, Priority::Normal, Urgency::Usual),
             Self::Stop => (Request::StopTrain { pr, behest }, Priority::Stop, Urgency::Alarm),
@@ -45,7 +45,7 @@ impl TrainAction {
     path = "/api/v1/repos/{owner}/{repo}/trains/{pr}/start",
     operation_id = "start_train",
     tag = "trains",
-    params(Repository, Number, Identity),
+    params(RepositoryPath, PullRequestNumberPath, IdempotencyParameters),
     request_body = Option<NoParameters>,
     responses(
         (
@@ -59,7 +59,7 @@ impl TrainAction {
 )]
 pub async fn start(
     State(app): State<Arc<App>>,
-    Named(path): Named<PullRequest>,
+    PathParameters(path): PathParameters<PullRequestPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -72,7 +72,7 @@ pub async fn start(
     path = "/api/v1/repos/{owner}/{repo}/trains/{pr}/stop",
     operation_id = "stop_train",
     tag = "trains",
-    params(Repository, Number, Identity),
+    params(RepositoryPath, PullRequestNumberPath, IdempotencyParameters),
     request_body = Option<NoParameters>,
     responses(
         (
@@ -86,7 +86,7 @@ pub async fn start(
 )]
 pub async fn stop(
     State(app): State<Arc<App>>,
-    Named(path): Named<PullRequest>,
+    PathParameters(path): PathParameters<PullRequestPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -96,7 +96,7 @@ pub async fn stop(
 async fn give(
     app: &App,
     order: TrainAction,
-    PullRequest { repository, number }: &PullRequest,
+    PullRequestPath { repository, number }: &PullRequestPath,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -105,12 +105,12 @@ async fn give(
     let pr = number.id()?;
     let held = app.budget.read(headers, body).await?;
     requests::no_parameters(&held.bytes)?;
-    let behest = Behest { by: Some(format!("api:{}", client.name)), ..Behest::default() };
+    let behest = Attribution { by: Some(format!("api:{}", client.name)), ..Attribution::default() };
     let (request, priority, urgency) = order.of(pr, behest);
     let stream = StreamId::Repo(repo.clone());
     let follow = format!("/api/v1/repos/{repo}/trains/{pr}");
     let besides = Map::from_iter([("train".to_owned(), follow.as_str().into())]);
-    let asked = Asked { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides };
+    let asked = ApiRequest { client: &client.name, tenant: repo.tenant(), stream, request, priority, besides };
     let key = requests::key(headers, &client.name)?;
     // A repetition gets what the first got, although what it was about may be over by now.
     if app.store.record(&repo.tenant(), &key).await?.is_none() {
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_stop_goes_before_everything_else_and_a_start_waits_its_turn() {
         let pr = PrNumber::new(7);
-        let behest = Behest::default;
+        let behest = Attribution::default;
         let (request, priority, urgency) = TrainAction::Stop.of(pr, behest());
         let stop = Request::StopTrain { pr, behest: behest() };
         assert_eq!((request, priority, urgency), (stop, Priority::Stop, Urgency::Alarm));

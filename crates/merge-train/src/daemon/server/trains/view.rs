@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, RunId, Sha};
 use merge_train_core::repo::RepoState;
-use merge_train_core::repo::trains::status::{self, Row, Why};
+use merge_train_core::repo::trains::status::{self, StackRow, WaitReason};
 use merge_train_core::repo::trains::{TrainError, TrainRecord, TrainState};
 use merge_train_core::workflow::RunStatus;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct TrainDocument {
     phase: &'static str,
     started_at: Timestamp,
     stopped_at: Option<Timestamp>,
-    why: Option<Why>,
+    why: Option<WaitReason>,
     error: Option<TrainError>,
     stack: Vec<TrainMemberDocument>,
     status_comment_url: Option<String>,
@@ -84,12 +84,12 @@ pub fn shown(web_url: &str, repo: &RepoId, state: &RepoState, train: &TrainRecor
     }
 }
 
-fn car(state: &RepoState, row: &Row) -> TrainMemberDocument {
+fn car(state: &RepoState, row: &StackRow) -> TrainMemberDocument {
     let (standing, merge_commit) = match &row.standing {
-        status::Standing::Open => (TrainMemberState::Open, None),
-        status::Standing::Draft => (TrainMemberState::Draft, None),
-        status::Standing::Landed(commit) => (TrainMemberState::Landed, commit.clone()),
-        status::Standing::Closed => (TrainMemberState::Closed, None),
+        status::StackRowState::Open => (TrainMemberState::Open, None),
+        status::StackRowState::Draft => (TrainMemberState::Draft, None),
+        status::StackRowState::Landed(commit) => (TrainMemberState::Landed, commit.clone()),
+        status::StackRowState::Closed => (TrainMemberState::Closed, None),
     };
     let title = state.pr(row.pr).map(|pull| pull.title.clone()).unwrap_or_default();
     TrainMemberDocument {

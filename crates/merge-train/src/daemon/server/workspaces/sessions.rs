@@ -22,11 +22,11 @@ use super::{NewestFirst, row};
 use crate::config::{ApiKey, Role};
 use crate::daemon::server::App;
 use crate::daemon::server::access::require;
-use crate::daemon::server::address::{Named, Number, PullRequest, Repository};
+use crate::daemon::server::address::{PathParameters, PullRequestNumberPath, PullRequestPath, RepositoryPath};
 use crate::daemon::server::openapi::{Ordering, ReadingOne};
 use crate::daemon::server::page::{self, PageRequest};
 use crate::daemon::server::problem::Problem;
-use crate::daemon::server::requests::{self, Identity};
+use crate::daemon::server::requests::{self, IdempotencyParameters};
 use crate::daemon::server::trains::{known, no_such_pull};
 
 /// The longest name of a session.
@@ -63,7 +63,7 @@ fn checked(name: &str) -> Result<&str, Problem> {
 #[derive(Deserialize)]
 pub struct WorkspaceSessionPath {
     #[serde(flatten)]
-    pull: PullRequest,
+    pull: PullRequestPath,
     #[serde(flatten)]
     name: SessionPath,
 }
@@ -155,7 +155,7 @@ pub struct EndedSession {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions",
     operation_id = "open_session",
     tag = "workspaces",
-    params(Repository, Number, Identity),
+    params(RepositoryPath, PullRequestNumberPath, IdempotencyParameters),
     request_body = Option<NewSession>,
     responses(
         (
@@ -175,7 +175,7 @@ pub struct EndedSession {
 )]
 pub async fn open(
     State(app): State<Arc<App>>,
-    Named(PullRequest { repository, number }): Named<PullRequest>,
+    PathParameters(PullRequestPath { repository, number }): PathParameters<PullRequestPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -217,7 +217,7 @@ fn heartbeat_secs(app: &App) -> u64 {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}/heartbeat",
     operation_id = "session_heartbeat",
     tag = "workspaces",
-    params(Repository, Number, SessionPath, Identity),
+    params(RepositoryPath, PullRequestNumberPath, SessionPath, IdempotencyParameters),
     request_body = Option<SessionHeartbeat>,
     responses(
         (
@@ -237,7 +237,7 @@ fn heartbeat_secs(app: &App) -> u64 {
 )]
 pub async fn heartbeat(
     State(app): State<Arc<App>>,
-    Named(one): Named<WorkspaceSessionPath>,
+    PathParameters(one): PathParameters<WorkspaceSessionPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -260,7 +260,7 @@ pub async fn heartbeat(
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}/end",
     operation_id = "end_session",
     tag = "workspaces",
-    params(Repository, Number, SessionPath, Identity),
+    params(RepositoryPath, PullRequestNumberPath, SessionPath, IdempotencyParameters),
     request_body = Option<SessionEnd>,
     responses(
         (
@@ -280,7 +280,7 @@ pub async fn heartbeat(
 )]
 pub async fn end(
     State(app): State<Arc<App>>,
-    Named(one): Named<WorkspaceSessionPath>,
+    PathParameters(one): PathParameters<WorkspaceSessionPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -297,7 +297,7 @@ pub async fn end(
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions/{session}",
     operation_id = "delete_session",
     tag = "workspaces",
-    params(Repository, Number, SessionPath, Identity),
+    params(RepositoryPath, PullRequestNumberPath, SessionPath, IdempotencyParameters),
     responses(
         (
             status = 200,
@@ -316,7 +316,7 @@ pub async fn end(
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
-    Named(one): Named<WorkspaceSessionPath>,
+    PathParameters(one): PathParameters<WorkspaceSessionPath>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (repo, pr, client) = meant(&app, &one, &headers)?;
@@ -403,12 +403,12 @@ pub struct SessionPageParameters {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/sessions",
     operation_id = "list_sessions",
     tag = "workspaces",
-    params(Repository, Number, SessionPageParameters),
+    params(RepositoryPath, PullRequestNumberPath, SessionPageParameters),
     responses((status = 200, description = "One page.", body = SessionPage), ReadingOne)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
-    Named(PullRequest { repository, number }): Named<PullRequest>,
+    PathParameters(PullRequestPath { repository, number }): PathParameters<PullRequestPath>,
     query: Result<Query<PageRequest>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<SessionPage>, Problem> {

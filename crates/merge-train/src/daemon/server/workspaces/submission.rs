@@ -13,22 +13,22 @@ use store::{Admission, Priority};
 use crate::config::ApiKey;
 use crate::daemon::driver::Urgency;
 use crate::daemon::failpoint;
-use crate::daemon::orders::{Failed, Progress};
+use crate::daemon::run_orders::{OrderError, RequestProgress};
 use crate::daemon::server::problem::Problem;
-use crate::daemon::server::requests::{self, Asked};
+use crate::daemon::server::requests::{self, ApiRequest};
 use crate::daemon::server::trains::{known, no_such_pull};
 use crate::daemon::server::{App, idempotency, runs};
 
 /// What came of it so far.
 pub struct SubmissionResult {
-    progress: Progress,
+    progress: RequestProgress,
     is_repeated: bool,
 }
 
 impl SubmissionResult {
     /// What whoever asked is told: with this status where it is done. Whoever sent it before is told so.
     pub fn tell(&self, done: StatusCode, shown: impl Serialize) -> Response {
-        let status = if self.progress == Progress::Done { done } else { StatusCode::ACCEPTED };
+        let status = if self.progress == RequestProgress::Done { done } else { StatusCode::ACCEPTED };
         let mut response = (status, Json(shown)).into_response();
         if self.is_repeated {
             response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
@@ -84,7 +84,7 @@ impl<'a> RequestSubmission<'a> {
     /// Puts it into the inbox, and waits a while for what comes of it.
     pub async fn submit(&self, request: Request, body: &[u8]) -> Result<SubmissionResult, SubmissionError> {
         let (app, tenant) = (self.app, self.repo.tenant());
-        let asked = Asked {
+        let asked = ApiRequest {
             client: &self.client.name,
             tenant: tenant.clone(),
             stream: StreamId::Repo(self.repo.clone()),
@@ -98,7 +98,7 @@ impl<'a> RequestSubmission<'a> {
         app.driver.wake(self.repo, Urgency::Usual);
         match app.orders.settled(&tenant, &self.key).await {
             Ok(progress) => Ok(SubmissionResult { progress, is_repeated }),
-            Err(Failed::Refused(refused)) => Err(SubmissionError::Refused(refused.detail)),
+            Err(OrderError::Refused(refused)) => Err(SubmissionError::Refused(refused.detail)),
             Err(failed) => Err(SubmissionError::Problem(runs::told(app)(failed))),
         }
     }

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::{Behest, Request};
+use merge_train_core::repo::{Attribution, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
 
@@ -18,10 +18,10 @@ use super::view::WorkspaceDocument;
 use crate::config::Role;
 use crate::daemon::server::App;
 use crate::daemon::server::access::require;
-use crate::daemon::server::address::{Named, Number, PullRequest, Repository};
+use crate::daemon::server::address::{PathParameters, PullRequestNumberPath, PullRequestPath, RepositoryPath};
 use crate::daemon::server::openapi::{Ordering, ReadingOne};
 use crate::daemon::server::problem::Problem;
-use crate::daemon::server::requests::{self, Identity};
+use crate::daemon::server::requests::{self, IdempotencyParameters};
 use crate::daemon::server::trains::known;
 
 /// Whether to turn the ratchet on.
@@ -56,13 +56,13 @@ pub enum SwitchResponses {
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/ratchet",
     operation_id = "set_ratchet",
     tag = "workspaces",
-    params(Repository, Number, Identity),
+    params(RepositoryPath, PullRequestNumberPath, IdempotencyParameters),
     request_body = RatchetSwitch,
     responses(SwitchResponses, Ordering)
 )]
 pub async fn set(
     State(app): State<Arc<App>>,
-    Named(path): Named<PullRequest>,
+    PathParameters(path): PathParameters<PullRequestPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -75,13 +75,13 @@ pub async fn set(
     path = "/api/v1/workspaces/{owner}/{repo}/{pr}/ratchet",
     operation_id = "turn_ratchet",
     tag = "workspaces",
-    params(Repository, Number, Identity),
+    params(RepositoryPath, PullRequestNumberPath, IdempotencyParameters),
     request_body = RatchetSwitch,
     responses(SwitchResponses, Ordering)
 )]
 pub async fn turn(
     State(app): State<Arc<App>>,
-    Named(path): Named<PullRequest>,
+    PathParameters(path): PathParameters<PullRequestPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -90,7 +90,7 @@ pub async fn turn(
 
 async fn turn_one(
     app: &App,
-    PullRequest { repository, number }: &PullRequest,
+    PullRequestPath { repository, number }: &PullRequestPath,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -143,12 +143,12 @@ pub enum DefaultSwitchResponses {
     path = "/api/v1/repos/{owner}/{repo}/ratchet",
     operation_id = "show_repo_ratchet",
     tag = "workspaces",
-    params(Repository),
+    params(RepositoryPath),
     responses((status = 200, description = "The repository's default.", body = RatchetDefault), ReadingOne)
 )]
 pub async fn show_default(
     State(app): State<Arc<App>>,
-    Named(repository): Named<Repository>,
+    PathParameters(repository): PathParameters<RepositoryPath>,
     headers: HeaderMap,
 ) -> Result<Json<RatchetDefault>, Problem> {
     let repo = repository.id()?;
@@ -162,13 +162,13 @@ pub async fn show_default(
     path = "/api/v1/repos/{owner}/{repo}/ratchet",
     operation_id = "set_repo_ratchet",
     tag = "workspaces",
-    params(Repository, Identity),
+    params(RepositoryPath, IdempotencyParameters),
     request_body = RatchetSwitch,
     responses(DefaultSwitchResponses, Ordering)
 )]
 pub async fn set_default(
     State(app): State<Arc<App>>,
-    Named(repository): Named<Repository>,
+    PathParameters(repository): PathParameters<RepositoryPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -201,6 +201,7 @@ async fn switch(
         Some(pr) => submission.check_pull_request(pr).await?,
         None => drop(known(submission.app, submission.repo).await?),
     }
-    let behest = Behest { by: Some(format!("api:{}", submission.client.name)), reason: note, ..Behest::default() };
+    let behest =
+        Attribution { by: Some(format!("api:{}", submission.client.name)), reason: note, ..Attribution::default() };
     Ok(submission.submit(Request::Ratchet { pr, on: enabled, behest }, &held.bytes).await?)
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use merge_train_core::facts::HeadRepo;
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
-use merge_train_core::repo::ratchet::{Column, OutcomeKind, Reason, Status};
+use merge_train_core::repo::ratchet::{BoardColumn, OutcomeKind, WorkspaceReason, WorkspaceStatus};
 use merge_train_core::repo::{CachedPr, RepoState};
 use serde::Serialize;
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub struct WorkspaceDocument {
     ratchet_enabled: bool,
     /// What the ratchet does about it, or why it does nothing.
     #[schema(schema_with = super::states)]
-    state: Status,
+    state: WorkspaceStatus,
     /// Why, for programs.
     #[schema(pattern = "^[A-Z_]+$", example = "CI_FAILED")]
     reason: Option<String>,
@@ -52,7 +52,7 @@ pub struct WorkspaceDocument {
     outcome_kind: Option<OutcomeKind>,
     /// Where a board shows it.
     #[schema(schema_with = columns)]
-    kanban_column: Column,
+    kanban_column: BoardColumn,
     counters: Counters,
     /// The current fixer: a run.
     active_session_id: Option<String>,
@@ -121,9 +121,9 @@ pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, state:
     let is_fork = pull.head_repo == HeadRepo::Fork;
     let is_enabled = is_on && !is_fork && pull.is_open();
     let (status, reason) = match (pull.is_open(), is_enabled) {
-        (false, _) => (Status::PausedPrNotOpen, Reason::PrNotOpen),
-        (true, true) => (Status::New, Reason::New),
-        (true, false) => (Status::PausedDisabled, Reason::Disabled),
+        (false, _) => (WorkspaceStatus::PausedPrNotOpen, WorkspaceReason::PrNotOpen),
+        (true, true) => (WorkspaceStatus::New, WorkspaceReason::New),
+        (true, false) => (WorkspaceStatus::PausedDisabled, WorkspaceReason::Disabled),
     };
     let detail = if is_fork && pull.is_open() { OF_A_FORK } else { reason.sentence() };
     WorkspaceDocument {
@@ -141,7 +141,7 @@ pub fn untouched(app: &App, repo: &RepoId, pr: PrNumber, pull: &CachedPr, state:
         current_activity: None,
         updated_at: None,
         outcome_kind: None,
-        kanban_column: if pull.is_open() { Column::Waiting } else { Column::Done },
+        kanban_column: if pull.is_open() { BoardColumn::Waiting } else { BoardColumn::Done },
         counters: Counters { consecutive_attempts: 0, max_attempts },
         active_session_id: None,
         last_ci_run_id: None,
@@ -158,13 +158,13 @@ fn page_of(app: &App, repo: &RepoId, pr: PrNumber) -> String {
 }
 
 /// The state that a row names. One that only a newer daemon knows is as good as none.
-pub fn status(row: &rows::Workspace) -> Status {
+pub fn status(row: &rows::Workspace) -> WorkspaceStatus {
     named(&row.ratchet_state).unwrap_or_default()
 }
 
 /// The state of a name.
-pub fn named(name: &str) -> Option<Status> {
-    Status::ALL.into_iter().find(|status| status.as_str() == name)
+pub fn named(name: &str) -> Option<WorkspaceStatus> {
+    WorkspaceStatus::ALL.into_iter().find(|status| status.as_str() == name)
 }
 
 pub fn columns() -> Object {

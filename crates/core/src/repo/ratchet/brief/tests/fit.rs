@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn sizes(brief: &Brief) -> (Vec<usize>, Vec<usize>) {
+fn sizes(brief: &FixerBrief) -> (Vec<usize>, Vec<usize>) {
     let logs = brief.checks.iter().map(|check| check.log.as_ref().map_or(0, |log| log.text.len())).collect();
     (logs, brief.reviews.iter().map(|said| said.body.len()).collect())
 }
 
 #[test]
 fn what_fits_is_left_alone() {
-    let mut brief = brief(Issue::FixCi);
+    let mut brief = brief(FixIssue::FixCi);
     brief.checks = vec![check("a", &"x\n".repeat(50))];
     let before = brief.clone();
     brief.fit(brief.bytes());
@@ -18,7 +18,7 @@ fn what_fits_is_left_alone() {
 
 #[test]
 fn the_longest_logs_are_cut_first_and_from_their_beginnings() {
-    let mut brief = brief(Issue::FixCi);
+    let mut brief = brief(FixIssue::FixCi);
     let log = |lines: usize| (0..lines).map(|line| format!("{line:09}\n")).collect::<String>();
     brief.checks = vec![check("a", &log(1000)), check("b", &log(10)), check("c", &log(2000))];
     brief.reviews = vec![said("mona", &"y".repeat(5000))];
@@ -39,7 +39,7 @@ fn the_longest_logs_are_cut_first_and_from_their_beginnings() {
 fn of_a_log_that_ends_in_one_long_line_the_end_of_that_line_is_left() {
     let long = format!("{}the reason", "ü".repeat(9000));
     for end in ["", "\n", "\nexit 1\n"] {
-        let mut brief = brief(Issue::FixCi);
+        let mut brief = brief(FixIssue::FixCi);
         brief.checks = vec![check("a", &format!("begin\n{long}{end}"))];
         brief.fit(1000);
         let log = brief.checks[0].log.as_ref().expect("a log");
@@ -50,7 +50,7 @@ fn of_a_log_that_ends_in_one_long_line_the_end_of_that_line_is_left() {
 
 #[test]
 fn texts_are_cut_when_there_are_no_logs_left_to_cut() {
-    let mut brief = brief(Issue::FixReview);
+    let mut brief = brief(FixIssue::FixReview);
     brief.checks = vec![check("a", &"x\n".repeat(500))];
     brief.reviews = vec![said("mona", &"ü".repeat(5000)), said("hubot", "short")];
     brief.fit(6000);
@@ -60,8 +60,8 @@ fn texts_are_cut_when_there_are_no_logs_left_to_cut() {
 
 #[test]
 fn however_much_is_said_there_is_an_end_to_it() {
-    let mut brief = brief(Issue::FixReview);
-    let thread = |index: usize| Thread {
+    let mut brief = brief(FixIssue::FixReview);
+    let thread = |index: usize| UnresolvedThread {
         path: format!("{index}"),
         line: None,
         outdated: false,

@@ -73,7 +73,7 @@ fn foreign() -> impl Strategy<Value = String> {
     proptest::collection::vec(part, 1..8).prop_map(|parts| parts.concat()).prop_filter("it is seen", seen)
 }
 
-fn with(issue: Issue, texts: &[String; 6]) -> Brief {
+fn with(issue: FixIssue, texts: &[String; 6]) -> FixerBrief {
     let [title, name, message, log, path, body] = texts.clone();
     let mut brief = brief(issue);
     brief.title = title.clone();
@@ -82,11 +82,11 @@ fn with(issue: Issue, texts: &[String; 6]) -> Brief {
         url: Some(title.clone()),
         title: Some(message.clone()),
         summary: Some(body.clone()),
-        annotations: vec![Annotation { path: path.clone(), line: 3, level: Some(name.clone()), message }],
+        annotations: vec![CheckAnnotation { path: path.clone(), line: 3, level: Some(name.clone()), message }],
         ..check(&name, &log)
     }];
-    brief.threads = vec![Thread { path, line: None, outdated: false, said: vec![said(&name, &body)] }];
-    brief.reviews = vec![Said { url: Some(title), ..said(&name, &log) }];
+    brief.threads = vec![UnresolvedThread { path, line: None, outdated: false, said: vec![said(&name, &body)] }];
+    brief.reviews = vec![BriefComment { url: Some(title), ..said(&name, &log) }];
     brief
 }
 
@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn what_strangers_write_is_seen_inside_of_code_and_nowhere_else(
         texts in [foreign(), foreign(), foreign(), foreign(), foreign(), foreign()],
-        issue in prop_oneof![Just(Issue::FixCi), Just(Issue::FixReview)],
+        issue in prop_oneof![Just(FixIssue::FixCi), Just(FixIssue::FixReview)],
     ) {
         let harmless = ["a", "b", "c", "d", "e", "f"].map(str::to_owned);
         for options in [Options::empty(), Options::all()] {

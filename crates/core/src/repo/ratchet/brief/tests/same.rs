@@ -3,14 +3,14 @@
 use super::*;
 
 fn of_log(log: &str) -> Option<String> {
-    let mut brief = brief(Issue::FixCi);
+    let mut brief = brief(FixIssue::FixCi);
     brief.checks = vec![check("test", log)];
     signature(&brief)
 }
 
 fn of_annotation(path: &str, line: u64, message: &str) -> Option<String> {
-    let mut brief = brief(Issue::FixCi);
-    let annotation = Annotation { path: path.to_owned(), line, level: None, message: message.to_owned() };
+    let mut brief = brief(FixIssue::FixCi);
+    let annotation = CheckAnnotation { path: path.to_owned(), line, level: None, message: message.to_owned() };
     brief.checks = vec![FailedCheck { annotations: vec![annotation], log: None, ..check("test", "") }];
     signature(&brief)
 }
@@ -69,7 +69,7 @@ fn another_failure_has_another_signature() {
     assert_ne!(of_annotation("a.rs", 1, "unused"), of_annotation("a.rs", 1, "unknown"));
     assert_eq!(of_annotation("a.rs", 1, "unused"), of_annotation("a.rs", 70, "unused"), "lines move with every edit");
     let named = |name: &str, conclusion: &str| {
-        let mut brief = brief(Issue::FixCi);
+        let mut brief = brief(FixIssue::FixCi);
         brief.checks = vec![FailedCheck { conclusion: conclusion.to_owned(), ..check(name, "error: a") }];
         signature(&brief)
     };
@@ -80,7 +80,7 @@ fn another_failure_has_another_signature() {
 #[test]
 fn which_check_comes_first_does_not_matter() {
     let both = |checks: [FailedCheck; 2]| {
-        let mut brief = brief(Issue::FixCi);
+        let mut brief = brief(FixIssue::FixCi);
         brief.checks = checks.into();
         signature(&brief)
     };
@@ -97,15 +97,15 @@ fn a_failure_that_says_nothing_has_none() {
     );
     assert_eq!(of_log("npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nnpm ERR!"), None);
     assert_eq!(of_annotation(".github", 1, "Process completed with exit code 1."), None);
-    assert_eq!(signature(&brief(Issue::FixReview)), None);
-    let mut silent = brief(Issue::FixCi);
+    assert_eq!(signature(&brief(FixIssue::FixReview)), None);
+    let mut silent = brief(FixIssue::FixCi);
     silent.checks = vec![FailedCheck { log: None, title: Some("The build failed".to_owned()), ..check("ci", "") }];
     assert_eq!(signature(&silent), None);
 }
 
 #[test]
 fn one_that_tells_makes_up_for_one_that_does_not() {
-    let mut brief = brief(Issue::FixCi);
+    let mut brief = brief(FixIssue::FixCi);
     brief.checks = vec![check("test", "error: a"), FailedCheck { log: None, ..check("ci", "") }];
     assert!(signature(&brief).is_some());
 }

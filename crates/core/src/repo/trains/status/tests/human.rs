@@ -9,43 +9,43 @@ fn branch(name: &str) -> BranchName {
     BranchName::parse(name).unwrap()
 }
 
-fn view() -> View {
-    let row = |number, name, predecessor: Option<u64>, standing| Row {
+fn view() -> TrainStatusView {
+    let row = |number, name, predecessor: Option<u64>, standing| StackRow {
         pr: pr(number),
         branch: branch(name),
         predecessor: predecessor.map(pr),
         standing,
     };
     let landed = Sha::parse("0123456789abcdef0123456789abcdef01234567").unwrap();
-    View {
+    TrainStatusView {
         default_branch: branch("main"),
         stack: vec![
-            row(123, "parser", None, Standing::Landed(Some(landed))),
-            row(124, "parser-errors", Some(123), Standing::Landed(None)),
-            row(125, "parser-recovery", Some(124), Standing::Open),
-            row(126, "odd|`name`", Some(124), Standing::Draft),
-            row(127, "closed", Some(124), Standing::Closed),
-            row(128, "top", Some(125), Standing::Open),
+            row(123, "parser", None, StackRowState::Landed(Some(landed))),
+            row(124, "parser-errors", Some(123), StackRowState::Landed(None)),
+            row(125, "parser-recovery", Some(124), StackRowState::Open),
+            row(126, "odd|`name`", Some(124), StackRowState::Draft),
+            row(127, "closed", Some(124), StackRowState::Closed),
+            row(128, "top", Some(125), StackRowState::Open),
         ],
         why: None,
     }
 }
 
 /// Before anything landed: 124 is on its way, with 125 and 126 upon it.
-fn early_view() -> View {
+fn early_view() -> TrainStatusView {
     let mut view = view();
     view.stack.remove(0);
-    view.stack[0] = Row { predecessor: None, standing: Standing::Open, ..view.stack[0].clone() };
+    view.stack[0] = StackRow { predecessor: None, standing: StackRowState::Open, ..view.stack[0].clone() };
     view
 }
 
-fn blocked() -> Why {
-    Why {
+fn blocked() -> WaitReason {
+    WaitReason {
         blocker: "The required check `build` failed on PR #124.".into(),
         who: "The author of PR #124,\nby pushing a fix.".into(),
         since: at("2024-01-15T09:30:00Z"),
         next: "PR #124 is squash-merged once its checks pass.".into(),
-        party: Party::Author,
+        party: WaitParty::Author,
     }
 }
 
@@ -78,7 +78,7 @@ fn a_running_train_says_what_it_does_in_each_phase() {
 
 #[test]
 fn a_waiting_train_says_why_who_since_when_and_what_next() {
-    let view = View { why: Some(blocked()), ..early_view() };
+    let view = TrainStatusView { why: Some(blocked()), ..early_view() };
     let waiting = TrainRecord { state: TrainState::WaitingCi, cascade_phase: CascadePhase::Idle, ..record() };
     snapshot("waiting", &human(&waiting, &view));
     let phase = CascadePhase::SquashPending { skipped: vec![], frozen_descendants: prs(&[125]) };

@@ -68,10 +68,10 @@ impl World {
         self.control(&format!("{REPO}/checks"), body).await
     }
 
-    async fn ask(&self) -> Ask {
+    async fn ask(&self) -> BriefRequest {
         let pull = self.repo.pull(PrNumber::new(1)).await.unwrap().facts;
-        Ask {
-            issue: Issue::FixCi,
+        BriefRequest {
+            issue: FixIssue::FixCi,
             repo: self.repo.id().clone(),
             pr: pull.number,
             branch: pull.head_ref,
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    async fn gathered(&self) -> Brief {
+    async fn gathered(&self) -> FixerBrief {
         gather(&self.repo, &self.ask().await).await.unwrap()
     }
 }

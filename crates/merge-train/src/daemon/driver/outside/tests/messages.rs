@@ -1,7 +1,7 @@
 //! Squash messages as the operator wants them.
 
-use merge_train_core::repo::trains::message::Wording;
-use merge_train_core::repo::trains::work::{Landed, Outcome, Step, Work};
+use merge_train_core::repo::trains::message::SquashMessageTemplates;
+use merge_train_core::repo::trains::work::{LandedSquash, MergeStep, TrainTask, TrainTaskOutcome};
 
 use super::World;
 use super::world::branch;
@@ -12,7 +12,7 @@ fn template(text: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_template_words_the_squash_and_what_has_none_is_left_to_github() {
-    let world = World::wording(Wording { title: template("{title} [{branch}]"), body: None }).await;
+    let world = World::wording(SquashMessageTemplates { title: template("{title} [{branch}]"), body: None }).await;
     let one = world.open_pull("one", "main").await;
     world.write("one", "more.txt", "b\n").await;
     world.squash(one, one, "one").await;
@@ -26,8 +26,8 @@ async fn without_templates_nothing_more_is_asked() {
     let world = World::new().await;
     let one = world.open_pull("one", "main").await;
     let head = world.head("one").await;
-    let (via, wording) = (merge_train_core::repo::trains::work::Via::Now, Wording::default());
-    world.work(one, Work::Squash { pull: one, head, base: branch("main"), via, wording }).await.unwrap();
+    let (via, wording) = (merge_train_core::repo::trains::work::MergeEndpoint::Now, SquashMessageTemplates::default());
+    world.work(one, TrainTask::Squash { pull: one, head, base: branch("main"), via, wording }).await.unwrap();
     assert_eq!(world.calls("POST /graphql").await, 0);
     assert_eq!(world.calls("PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge").await, 1);
     world.finish().await;
@@ -36,7 +36,7 @@ async fn without_templates_nothing_more_is_asked() {
 #[tokio::test]
 async fn a_descendant_tells_of_its_own_commits_alone() {
     let body = template("{body}\n\n{commits}\n\n{co_authors}\n{reviewers}");
-    let world = World::wording(Wording { title: template("{title} (#{number})"), body }).await;
+    let world = World::wording(SquashMessageTemplates { title: template("{title} (#{number})"), body }).await;
     let one = world.open_pull("one", "main").await;
     let two = world.open_pull("two", "one").await;
     world.write("one", "late.txt", "c\n").await;
@@ -47,15 +47,15 @@ async fn a_descendant_tells_of_its_own_commits_alone() {
             one,
             two,
             "two",
-            Step::Prepare { predecessor: one, prepared_with: Vec::new(), former_heads: Vec::new() },
+            MergeStep::Prepare { predecessor: one, prepared_with: Vec::new(), former_heads: Vec::new() },
         )
         .await;
     let head = world.head("one").await;
     let commit = world.squash(one, one, "one").await;
-    let landed = Landed { pull: one, commit, head: Some(head), known_before: None, former_heads: Vec::new() };
-    world.merge_and_push(one, two, "two", Step::Reconcile { landed }).await;
-    let retargeted = world.work(one, Work::Retarget { pull: two, base: branch("main") }).await;
-    assert!(matches!(retargeted, Ok(Outcome::Retargeted(_))), "{retargeted:?}");
+    let landed = LandedSquash { pull: one, commit, head: Some(head), known_before: None, former_heads: Vec::new() };
+    world.merge_and_push(one, two, "two", MergeStep::Reconcile { landed }).await;
+    let retargeted = world.work(one, TrainTask::Retarget { pull: two, base: branch("main") }).await;
+    assert!(matches!(retargeted, Ok(TrainTaskOutcome::Retargeted(_))), "{retargeted:?}");
     world.approve(two, &mona).await;
     world.squash(one, two, "two").await;
     assert_eq!(

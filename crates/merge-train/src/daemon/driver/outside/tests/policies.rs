@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use merge_train_core::repo::trains::{Policy, StaleApprovals};
-use merge_train_core::repo::{Answer, Effect, Failure, FailureKind, trains};
+use merge_train_core::repo::trains::{MergePolicy, StaleApprovals};
+use merge_train_core::repo::{Answer, Effect, EffectFailure, EffectFailureKind, trains};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::World;
 use super::world::branch;
 
-async fn policy(world: &World) -> Result<Policy, Failure> {
+async fn policy(world: &World) -> Result<MergePolicy, EffectFailure> {
     match world.perform(Effect::Trains(trains::Effect::ReadPolicy { default: branch("main") })).await? {
         Answer::Policy(policy) => Ok(policy),
         other => panic!("{other:?}"),
@@ -120,6 +120,6 @@ async fn an_older_server_is_asked_for_its_rulesets_one_by_one() {
 async fn a_server_that_fails_says_nothing_about_the_rules() {
     let world = World::new().await;
     world.fault(json!({ "match": { "path": "*/protection" }, "kind": "status", "status": 502, "count": null })).await;
-    assert_eq!(policy(&world).await.unwrap_err().kind, FailureKind::Transient);
+    assert_eq!(policy(&world).await.unwrap_err().kind, EffectFailureKind::Transient);
     world.finish().await;
 }

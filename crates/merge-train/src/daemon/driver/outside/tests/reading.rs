@@ -1,6 +1,6 @@
 //! What is read of pull requests, as the simulated GitHub tells it.
 
-use merge_train_core::facts::{MergeFacts, MergeState, Progress, ReviewDecision, Verdict};
+use merge_train_core::facts::{CheckConclusion, CheckProgress, MergeFacts, MergeState, ReviewDecision};
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::{Answer, Effect, mirror};
 use reqwest::Method;
@@ -15,7 +15,7 @@ async fn told_of(world: &World, pull: PrNumber) -> MergeFacts {
     }
 }
 
-fn checks(facts: &MergeFacts) -> Vec<(&str, Verdict, bool)> {
+fn checks(facts: &MergeFacts) -> Vec<(&str, CheckConclusion, bool)> {
     facts.ci.checks.iter().map(|(name, check)| (name.as_str(), check.verdict, check.required)).collect()
 }
 
@@ -40,16 +40,19 @@ async fn a_merge_state_comes_with_reviews_and_with_what_ci_says_of_the_head() {
     set(json!({ "pull": one, "name": "ci/old", "state": "failure", "report": "status" })).await;
     let running = told_of(&world, one).await;
     assert_eq!((running.state, running.review), (MergeState::Blocked, Some(ReviewDecision::ReviewRequired)));
-    assert_eq!(checks(&running), [("ci/old", Verdict::Failed, false), ("test", Verdict::Pending, true)]);
-    assert_eq!(running.ci.suites.values().collect::<Vec<_>>(), [&Progress::UnderWay]);
+    assert_eq!(
+        checks(&running),
+        [("ci/old", CheckConclusion::Failed, false), ("test", CheckConclusion::Pending, true)]
+    );
+    assert_eq!(running.ci.suites.values().collect::<Vec<_>>(), [&CheckProgress::UnderWay]);
 
     set(json!({ "pull": one, "name": "test", "conclusion": "success", "report": "check_run" })).await;
     let mona = world.collaborator("mona").await;
     world.approve(one, &mona).await;
     let done = told_of(&world, one).await;
     assert_eq!((done.state, done.review), (MergeState::Unstable, Some(ReviewDecision::Approved)));
-    assert_eq!(checks(&done), [("ci/old", Verdict::Failed, false), ("test", Verdict::Passed, true)]);
-    assert_eq!(done.ci.suites.values().collect::<Vec<_>>(), [&Progress::Complete]);
+    assert_eq!(checks(&done), [("ci/old", CheckConclusion::Failed, false), ("test", CheckConclusion::Passed, true)]);
+    assert_eq!(done.ci.suites.values().collect::<Vec<_>>(), [&CheckProgress::Complete]);
 
     world.write("one", "more.txt", "x\n").await;
     assert_eq!(checks(&told_of(&world, one).await), [], "of the new head nothing is known");

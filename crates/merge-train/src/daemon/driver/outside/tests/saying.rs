@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use merge_train_core::ids::{CommentId, PrNumber, StreamId};
-use merge_train_core::inbox::Policy;
+use merge_train_core::inbox::InboxPolicy;
 use merge_train_core::repo::commands::StoredCommand;
-use merge_train_core::repo::{Answer, Effect, NoteId, Say, TRAIN, Tried, outbox};
+use merge_train_core::repo::{Answer, Effect, NoteContent, NoteId, PostAttempt, TRAIN, outbox};
 use merge_train_core::workflow::{Run, Workflow};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ use store::{Batch, LeaseRequest, Owner, Row, Sqlite, Store, sqlite};
 use super::World;
 use super::world::hello;
 use crate::clock;
-use crate::daemon::orders::Orders;
+use crate::daemon::run_orders::RunOrders;
 
 /// A store that no driver looks into.
 async fn store(dir: &std::path::Path) -> Arc<dyn Store> {
     let (dir, owner) = (dir.to_owned(), Owner("a test".to_owned()));
-    let options = sqlite::Options { dir, group: 64, policy: Policy::default(), max_bytes: None, owner };
+    let options = sqlite::Options { dir, group: 64, policy: InboxPolicy::default(), max_bytes: None, owner };
     Arc::new(Sqlite::open(options).await.unwrap())
 }
 
@@ -47,9 +47,9 @@ fn run(id: &str, kind: &str) -> Run {
 /// What the bot answers to a command.
 async fn answered(world: &World, pr: PrNumber, number: u64, command: &str) -> String {
     let (comment, login) = (CommentId::new(number), "octocat".to_owned());
-    let say = Say::Order { comment, command: StoredCommand::from(command.to_owned()), login, delivery: None };
+    let say = NoteContent::Order { comment, command: StoredCommand::from(command.to_owned()), login, delivery: None };
     let note = NoteId(number);
-    let effect = Effect::Outbox(outbox::Effect::Say { note, pr, say, since: clock::now(), tried: Tried::Never });
+    let effect = Effect::Outbox(outbox::Effect::Say { note, pr, say, since: clock::now(), tried: PostAttempt::Never });
     let said = world.perform(effect).await;
     assert!(matches!(said, Ok(Answer::Done(()))), "{said:?}");
     let all = world.in_repo(Method::GET, &format!("/issues/{pr}/comments"), Value::Null).await;
@@ -73,7 +73,7 @@ async fn what_nobody_has_acted_on_yet_is_not_called_done() {
         steps: Vec::new(),
     };
     let workflows = Arc::new([("greet".to_owned(), greet)].into());
-    let orders = Orders { store, link: Default::default(), workflows, web_url: String::new() };
+    let orders = RunOrders { store, link: Default::default(), workflows, web_url: String::new() };
     let world = World::ordering(orders).await;
     let pr = world.open_pull("one", "main").await;
     // Each waits as long as people do.

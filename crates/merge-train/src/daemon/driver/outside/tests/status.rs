@@ -1,7 +1,7 @@
 //! The status comment, written once and again.
 
 use merge_train_core::ids::{CommentId, PrNumber};
-use merge_train_core::repo::{Answer, Effect, Failure, trains};
+use merge_train_core::repo::{Answer, Effect, EffectFailure, trains};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,7 +12,12 @@ fn body(words: &str) -> String {
     format!("<!-- merge-train-state\n{{\"version\": 1}}\n-->\n**Merge Train Status**\n\n{words}")
 }
 
-async fn write(world: &World, root: PrNumber, comment: Option<CommentId>, body: &str) -> Result<CommentId, Failure> {
+async fn write(
+    world: &World,
+    root: PrNumber,
+    comment: Option<CommentId>,
+    body: &str,
+) -> Result<CommentId, EffectFailure> {
     let effect = Effect::Trains(trains::Effect::WriteStatus { root, comment, body: body.to_owned(), seq: 3 });
     match world.perform(effect).await? {
         Answer::StatusWritten(comment) => Ok(comment),

@@ -10,17 +10,20 @@ use git::repository::{Extent, Settings};
 use git::{Committer, Git, Signing};
 use github::{Auth, Client, Config, Secret};
 use merge_train_core::ids::{BranchName, PrNumber, RepoId, Sha};
-use merge_train_core::repo::trains::message::Wording;
-use merge_train_core::repo::trains::work::{Merged, Outcome, Push, PushKind, Pushed, Squashed, Step, Via, Work};
-use merge_train_core::repo::{Answer, Effect, Failure, trains};
+use merge_train_core::repo::trains::message::SquashMessageTemplates;
+use merge_train_core::repo::trains::work::{
+    BranchMergeOutcome, BranchPush, MergeEndpoint, MergeStep, PushKind, PushOutcome, SquashOutcome, TrainTask,
+    TrainTaskOutcome,
+};
+use merge_train_core::repo::{Answer, Effect, EffectFailure, trains};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::{Github, Outside};
+use super::super::{GithubOutside, OutsideWorld};
 use crate::clock;
 use crate::daemon::clones::Clones;
-use crate::daemon::orders::Orders;
+use crate::daemon::run_orders::RunOrders;
 
 const REPO: &str = "/repos/octocat/hello";
 
@@ -29,26 +32,26 @@ pub struct World {
     sim: github_sim::Running,
     described: Value,
     http: reqwest::Client,
-    outside: Github,
-    wording: Wording,
+    outside: GithubOutside,
+    wording: SquashMessageTemplates,
 }
 
 impl World {
     pub async fn new() -> Self {
-        Self::with(Wording::default(), None).await
+        Self::with(SquashMessageTemplates::default(), None).await
     }
 
     /// With squash messages that read so.
-    pub async fn wording(wording: Wording) -> Self {
+    pub async fn wording(wording: SquashMessageTemplates) -> Self {
         Self::with(wording, None).await
     }
 
     /// With runs that somebody may want something of.
-    pub async fn ordering(orders: Orders) -> Self {
-        Self::with(Wording::default(), Some(orders)).await
+    pub async fn ordering(orders: RunOrders) -> Self {
+        Self::with(SquashMessageTemplates::default(), Some(orders)).await
     }
 
-    async fn with(wording: Wording, orders: Option<Orders>) -> Self {
+    async fn with(wording: SquashMessageTemplates, orders: Option<RunOrders>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("sim");
         let options = github_sim::Options { seed: Some(7), ..github_sim::Options::new(&data) };
@@ -166,46 +169,49 @@ impl World {
         text(&commit["message"]).to_owned()
     }
 
-    pub async fn perform(&self, effect: Effect) -> Result<Answer, Failure> {
+    pub async fn perform(&self, effect: Effect) -> Result<Answer, EffectFailure> {
         self.perform_until(effect, CancellationToken::new()).await
     }
 
-    pub async fn perform_until(&self, effect: Effect, cancel: CancellationToken) -> Result<Answer, Failure> {
+    pub async fn perform_until(&self, effect: Effect, cancel: CancellationToken) -> Result<Answer, EffectFailure> {
         self.outside.perform(&hello(), effect, clock::now(), cancel, &tokio::sync::mpsc::unbounded_channel().0).await
     }
 
     /// One piece of work for the train that began at `root`.
-    pub async fn work(&self, root: PrNumber, work: Work) -> Result<Outcome, Failure> {
+    pub async fn work(&self, root: PrNumber, work: TrainTask) -> Result<TrainTaskOutcome, EffectFailure> {
         match self.perform(Effect::Trains(trains::Effect::Work { root, work })).await? {
             Answer::Outcome(outcome) => Ok(outcome),
             other => panic!("{other:?}"),
         }
     }
 
-    pub async fn merge(&self, root: PrNumber, pull: PrNumber, name: &str, step: Step) -> Merged {
-        let work = Work::Merge { step, pull, branch: branch(name), default: branch("main") };
+    pub async fn merge(&self, root: PrNumber, pull: PrNumber, name: &str, step: MergeStep) -> BranchMergeOutcome {
+        let work = TrainTask::Merge { step, pull, branch: branch(name), default: branch("main") };
         match self.work(root, work).await.unwrap() {
-            Outcome::Merged(merged) => merged,
+            TrainTaskOutcome::Merged(merged) => merged,
             other => panic!("{other:?}"),
         }
     }
 
     /// Merges, pushes what that came to, and says where the branch is then.
-    pub async fn merge_and_push(&self, root: PrNumber, pull: PrNumber, name: &str, step: Step) -> Sha {
+    pub async fn merge_and_push(&self, root: PrNumber, pull: PrNumber, name: &str, step: MergeStep) -> Sha {
         let push = match self.merge(root, pull, name, step).await {
-            Merged::Unchanged { head } => return head,
+            BranchMergeOutcome::Unchanged { head } => return head,
             merged => push(pull, name, merged),
         };
-        assert_eq!(self.work(root, Work::Push(push.clone())).await, Ok(Outcome::Pushed(Pushed::Landed)));
+        assert_eq!(
+            self.work(root, TrainTask::Push(push.clone())).await,
+            Ok(TrainTaskOutcome::Pushed(PushOutcome::Landed))
+        );
         push.to
     }
 
     /// Squashes what the pull request has; the commit that landed.
     pub async fn squash(&self, root: PrNumber, pull: PrNumber, name: &str) -> Sha {
         let head = self.head(name).await;
-        let (base, via, wording) = (branch("main"), Via::Now, self.wording.clone());
-        match self.work(root, Work::Squash { pull, head, base, via, wording }).await.unwrap() {
-            Outcome::Squashed(Squashed::Merged { commit }) => commit,
+        let (base, via, wording) = (branch("main"), MergeEndpoint::Now, self.wording.clone());
+        match self.work(root, TrainTask::Squash { pull, head, base, via, wording }).await.unwrap() {
+            TrainTaskOutcome::Squashed(SquashOutcome::Merged { commit }) => commit,
             other => panic!("{other:?}"),
         }
     }
@@ -227,7 +233,7 @@ impl World {
     }
 }
 
-async fn outside(described: &Value, clones: PathBuf, orders: Option<Orders>) -> Github {
+async fn outside(described: &Value, clones: PathBuf, orders: Option<RunOrders>) -> GithubOutside {
     let app = &described["app"];
     let private_key_pem = Secret::new(std::fs::read_to_string(text(&app["private_key_path"])).unwrap());
     let app_id = app["id"].as_u64().unwrap();
@@ -241,7 +247,7 @@ async fn outside(described: &Value, clones: PathBuf, orders: Option<Orders>) -> 
     let settings = Settings { base: clones, extent: Extent::Full, committer };
     let git = Git::find("git").await.unwrap();
     let clones = Clones::new(git, settings, text(&described["git_url"]).to_owned(), client.clone());
-    Github::new(client, Arc::new(clones), orders)
+    GithubOutside::new(client, Arc::new(clones), orders)
 }
 
 pub fn hello() -> RepoId {
@@ -253,10 +259,10 @@ pub fn branch(name: &str) -> BranchName {
 }
 
 /// The push that a merge asks for.
-pub fn push(pull: PrNumber, name: &str, merged: Merged) -> Push {
+pub fn push(pull: PrNumber, name: &str, merged: BranchMergeOutcome) -> BranchPush {
     match merged {
-        Merged::Advance { from, to, tree, contains } => {
-            Push { kind: PushKind::Prep, pull, branch: branch(name), from, to, tree, contains }
+        BranchMergeOutcome::Advance { from, to, tree, contains } => {
+            BranchPush { kind: PushKind::Prep, pull, branch: branch(name), from, to, tree, contains }
         }
         other => panic!("{other:?}"),
     }

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::ratchet::{Event, Fix, Issue, OutcomeKind, Reason, Settled, Status, texts};
+use merge_train_core::repo::ratchet::{
+    Event, Fix, FixIssue, FixResult, OutcomeKind, WorkspaceReason, WorkspaceStatus, texts,
+};
 use merge_train_core::repo::{RepoState, Settings};
 
 use super::super::workspaces::name;
@@ -37,7 +39,7 @@ pub(super) fn tell(repo: &RepoId, state: &RepoState, settings: &Settings, event:
         }
         Event::FixSettled { fix, settled, .. } => completed(&workspace_id, pr, fix, settled, now),
         Event::FixHeld { push, path, .. } => {
-            let (files, held) = (push.count(), Status::PausedAttentionPushApproval);
+            let (files, held) = (push.count(), WorkspaceStatus::PausedAttentionPushApproval);
             let fix = state.workspaces().get(&pr).and_then(|workspace| workspace.fix.as_ref());
             tracing::info!(
                 event = "fixup_held",
@@ -46,7 +48,7 @@ pub(super) fn tell(repo: &RepoId, state: &RepoState, settings: &Settings, event:
                 files,
                 path,
                 outcomeKind = outcome(held),
-                uiMessage = Reason::PushApproval.activity(held),
+                uiMessage = WorkspaceReason::PushApproval.activity(held),
                 "a fixer's push waits for approval"
             );
         }
@@ -88,7 +90,7 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
         "the ratchet decided"
     );
     match reason {
-        Reason::StaleCi => {
+        WorkspaceReason::StaleCi => {
             let recorded = workspace.last_ci_run.as_deref();
             tracing::info!(
                 event = "stale_ci",
@@ -99,7 +101,7 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
                 "CI has not started again yet"
             );
         }
-        Reason::StaleCiTimeout => {
+        WorkspaceReason::StaleCiTimeout => {
             let (since, timeout) = (workspace.stale_since, settings.ratchet.stale_ci_timeout.as_millis());
             tracing::warn!(
                 event = "stale_ci_timeout",
@@ -111,7 +113,7 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
                 "CI did not start again"
             );
         }
-        Reason::TooManyAttempts => {
+        WorkspaceReason::TooManyAttempts => {
             tracing::warn!(
                 event = "terminal_attempts",
                 workspaceId = workspace_id,
@@ -125,7 +127,7 @@ fn decided(workspace_id: &str, state: &RepoState, settings: &Settings, pr: PrNum
     }
 }
 
-fn completed(workspace_id: &str, pr: PrNumber, fix: &Fix, settled: &Settled, now: Timestamp) {
+fn completed(workspace_id: &str, pr: PrNumber, fix: &Fix, settled: &FixResult, now: Timestamp) {
     // Its own time: what it did may have waited for a person, and for GitHub.
     let took = fix.exited_at.unwrap_or(now).duration_since(fix.started_at.unwrap_or(fix.at));
     let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
@@ -148,7 +150,7 @@ fn completed(workspace_id: &str, pr: PrNumber, fix: &Fix, settled: &Settled, now
 }
 
 /// Whether it is good, or needs a person.
-fn outcome(status: Status) -> Option<&'static str> {
+fn outcome(status: WorkspaceStatus) -> Option<&'static str> {
     status.outcome_kind().map(|kind| match kind {
         OutcomeKind::Success => "SUCCESS",
         OutcomeKind::Attention => "ATTENTION",
@@ -157,14 +159,14 @@ fn outcome(status: Status) -> Option<&'static str> {
 
 fn issue(fix: &Fix) -> &'static str {
     match fix.issue {
-        Issue::FixCi => "FIX_CI",
-        Issue::FixReview => "FIX_REVIEW",
+        FixIssue::FixCi => "FIX_CI",
+        FixIssue::FixReview => "FIX_REVIEW",
     }
 }
 
 fn ui_message(fix: &Fix) -> &'static str {
     match fix.issue {
-        Issue::FixCi => "Fixing build failures",
-        Issue::FixReview => "Addressing PR review comments",
+        FixIssue::FixCi => "Fixing build failures",
+        FixIssue::FixReview => "Addressing PR review comments",
     }
 }

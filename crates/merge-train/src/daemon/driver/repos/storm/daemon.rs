@@ -9,7 +9,7 @@ use git::{Committer, Git, Signing};
 use github::{Auth, Client, Config, Secret, webhook};
 use jiff::SignedDuration;
 use merge_train_core::ids::{DeliveryId, RepoId, StreamId};
-use merge_train_core::inbox::{Key, Policy, RequestHash, Source};
+use merge_train_core::inbox::{InboxPolicy, Key, RequestHash, Source};
 use merge_train_core::repo::Settings;
 use merge_train_core::repo::commands;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::super::tests::NoCommands;
 use super::super::super::workers::Shared;
-use super::super::super::{Github, Link, Options, RunOptions};
+use super::super::super::{GithubOutside, Link, Options, RunOptions};
 use super::gate::Gate;
 use super::hub::{Hub, text};
 use crate::clock::Clock;
@@ -35,7 +35,7 @@ pub fn repo() -> RepoId {
 pub struct Daemon {
     pub shared: Shared,
     pub gate: Arc<Gate>,
-    pub github: Github,
+    pub github: GithubOutside,
 }
 
 impl Daemon {
@@ -84,7 +84,7 @@ async fn open(dir: &Path, owner: &Owner) -> Sqlite {
         let options = sqlite::Options {
             dir: dir.to_owned(),
             group: 64,
-            policy: Policy::default(),
+            policy: InboxPolicy::default(),
             max_bytes: None,
             owner: owner.clone(),
         };
@@ -95,7 +95,7 @@ async fn open(dir: &Path, owner: &Owner) -> Sqlite {
     }
 }
 
-fn github(hub: &Hub, git: &Git) -> Github {
+fn github(hub: &Hub, git: &Git) -> GithubOutside {
     let mut config = Config::new(Auth::Token(Secret::new(hub.bot_token())));
     hub.text("api_url").clone_into(&mut config.api_url);
     hub.text("graphql_url").clone_into(&mut config.graphql_url);
@@ -112,7 +112,7 @@ fn github(hub: &Hub, git: &Git) -> Github {
     let time = hub.time.clone();
     let git = git.clone().dating_commits(move || time.ms() / 1000);
     let clones = Clones::new(git, settings, hub.text("git_url").to_owned(), client.clone());
-    Github::new(client, Arc::new(clones), None)
+    GithubOutside::new(client, Arc::new(clones), None)
 }
 
 /// A webhook as the server takes it in, but for its signature.

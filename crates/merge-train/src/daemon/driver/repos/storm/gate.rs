@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use merge_train_core::ids::RepoId;
-use merge_train_core::repo::{Answer, Effect, EffectKey, Failure, FailureKind};
+use merge_train_core::repo::{Answer, Effect, EffectFailure, EffectFailureKind, EffectKey};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::super::super::Outside;
+use super::super::super::OutsideWorld;
 
 /// Holds every effect, by its key: no two of one key are under way at once.
 #[derive(Default)]
@@ -23,8 +23,8 @@ struct Waiting {
     requested_at: Timestamp,
     cancel: CancellationToken,
     /// What came of it, once it was done.
-    done: Option<Result<Answer, Failure>>,
-    answer: oneshot::Sender<Result<Answer, Failure>>,
+    done: Option<Result<Answer, EffectFailure>>,
+    answer: oneshot::Sender<Result<Answer, EffectFailure>>,
 }
 
 /// How far an effect is.
@@ -50,7 +50,7 @@ impl Gate {
         (waiting.effect.clone(), waiting.requested_at)
     }
 
-    pub fn done(&self, key: EffectKey, result: Result<Answer, Failure>) {
+    pub fn done(&self, key: EffectKey, result: Result<Answer, EffectFailure>) {
         self.waiting.lock().get_mut(&key).expect("it is under way").done = Some(result);
     }
 
@@ -86,15 +86,15 @@ impl Waiting {
 }
 
 #[async_trait]
-impl Outside for Gate {
+impl OutsideWorld for Gate {
     async fn perform(
         &self,
         _: &RepoId,
         effect: Effect,
         requested_at: Timestamp,
         cancel: CancellationToken,
-        _: &crate::daemon::driver::Reports,
-    ) -> Result<Answer, Failure> {
+        _: &crate::daemon::driver::ProgressReports,
+    ) -> Result<Answer, EffectFailure> {
         let (answer, answered) = oneshot::channel();
         let key = effect.key();
         self.waiting.lock().insert(key, Waiting { effect, requested_at, cancel, done: None, answer });
@@ -106,6 +106,6 @@ impl Outside for Gate {
     }
 }
 
-fn transient(reason: &str) -> Failure {
-    Failure { reason: reason.to_owned(), kind: FailureKind::Transient, retry_at: None }
+fn transient(reason: &str) -> EffectFailure {
+    EffectFailure { reason: reason.to_owned(), kind: EffectFailureKind::Transient, retry_at: None }
 }

@@ -13,9 +13,9 @@ use store::Admission;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use super::super::super::Outside;
+use super::super::super::OutsideWorld;
 use super::super::super::session::{AtHand, Occasion, Session, Subject as _};
-use super::super::super::workers::Bell;
+use super::super::super::workers::WorkerWakeup;
 use super::super::Repository;
 use super::daemon::{Daemon, arrival, first_look, repo, state};
 use super::deeds::{Crew, Deed};
@@ -112,7 +112,7 @@ pub struct Storm {
     lives: usize,
     steps: usize,
     kinds: BTreeMap<String, usize>,
-    bell: Bell,
+    bell: WorkerWakeup,
 }
 
 impl Storm {
@@ -145,7 +145,7 @@ impl Storm {
             lives: 0,
             steps: 0,
             kinds: BTreeMap::new(),
-            bell: Bell::default(),
+            bell: WorkerWakeup::default(),
         }
     }
 

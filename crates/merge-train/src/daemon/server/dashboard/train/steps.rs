@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use merge_train_core::ids::PrNumber;
 use merge_train_core::repo::trains::Event;
-use merge_train_core::repo::{self, Recorded, RepoState};
+use merge_train_core::repo::{self, RecordedEvent, RepoState};
 
 /// One step.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ enum CascadeStepKind {
 }
 
 /// Of those of a stack that are the train's own.
-pub fn of(own: &[PrNumber], stack: &[PrNumber], state: &RepoState, events: &[Recorded]) -> Vec<CascadeStepRow> {
+pub fn of(own: &[PrNumber], stack: &[PrNumber], state: &RepoState, events: &[RecordedEvent]) -> Vec<CascadeStepRow> {
     let above = |pr: PrNumber| {
         let stands_on = move |other: &&PrNumber| state.pr(**other).is_some_and(|other| other.predecessor == Some(pr));
         stack.iter().filter(stands_on).copied().collect::<Vec<_>>()
@@ -33,7 +33,7 @@ pub fn of(own: &[PrNumber], stack: &[PrNumber], state: &RepoState, events: &[Rec
     let rows = steps.map(|(kind, pr, words)| {
         let at = |wanted: fn(&Event) -> Option<(CascadeStepKind, PrNumber)>| {
             let is_it =
-                |it: &&Recorded| matches!(&it.event, repo::Event::Trains(event) if wanted(event) == Some((kind, pr)));
+                |it: &&RecordedEvent| matches!(&it.event, repo::Event::Trains(event) if wanted(event) == Some((kind, pr)));
             events.iter().find(is_it).map(|it| it.ts)
         };
         (kind, CascadeStepRow { words, begun: at(begun), done: at(done) })

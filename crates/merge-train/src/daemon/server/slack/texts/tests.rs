@@ -39,7 +39,7 @@ fn run(status: RunStatus) -> Run {
     }
 }
 
-fn gate(by: &[&str], need: Need) -> Gate {
+fn gate(by: &[&str], need: ApprovalNeed) -> Gate {
     let by = by.iter().map(|&name| name.to_owned()).collect();
     Gate { by, need, timeout_ms: None, on_expiry: OnExpiry::Fail }
 }
@@ -73,8 +73,9 @@ fn every_message_reads_well() {
     let completed = Run { result: Some(json!({ "url": "https://x/?a&b" })), ..run(RunStatus::Completed) };
     let waiting = run(RunStatus::AwaitingApproval);
     let id = &waiting.id;
-    let (anybody, one) = (gate(&[], Need::Any), gate(&["slack:U2"], Need::Any));
-    let (any, all) = (gate(&["slack:U2", "github:octocat"], Need::Any), gate(&["slack:U2", "U3"], Need::All));
+    let (anybody, one) = (gate(&[], ApprovalNeed::Any), gate(&["slack:U2"], ApprovalNeed::Any));
+    let (any, all) =
+        (gate(&["slack:U2", "github:octocat"], ApprovalNeed::Any), gate(&["slack:U2", "U3"], ApprovalNeed::All));
     let unknown =
         |word: &str, near: &[&'static str]| SlackCommandError::Unknown { word: word.to_owned(), near: near.to_vec() };
     let wrong = |verb, why: &str| SlackCommandError::Rest { verb, why: why.to_owned() };
@@ -120,7 +121,7 @@ fn every_message_reads_well() {
 #[test]
 fn a_message_is_for_the_caller_for_all_or_in_the_place_of_another() {
     let waiting = run(RunStatus::AwaitingApproval);
-    let message = asked(&waiting, "ok", &gate(&[], Need::Any));
+    let message = asked(&waiting, "ok", &gate(&[], ApprovalNeed::Any));
     let all = [message.clone(), message.for_all(), ended(&run(RunStatus::Completed)).instead()];
     let all: Vec<String> = all.iter().map(|it| serde_json::to_string_pretty(&it.json()).unwrap()).collect();
     insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
@@ -138,7 +139,7 @@ fn nothing_that_others_wrote_is_read_as_slacks_own() {
         trigger: Trigger { user_id: Some(evil.to_owned()), source: TriggerSource::Api, webhook_event_id: None },
         ..run(RunStatus::Failed)
     };
-    let by = gate(&[evil, "slack:U1>", "slack:"], Need::Any);
+    let by = gate(&[evil, "slack:U1>", "slack:"], ApprovalNeed::Any);
     let said = GateDecision { by: evil, reason: Some(evil), ..decision(Decision::Rejected, None) };
     let texts = [
         shown(&run, None),
@@ -172,7 +173,7 @@ fn no_message_is_longer_than_slack_shows() {
         refused(&long),
         decided(&completed, &said),
         listed(&runs, "/train"),
-        asked(&runs[0], "ok", &gate(&many, Need::All)),
+        asked(&runs[0], "ok", &gate(&many, ApprovalNeed::All)),
         mistake("/train", &SlackCommandError::Rest { verb: "run", why: long.clone() }),
     ];
     for SlackMessage { text, .. } in texts {

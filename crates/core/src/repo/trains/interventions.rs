@@ -2,12 +2,12 @@
 
 use super::CascadePhase;
 use super::detail::is_live;
-use super::texts::halt::{self, Dismissal};
+use super::texts::train_end::{self, Dismissal};
 use super::texts::{declare, notice};
-use super::{Event, Transaction, halting, start};
-use crate::facts::{CommentChange, Delivery, Happening, ReviewState};
+use super::{Event, Transaction, ending, start};
+use crate::facts::{CommentChange, Delivery, ReviewState, WebhookEvent};
 use crate::ids::{BranchName, PrNumber};
-use crate::repo::event::{PrStateName, WantReason};
+use crate::repo::event::{FetchReason, PrStateName};
 use crate::repo::state::{CachedPr, PrState, RepoState};
 use crate::repo::{Event as RepoEvent, Input, mirror, outbox};
 
@@ -75,7 +75,7 @@ fn orphaned_above(state: &RepoState, orphan: PrNumber, closed: PrNumber) -> Opti
     let lower = below.predecessor.filter(|lower| state.pr(*lower).is_some_and(CachedPr::is_open));
     let lower_branch = lower.and_then(|lower| state.pr(lower)?.head_ref.clone());
     let onto = lower_branch.or_else(|| state.default_branch.clone())?;
-    let moved = halt::Move::without(pr.head_ref.as_ref()?, &below.head_sha, &onto);
+    let moved = train_end::ManualBranchMove::without(pr.head_ref.as_ref()?, &below.head_sha, &onto);
     Some(notice::orphaned(orphan, closed, &onto, lower, &moved))
 }
 
@@ -104,7 +104,7 @@ pub(super) fn collapsed_below(state: &RepoState, number: PrNumber) -> Option<Str
         true => (target.head_ref.clone()?, Some(into)),
         false => (default, None),
     };
-    let moved = halt::Move::without(pr.head_ref.as_ref()?, &below.head_sha, &onto);
+    let moved = train_end::ManualBranchMove::without(pr.head_ref.as_ref()?, &below.head_sha, &onto);
     Some(notice::collapsed(number, predecessor, into, &onto, new, &moved))
 }
 
@@ -121,7 +121,11 @@ fn observed(transaction: &mut Transaction<'_>, before: &RepoState, number: PrNum
         return;
     }
     if let Some((predecessor, _)) = left(&transaction.state, number) {
-        transaction.record(mirror::Event::PrWanted { pr: predecessor, reason: WantReason::BaseChanged, comment: None });
+        transaction.record(mirror::Event::PrWanted {
+            pr: predecessor,
+            reason: FetchReason::BaseChanged,
+            comment: None,
+        });
     } else if pr.left_out && pr.is_ours() && live_train(&transaction.state, number).is_some() {
         transaction.comment(number, notice::still_left_out(number));
     }
@@ -152,16 +156,20 @@ fn undeclared(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumbe
     let Some(root) = live_train(before, pr) else { return };
     let is_deleted = matches!(
         input,
-        Input::Delivery { delivery: Delivery { happening: Happening::Comment(CommentChange::Deleted, _), .. }, .. }
+        Input::Delivery { delivery: Delivery { happening: WebhookEvent::Comment(CommentChange::Deleted, _), .. }, .. }
     );
-    let halt = if is_deleted { halt::declaration_deleted(pr) } else { halt::declaration_changed(pr, Some(from), None) };
-    halting::abort(transaction, root, pr, &halt);
+    let halt = if is_deleted {
+        train_end::declaration_deleted(pr)
+    } else {
+        train_end::declaration_changed(pr, Some(from), None)
+    };
+    ending::abort(transaction, root, pr, &halt);
 }
 
 fn redeclared(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumber, to: PrNumber) {
     let Some(root) = live_train(before, pr) else { return };
     if let Some(ring) = ring(&transaction.state, pr) {
-        return halting::abort(transaction, root, pr, &halt::cycle(&ring));
+        return ending::abort(transaction, root, pr, &train_end::cycle(&ring));
     }
     let from = open_predecessor(before, pr).filter(|from| *from != to);
     let is_open = transaction.state.pr(pr).is_some_and(CachedPr::is_open);
@@ -171,7 +179,7 @@ fn redeclared(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumbe
     let is_on_open = open_predecessor(&transaction.state, pr).is_some();
     let is_too_late = train.is_some_and(|train| is_on_open || train.cascade_phase != CascadePhase::Idle);
     if from.is_some() || is_too_late {
-        halting::abort(transaction, root, pr, &halt::declaration_changed(pr, from, Some(to)));
+        ending::abort(transaction, root, pr, &train_end::declaration_changed(pr, from, Some(to)));
     }
 }
 
@@ -203,7 +211,7 @@ fn live_train(state: &RepoState, pr: PrNumber) -> Option<PrNumber> {
 
 /// An approval that is taken away ends the train at once; why it was, the rules of the repository tell.
 pub(super) fn reviewed(transaction: &mut Transaction<'_>, delivery: &Delivery) {
-    let Happening::Review { pull, state: ReviewState::Dismissed } = &delivery.happening else { return };
+    let WebhookEvent::Review { pull, state: ReviewState::Dismissed } = &delivery.happening else { return };
     if delivery.action.as_deref() != Some("dismissed") || is_repeated(transaction) {
         return;
     }
@@ -212,8 +220,8 @@ pub(super) fn reviewed(transaction: &mut Transaction<'_>, delivery: &Delivery) {
         return;
     }
     let Some(root) = live_train(&transaction.state, pr) else { return };
-    let halt = halt::review_dismissed(pr, Dismissal::Deliberate);
-    halting::abort_quietly(transaction, root, pr, &halt);
+    let halt = train_end::review_dismissed(pr, Dismissal::Deliberate);
+    ending::abort_quietly(transaction, root, pr, &halt);
     transaction.record(Event::DismissalNoticed { pr, train_root: root });
     start::want_policy_now(transaction);
 }

@@ -14,7 +14,7 @@ pub use github::{
     cannot_prove, default_rewound, landed_elsewhere, merge_commit_unknown, merge_hooks, not_done, not_squashed,
     pull_ref_gone, push_refused, squash_refused, status_too_large, wrong_landed_parents, wrong_landed_tree,
 };
-pub use moves::{MergeIn, Move};
+pub use moves::{ManualBranchMove, ManualMerge};
 pub use own_change::{differs, withdrawn};
 pub use people::{
     Dismissal, base_changed, branch_gone, branch_modified, cycle, declaration_changed, declaration_deleted,
@@ -26,7 +26,7 @@ use crate::repo::trains::TrainError;
 
 /// The end of a train: what its record says of it, and the comment on the pull request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Halt {
+pub struct TrainEndText {
     error_type: &'static str,
     heading: &'static str,
     /// Plain text, for the record.
@@ -37,7 +37,7 @@ pub struct Halt {
     next: Option<String>,
 }
 
-impl Halt {
+impl TrainEndText {
     /// With a message that is the same in Markdown: nothing in it comes from people.
     fn new(error_type: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();

@@ -1,22 +1,22 @@
 //! What is wanted of the run that a train is, as what it means for the train.
 
 use merge_train_core::ids::{PrNumber, RepoId};
-use merge_train_core::repo::{self, Behest};
-use merge_train_core::workflow::{Decision, Illegal, Request, Run, RunStatus};
+use merge_train_core::repo::{self, Attribution};
+use merge_train_core::workflow::{Decision, IllegalTransition, Request, Run, RunStatus};
 use store::Priority;
 
-use crate::daemon::driver::Refused;
+use crate::daemon::driver::StoredRefusal;
 
 /// What it means for the train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum TrainRunAction {
     Start,
     Stop,
     Retry,
 }
 
-impl Wish {
-    fn of(run: &Run, request: &Request) -> Result<Self, Refused> {
+impl TrainRunAction {
+    fn of(run: &Run, request: &Request) -> Result<Self, StoredRefusal> {
         match request {
             Request::Cancel { .. } | Request::Decide { decision: Decision::Rejected, .. } => Ok(Self::Stop),
             Request::Decide { decision: Decision::Approved, .. } => Ok(Self::Start),
@@ -35,37 +35,39 @@ impl Wish {
 }
 
 /// Whom the order is for, and what it is there.
-pub fn meant(run: &Run, request: &Request) -> Result<(RepoId, repo::Request, Priority), Refused> {
+pub fn meant(run: &Run, request: &Request) -> Result<(RepoId, repo::Request, Priority), StoredRefusal> {
     let nobody = |_| conflict("the train's pull request is no longer known");
     let repo = run.repo_id.parse::<RepoId>().map_err(|_| conflict("the train's repository has no name"))?;
     let pr = run.pr_id.parse().map(PrNumber::new).map_err(nobody)?;
-    let wish = Wish::of(run, request)?;
+    let wish = TrainRunAction::of(run, request)?;
     let behest = behest(wish, request);
     Ok(match wish {
-        Wish::Start => (repo, repo::Request::StartTrain { pr, behest }, Priority::Normal),
-        Wish::Stop => (repo, repo::Request::StopTrain { pr, behest }, Priority::Stop),
-        Wish::Retry => (repo, repo::Request::RetryTrain { pr, behest }, Priority::Normal),
+        TrainRunAction::Start => (repo, repo::Request::StartTrain { pr, behest }, Priority::Normal),
+        TrainRunAction::Stop => (repo, repo::Request::StopTrain { pr, behest }, Priority::Stop),
+        TrainRunAction::Retry => (repo, repo::Request::RetryTrain { pr, behest }, Priority::Normal),
     })
 }
 
-fn behest(wish: Wish, request: &Request) -> Behest {
+fn behest(wish: TrainRunAction, request: &Request) -> Attribution {
     let (by, reason, decision) = match request.clone() {
         Request::Cancel { by, reason, .. } => (by, reason, None),
         Request::Decide { by, reason, decision, .. } => (Some(by), reason, Some(decision)),
         // Past a gate is past the person who was to decide.
-        Request::Resume { by, reason } => (Some(by), reason, (wish == Wish::Start).then_some(Decision::Approved)),
+        Request::Resume { by, reason } => {
+            (Some(by), reason, (wish == TrainRunAction::Start).then_some(Decision::Approved))
+        }
         Request::Signal(_) => (None, None, None),
     };
-    Behest { by, reason, decision, delivery: None }
+    Attribution { by, reason, decision, delivery: None }
 }
 
 /// What need not wait for the repository's worker to be refused.
-pub fn check(run: &Run, request: &Request) -> Result<(), Refused> {
-    let to = Wish::of(run, request)?.leads_to();
+pub fn check(run: &Run, request: &Request) -> Result<(), StoredRefusal> {
+    let to = TrainRunAction::of(run, request)?.leads_to();
     let is_decision = matches!(request, Request::Decide { .. });
     if is_decision && run.status != RunStatus::AwaitingApproval && !run.status.is_terminal() {
         let detail = format!("the run is {} and does not wait for a decision", run.status);
-        return Err(Refused { detail, ..illegal(Illegal::InvalidTransition { from: run.status, to }) });
+        return Err(StoredRefusal { detail, ..illegal(IllegalTransition::InvalidTransition { from: run.status, to }) });
     }
     // To have a train look again that runs already is no transition.
     if run.status != to || to.is_terminal() {
@@ -74,12 +76,12 @@ pub fn check(run: &Run, request: &Request) -> Result<(), Refused> {
     Ok(())
 }
 
-pub(super) fn conflict(detail: &str) -> Refused {
-    Refused { code: "CONFLICT".to_owned(), detail: detail.to_owned() }
+pub(super) fn conflict(detail: &str) -> StoredRefusal {
+    StoredRefusal { code: "CONFLICT".to_owned(), detail: detail.to_owned() }
 }
 
-pub(super) fn illegal(illegal: Illegal) -> Refused {
-    Refused { code: illegal.code().to_string(), detail: illegal.to_string() }
+pub(super) fn illegal(illegal: IllegalTransition) -> StoredRefusal {
+    StoredRefusal { code: illegal.code().to_string(), detail: illegal.to_string() }
 }
 
 #[cfg(test)]

@@ -17,18 +17,18 @@ use utoipa::{IntoResponses, ToSchema};
 use super::{known, marked, told};
 use crate::config::{ApiKey, Role};
 use crate::daemon::failpoint;
-use crate::daemon::orders::{Origin, Progress};
+use crate::daemon::run_orders::{OrderOrigin, RequestProgress};
 use crate::daemon::server::App;
-use crate::daemon::server::address::{Named, OneRun};
+use crate::daemon::server::address::{PathParameters, RunPath};
 use crate::daemon::server::openapi::Ordering;
 use crate::daemon::server::problem::Problem;
-use crate::daemon::server::requests::{self, Identity};
+use crate::daemon::server::requests::{self, IdempotencyParameters};
 
 /// An optional reason for a request.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Reason)]
-pub struct Why {
+pub struct ReasonBody {
     #[schema(example = "looks fine")]
     reason: Option<String>,
 }
@@ -37,7 +37,7 @@ pub struct Why {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Rejection)]
-pub struct WhyNot {
+pub struct RejectionBody {
     /// For the people who wait for the run; it is recorded with the run.
     #[schema(example = "the tests of the new importer are missing", min_length = 1)]
     reason: String,
@@ -47,7 +47,7 @@ pub struct WhyNot {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = Signal)]
-pub struct Happened {
+pub struct SignalBody {
     /// Its type, as the workflow names it.
     #[schema(example = "release.published")]
     event: String,
@@ -65,7 +65,7 @@ pub struct Happened {
 /// What is told of an order that was taken.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it is described here and made by `ask`")]
-pub enum Answered {
+pub enum RunRequestResponses {
     /// Done. The run as it is now.
     #[response(status = 200, headers(("Idempotent-Replayed" = String, description = "`true` if it was already \
          requested.")))]
@@ -82,19 +82,19 @@ pub enum Answered {
     path = "/api/v1/runs/{id}/approve",
     operation_id = "approve_run",
     tag = "runs",
-    params(OneRun, Identity),
-    request_body = Option<Why>,
-    responses(Answered, Ordering)
+    params(RunPath, IdempotencyParameters),
+    request_body = Option<ReasonBody>,
+    responses(RunRequestResponses, Ordering)
 )]
 pub async fn approve(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
     let held = app.budget.read(&headers, body).await?;
-    let Why { reason } = requests::read(&held.bytes)?;
+    let ReasonBody { reason } = requests::read(&held.bytes)?;
     decide(&app, &headers, client, &run, Decision::Approved, reason).await
 }
 
@@ -104,19 +104,19 @@ pub async fn approve(
     path = "/api/v1/runs/{id}/reject",
     operation_id = "reject_run",
     tag = "runs",
-    params(OneRun, Identity),
-    request_body = WhyNot,
-    responses(Answered, Ordering)
+    params(RunPath, IdempotencyParameters),
+    request_body = RejectionBody,
+    responses(RunRequestResponses, Ordering)
 )]
 pub async fn reject(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
     let held = app.budget.read(&headers, body).await?;
-    let WhyNot { reason } = requests::read(&held.bytes)?;
+    let RejectionBody { reason } = requests::read(&held.bytes)?;
     if reason.is_empty() {
         return Err(Problem::bad_request("reason is empty; say why, for the people who wait for the run"));
     }
@@ -141,19 +141,19 @@ async fn decide(
     path = "/api/v1/runs/{id}/cancel",
     operation_id = "cancel_run",
     tag = "runs",
-    params(OneRun, Identity),
-    request_body = Option<Why>,
-    responses(Answered, Ordering)
+    params(RunPath, IdempotencyParameters),
+    request_body = Option<ReasonBody>,
+    responses(RunRequestResponses, Ordering)
 )]
 pub async fn cancel(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
     let held = app.budget.read(&headers, body).await?;
-    let Why { reason } = requests::read(&held.bytes)?;
+    let ReasonBody { reason } = requests::read(&held.bytes)?;
     let by = Some(format!("api:{}", client.name));
     let request = Request::Cancel { initiator: Initiator::User, by, reason };
     ask(&app, &headers, client, &run, request).await
@@ -165,19 +165,19 @@ pub async fn cancel(
     path = "/api/v1/runs/{id}/signal",
     operation_id = "signal_run",
     tag = "runs",
-    params(OneRun, Identity),
-    request_body = Happened,
-    responses(Answered, Ordering)
+    params(RunPath, IdempotencyParameters),
+    request_body = SignalBody,
+    responses(RunRequestResponses, Ordering)
 )]
 pub async fn signal(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
     let held = app.budget.read(&headers, body).await?;
-    let Happened { event, correlation, source, event_id, payload } = requests::read(&held.bytes)?;
+    let SignalBody { event, correlation, source, event_id, payload } = requests::read(&held.bytes)?;
     if is_too_deep(&payload) {
         return Err(Problem::bad_request(format!("payload is nested more than {DEEPEST} levels deep")));
     }
@@ -192,19 +192,19 @@ pub async fn signal(
     path = "/api/v1/runs/{id}/resume",
     operation_id = "resume_run",
     tag = "runs",
-    params(OneRun, Identity),
-    request_body = Option<Why>,
-    responses(Answered, Ordering)
+    params(RunPath, IdempotencyParameters),
+    request_body = Option<ReasonBody>,
+    responses(RunRequestResponses, Ordering)
 )]
 pub async fn resume(
     State(app): State<Arc<App>>,
-    Named(one): Named<OneRun>,
+    PathParameters(one): PathParameters<RunPath>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let (run, client) = known(&app, &headers, &one.id, Role::Operator).await?;
     let held = app.budget.read(&headers, body).await?;
-    let Why { reason } = requests::read(&held.bytes)?;
+    let ReasonBody { reason } = requests::read(&held.bytes)?;
     ask(&app, &headers, client, &run, Request::Resume { by: format!("api:{}", client.name), reason }).await
 }
 
@@ -218,14 +218,14 @@ async fn ask(
     let body = serde_json::to_vec(&request).expect("a request is JSON");
     let key = requests::key(headers, &client.name)?;
     let hash = RequestHash::of(&[format!("{}\n", run.id).as_bytes(), &body].concat());
-    let origin = Origin { source: Source::Api, key, hash };
+    let origin = OrderOrigin { source: Source::Api, key, hash };
     let placed = app.orders.ask(&run.tenant_id, &run.id, request, origin).await.map_err(told(app))?;
     let progress = app.orders.outcome(&placed).await.map_err(told(app))?;
     let now = app.store.run(Some(&run.tenant_id), &run.id).await?;
     let now = now.as_ref().unwrap_or(run);
     // A train that a person lets go on reads the rules and computes its plan first.
     let is_thinking = run.kind == TRAIN && now.status == RunStatus::AwaitingApproval;
-    let is_done = progress == Progress::Done && !is_thinking;
+    let is_done = progress == RequestProgress::Done && !is_thinking;
     let status = if is_done { StatusCode::OK } else { StatusCode::ACCEPTED };
     let response = marked((status, Json(now)).into_response(), &placed);
     Ok(failpoint::answer("api", response))

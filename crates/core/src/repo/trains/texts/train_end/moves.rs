@@ -6,16 +6,16 @@
 
 use crate::ids::{BranchName, Sha};
 use crate::repo::trains::texts::shell;
-use crate::repo::trains::work::Standing;
+use crate::repo::trains::work::AuthoredHead;
 
 /// A branch that a person is to merge another into.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergeIn {
+pub struct ManualMerge {
     branch: BranchName,
     from: BranchName,
 }
 
-impl MergeIn {
+impl ManualMerge {
     pub fn new(branch: &BranchName, from: &BranchName) -> Self {
         Self { branch: branch.clone(), from: from.clone() }
     }
@@ -36,7 +36,7 @@ impl MergeIn {
 
 /// A branch that a person is to move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub struct ManualBranchMove {
     branch: BranchName,
     /// What of the branch counts; none: all of it.
     head: Option<Sha>,
@@ -51,10 +51,10 @@ pub struct Move {
     onto: BranchName,
 }
 
-impl Move {
+impl ManualBranchMove {
     /// What people wrote, without what that was written on.
-    pub fn of(branch: &BranchName, standing: &Standing, onto: &BranchName) -> Self {
-        let Standing { people_head, stands_on, head: lease, has_merges, by_driver } = standing.clone();
+    pub fn of(branch: &BranchName, standing: &AuthoredHead, onto: &BranchName) -> Self {
+        let AuthoredHead { people_head, stands_on, head: lease, has_merges, by_driver } = standing.clone();
         let (branch, onto) = (branch.clone(), onto.clone());
         Self { branch, head: Some(people_head), lease, has_merges, by_driver, after: stands_on, onto }
     }

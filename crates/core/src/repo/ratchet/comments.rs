@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 use super::{Effect, Event};
-use crate::facts::{Delivery, Happening, Talk};
+use crate::facts::{Delivery, ReviewActivity, WebhookEvent};
 use crate::ids::PrNumber;
 use crate::repo::event::ReadKind;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::transaction::Transaction;
-use crate::repo::{Failure, Input, mirror, outbox};
+use crate::repo::{EffectFailure, Input, mirror, outbox};
 
 /// How many are read at once; the rest when these are there.
 const AT_ONCE: usize = 100;
@@ -18,20 +18,20 @@ const AT_ONCE: usize = 100;
 pub(super) fn spoken_of(state: &RepoState, input: &Input) -> Option<PrNumber> {
     let Input::Delivery { delivery: Delivery { happening, .. }, .. } = input else { return None };
     let pr = match happening {
-        Happening::Comment(_, comment) if outbox::is_marked(&comment.body) && state.bot == Some(comment.author) => {
+        WebhookEvent::Comment(_, comment) if outbox::is_marked(&comment.body) && state.bot == Some(comment.author) => {
             return None;
         }
-        Happening::Comment(_, comment) => comment.pr,
-        Happening::Review { pull, .. } => pull.number,
-        Happening::ReviewTalk { pr } => *pr,
-        Happening::Pull(_)
-        | Happening::CheckSuite(_)
-        | Happening::CheckRun { .. }
-        | Happening::Status { .. }
-        | Happening::Push { .. }
-        | Happening::Installation
-        | Happening::Ping
-        | Happening::Other => return None,
+        WebhookEvent::Comment(_, comment) => comment.pr,
+        WebhookEvent::Review { pull, .. } => pull.number,
+        WebhookEvent::ReviewTalk { pr } => *pr,
+        WebhookEvent::Pull(_)
+        | WebhookEvent::CheckSuite(_)
+        | WebhookEvent::CheckRun { .. }
+        | WebhookEvent::Status { .. }
+        | WebhookEvent::Push { .. }
+        | WebhookEvent::Installation
+        | WebhookEvent::Ping
+        | WebhookEvent::Other => return None,
     };
     state.workspaces.get(&pr).filter(|workspace| workspace.archived_at.is_none()).map(|_| pr)
 }
@@ -80,7 +80,7 @@ pub(super) fn read(
     transaction: &mut Transaction<'_>,
     prs: &[PrNumber],
     requested_at: Timestamp,
-    result: Result<&Vec<(PrNumber, Talk)>, &Failure>,
+    result: Result<&Vec<(PrNumber, ReviewActivity)>, &EffectFailure>,
 ) {
     let found = match result {
         Ok(found) => found,

@@ -6,23 +6,23 @@ use merge_train_core::ids::{CommentId, DeliveryId, PrNumber, RunId};
 use merge_train_core::inbox::{Key, RequestHash, Source};
 use merge_train_core::repo::commands::{Command, StoredCommand};
 use merge_train_core::repo::trains::texts::answer;
-use merge_train_core::repo::{Failure, FailureKind, Say, TRAIN, Tried};
+use merge_train_core::repo::{EffectFailure, EffectFailureKind, NoteContent, PostAttempt, TRAIN};
 use merge_train_core::workflow::{Decision, Request, Run, Trigger, TriggerSource};
 
-use super::Errand;
+use super::EffectRun;
 use super::failure::of_github;
-use crate::daemon::orders::{Failed, Orders, Origin, Progress, Wanted};
+use crate::daemon::run_orders::{NewRun, OrderError, OrderOrigin, RequestProgress, RunOrders};
 use crate::daemon::workflow;
 
 /// Where something is said, and how it is known again.
-pub(super) struct Saying {
+pub(super) struct NotePosting {
     pub pr: PrNumber,
     pub mark: String,
-    pub tried: Tried,
+    pub tried: PostAttempt,
 }
 
 /// A command about runs, and where it comes from.
-struct Given<'a> {
+struct RunCommand<'a> {
     pr: PrNumber,
     comment: CommentId,
     command: &'a StoredCommand,
@@ -30,37 +30,39 @@ struct Given<'a> {
     delivery: Option<DeliveryId>,
 }
 
-impl Given<'_> {
+impl RunCommand<'_> {
     /// As gates and runs name whoever gives it.
     fn by(&self) -> String {
         format!("github:{}", self.login)
     }
 }
 
-impl Errand<'_> {
-    pub(super) async fn say(&self, saying: &Saying, say: Say) -> Result<(), Failure> {
+impl EffectRun<'_> {
+    pub(super) async fn say(&self, saying: &NotePosting, say: NoteContent) -> Result<(), EffectFailure> {
         match say {
-            Say::Acknowledge { comment } => self.repo.react(comment, Reaction::ThumbsUp).await.map_err(of_github),
-            Say::Close {} => self.close(saying.pr).await,
-            Say::Comment { body } => self.comment(saying, async || Ok(body)).await,
-            Say::Plan { members, default } => {
+            NoteContent::Acknowledge { comment } => {
+                self.repo.react(comment, Reaction::ThumbsUp).await.map_err(of_github)
+            }
+            NoteContent::Close {} => self.close(saying.pr).await,
+            NoteContent::Comment { body } => self.comment(saying, async || Ok(body)).await,
+            NoteContent::Plan { members, default } => {
                 let told = async || match self.plan(&members, &default).await {
                     Ok(plan) => Ok(answer::plan(&plan)),
-                    Err(failure) if failure.kind == FailureKind::Transient => Err(failure),
+                    Err(failure) if failure.kind == EffectFailureKind::Transient => Err(failure),
                     // That it cannot be told is an answer too.
                     Err(failure) => Ok(format!("Could not compute the plan: {}", failure.reason)),
                 };
                 self.comment(saying, told).await
             }
-            Say::Order { comment, command, login, delivery } => {
-                let given = Given { pr: saying.pr, comment, command: &command, login: &login, delivery };
+            NoteContent::Order { comment, command, login, delivery } => {
+                let given = RunCommand { pr: saying.pr, comment, command: &command, login: &login, delivery };
                 self.comment(saying, async || self.order(&given).await).await
             }
         }
     }
 
     /// Does what a comment says about runs. However often: the comment is the key.
-    async fn order(&self, given: &Given<'_>) -> Result<String, Failure> {
+    async fn order(&self, given: &RunCommand<'_>) -> Result<String, EffectFailure> {
         let words = given.command.to_string();
         let Some(orders) = &self.github.orders else {
             return Ok(answer::run_refused(&words, "this daemon runs no workflows"));
@@ -88,28 +90,28 @@ impl Errand<'_> {
             }
         };
         done.or_else(|failed| match failed {
-            Failed::Store(_) | Failed::TooSlow => {
-                Err(Failure { reason: failed.to_string(), kind: FailureKind::Transient, retry_at: None })
+            OrderError::Store(_) | OrderError::TooSlow => {
+                Err(EffectFailure { reason: failed.to_string(), kind: EffectFailureKind::Transient, retry_at: None })
             }
             failed => Ok(answer::run_refused(&words, &failed.to_string())),
         })
     }
 
     /// One delivery can bring several commands, and one command can come with several deliveries.
-    fn origin(&self, given: &Given<'_>) -> Origin {
-        let Given { pr, comment, command, .. } = given;
+    fn origin(&self, given: &RunCommand<'_>) -> OrderOrigin {
+        let RunCommand { pr, comment, command, .. } = given;
         let hash = RequestHash::of(format!("{}#{pr}\n{comment}\n{command}", self.name).as_bytes());
         let id = DeliveryId::parse(format!("comment-{comment}-{}", &hash.as_str()[..12])).expect("letters and digits");
-        Origin { source: Source::GithubWebhook, key: Key::github(&id), hash }
+        OrderOrigin { source: Source::GithubWebhook, key: Key::github(&id), hash }
     }
 
     async fn start_run(
         &self,
-        orders: &Orders,
-        given: &Given<'_>,
+        orders: &RunOrders,
+        given: &RunCommand<'_>,
         workflow: &str,
         inputs: &[(String, String)],
-    ) -> Result<String, Failed> {
+    ) -> Result<String, OrderError> {
         let inputs = inputs.iter().map(|(name, value)| (name.clone(), workflow::value(value.clone()))).collect();
         let trigger = Trigger {
             source: TriggerSource::Webhook,
@@ -117,30 +119,30 @@ impl Errand<'_> {
             webhook_event_id: given.delivery.as_ref().map(ToString::to_string),
         };
         let (tenant, repo, pr) = (self.name.tenant(), Some(self.name.clone()), Some(given.pr));
-        let wanted = Wanted { workflow: workflow.to_owned(), inputs, tenant, repo, pr, trigger };
+        let wanted = NewRun { workflow: workflow.to_owned(), inputs, tenant, repo, pr, trigger };
         let placed = orders.create(wanted, self.origin(given)).await?;
         Ok(match orders.outcome(&placed).await? {
-            Progress::Done => answer::run_started(workflow, &placed.run),
-            Progress::UnderWay => answer::run_starts_later(workflow, &placed.run),
+            RequestProgress::Done => answer::run_started(workflow, &placed.run),
+            RequestProgress::UnderWay => answer::run_starts_later(workflow, &placed.run),
         })
     }
 
     async fn decide(
         &self,
-        orders: &Orders,
-        given: &Given<'_>,
+        orders: &RunOrders,
+        given: &RunCommand<'_>,
         id: &RunId,
         decision: Decision,
         reason: Option<String>,
-    ) -> Result<String, Failed> {
+    ) -> Result<String, OrderError> {
         let (tenant, by) = (self.name.tenant(), given.by());
         // Who maintains one repository decides nothing about another.
         let is_here = |run: &Run| run.repo_id.eq_ignore_ascii_case(&self.name.to_string());
         let known = orders.store.run(Some(&tenant), id).await?;
-        let run = known.filter(is_here).ok_or(Failed::NoSuchRun)?;
+        let run = known.filter(is_here).ok_or(OrderError::NoSuchRun)?;
         let request = Request::Decide { by: by.clone(), decision, reason, step: None };
         let placed = orders.ask(&tenant, id, request, self.origin(given)).await?;
-        if orders.outcome(&placed).await? == Progress::UnderWay {
+        if orders.outcome(&placed).await? == RequestProgress::UnderWay {
             return Ok(answer::run_decides_later(id, decision));
         }
         let train = run.pr_id.parse().map(PrNumber::new).ok().filter(|_| run.kind == TRAIN);
@@ -161,11 +163,11 @@ impl Errand<'_> {
     /// Writes a comment, unless one with its mark is there already.
     async fn comment(
         &self,
-        saying: &Saying,
-        body: impl AsyncFnOnce() -> Result<String, Failure>,
-    ) -> Result<(), Failure> {
-        let Saying { pr, mark, tried } = saying;
-        if *tried == Tried::Perhaps {
+        saying: &NotePosting,
+        body: impl AsyncFnOnce() -> Result<String, EffectFailure>,
+    ) -> Result<(), EffectFailure> {
+        let NotePosting { pr, mark, tried } = saying;
+        if *tried == PostAttempt::Perhaps {
             let comments = self.repo.comments(*pr).await.map_err(of_github)?;
             if comments.iter().any(|found| found.body.contains(mark)) {
                 return Ok(());
@@ -175,7 +177,7 @@ impl Errand<'_> {
         self.repo.create_comment(*pr, &format!("{body}\n\n{mark}")).await.map(drop).map_err(of_github)
     }
 
-    async fn close(&self, pr: PrNumber) -> Result<(), Failure> {
+    async fn close(&self, pr: PrNumber) -> Result<(), EffectFailure> {
         let Err(refusal) = self.repo.close(pr).await else { return Ok(()) };
         if refusal.class() == Class::Permanent
             && let Ok(pull) = self.repo.pull(pr).await

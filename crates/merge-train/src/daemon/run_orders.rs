@@ -10,15 +10,17 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use merge_train_core::ids::{PrNumber, RepoId, RunId, StreamId, TenantId};
-use merge_train_core::inbox::{Key, Record, RequestHash, Source, Status};
+use merge_train_core::inbox::{Key, RequestHash, RequestRecord, RequestStatus, Source};
 use merge_train_core::repo::{self, FIXER, TRAIN};
-use merge_train_core::workflow::{Created, Kind, Request, Run, RunState, RunStatus, Trigger, Workflow, is_named};
+use merge_train_core::workflow::{
+    Request, Run, RunCreation, RunState, RunStatus, StepKind, Trigger, Workflow, is_named,
+};
 use serde_json::{Map, Value};
 use store::{Admission, Arrival, Priority, Route, Since, Store};
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::daemon::driver::{Link, Order, Refused, Urgency, replay_run};
+use crate::daemon::driver::{Link, StoredRefusal, StoredRunRequest, Urgency, replay_run};
 use crate::daemon::{stored_request, workflow};
 use crate::telemetry::metrics::IDEMPOTENCY_HITS;
 
@@ -33,7 +35,7 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(8);
 pub type Workflows = BTreeMap<String, Workflow>;
 
 #[derive(Clone)]
-pub struct Orders {
+pub struct RunOrders {
     pub store: Arc<dyn Store>,
     pub link: Link,
     pub workflows: Arc<Workflows>,
@@ -42,7 +44,7 @@ pub struct Orders {
 }
 
 /// A run to start.
-pub struct Wanted {
+pub struct NewRun {
     pub workflow: String,
     pub inputs: Map<String, Value>,
     pub tenant: TenantId,
@@ -52,7 +54,7 @@ pub struct Wanted {
 }
 
 /// What came in, and from where.
-pub struct Origin {
+pub struct OrderOrigin {
     pub source: Source,
     pub key: Key,
     /// Of all that tells one request from another under the same key.
@@ -61,7 +63,7 @@ pub struct Origin {
 
 /// An order that is in the inbox.
 #[derive(Debug)]
-pub struct Placed {
+pub struct AcceptedOrder {
     pub run: RunId,
     pub tenant: TenantId,
     pub key: Key,
@@ -70,7 +72,7 @@ pub struct Placed {
 }
 
 /// What is put into the inbox.
-struct Letter {
+struct OrderArrival {
     stream: StreamId,
     priority: Priority,
     label: &'static str,
@@ -79,7 +81,7 @@ struct Letter {
 
 /// How far an order has come that somebody waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum RequestProgress {
     Done,
     /// It will be done; who wants to know looks again.
     UnderWay,
@@ -87,7 +89,7 @@ pub enum Progress {
 
 /// Why an order is not taken, or not carried out.
 #[derive(Debug, thiserror::Error)]
-pub enum Failed {
+pub enum OrderError {
     #[error("{}", unknown_workflow(.name, .known))]
     UnknownWorkflow { name: String, known: Vec<String> },
     #[error("the inputs do not fit the workflow {workflow:?}: {}", .problems.join("; "))]
@@ -102,7 +104,7 @@ pub enum Failed {
     Order(String),
     /// The run itself says no.
     #[error("{}", .0.detail)]
-    Refused(Refused),
+    Refused(StoredRefusal),
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error("the database is too slow right now; please retry")]
@@ -119,18 +121,20 @@ fn unknown_workflow(name: &str, known: &[String]) -> String {
     }
 }
 
-impl Orders {
+impl RunOrders {
     /// Orders a new run. The same key orders the same run, wherever it comes in.
-    pub async fn create(&self, wanted: Wanted, origin: Origin) -> Result<Placed, Failed> {
-        let Wanted { workflow: name, inputs, tenant, repo, pr, trigger } = wanted;
+    pub async fn create(&self, wanted: NewRun, origin: OrderOrigin) -> Result<AcceptedOrder, OrderError> {
+        let NewRun { workflow: name, inputs, tenant, repo, pr, trigger } = wanted;
         let known = || self.workflows.keys().cloned().collect();
-        let definition =
-            self.workflows.get(&name).ok_or_else(|| Failed::UnknownWorkflow { name: name.clone(), known: known() })?;
+        let definition = self
+            .workflows
+            .get(&name)
+            .ok_or_else(|| OrderError::UnknownWorkflow { name: name.clone(), known: known() })?;
         let inputs = workflow::inputs(definition, inputs)
-            .map_err(|problems| Failed::Inputs { workflow: name.clone(), problems })?;
+            .map_err(|problems| OrderError::Inputs { workflow: name.clone(), problems })?;
         let pr_url = repo.as_ref().zip(pr).map(|(repo, pr)| format!("{}/{repo}/pull/{pr}", self.web_url));
         let run = run_id(&tenant, &origin.key);
-        let created = Created {
+        let created = RunCreation {
             run: run.clone(),
             tenant: tenant.clone(),
             workflow: definition.clone(),
@@ -141,7 +145,7 @@ impl Orders {
             trigger,
             idempotency_key: Some(origin.key.clone()),
         };
-        self.place(&tenant, run, Order::Create(Box::new(created)), origin).await
+        self.place(&tenant, run, StoredRunRequest::Create(Box::new(created)), origin).await
     }
 
     /// Asks something of a run; where that is a train, of the train.
@@ -150,19 +154,19 @@ impl Orders {
         tenant: &TenantId,
         run: &RunId,
         request: Request,
-        origin: Origin,
-    ) -> Result<Placed, Failed> {
+        origin: OrderOrigin,
+    ) -> Result<AcceptedOrder, OrderError> {
         match self.store.run(Some(tenant), run).await? {
-            None => Err(Failed::NoSuchRun),
+            None => Err(OrderError::NoSuchRun),
             Some(run) if run.kind == TRAIN => {
-                let meant = trains::meant(&run, &request).map_err(Failed::Refused)?;
+                let meant = trains::meant(&run, &request).map_err(OrderError::Refused)?;
                 self.ask_repo(&run, meant, || trains::check(&run, &request), origin).await
             }
             Some(run) if run.kind == FIXER => {
-                let meant = fixers::meant(&run, &request).map_err(Failed::Refused)?;
+                let meant = fixers::meant(&run, &request).map_err(OrderError::Refused)?;
                 self.ask_repo(&run, meant, || fixers::check(&run, &request), origin).await
             }
-            Some(_) => self.place(tenant, run.clone(), Order::Ask(request), origin).await,
+            Some(_) => self.place(tenant, run.clone(), StoredRunRequest::Ask(request), origin).await,
         }
     }
 
@@ -171,86 +175,99 @@ impl Orders {
         &self,
         run: &Run,
         (repo, meant, priority): (RepoId, repo::Request, Priority),
-        check: impl FnOnce() -> Result<(), Refused>,
-        origin: Origin,
-    ) -> Result<Placed, Failed> {
+        check: impl FnOnce() -> Result<(), StoredRefusal>,
+        origin: OrderOrigin,
+    ) -> Result<AcceptedOrder, OrderError> {
         let now = clock::now();
-        let is_remembered = |record: &Record| record.status == Status::Processing || record.expires_at > now;
+        let is_remembered =
+            |record: &RequestRecord| record.status == RequestStatus::Processing || record.expires_at > now;
         let before = self.store.record(&run.tenant_id, &origin.key).await?;
         // A repetition gets what the first got, although what it was about may be over by now.
         if !before.as_ref().is_some_and(is_remembered) {
-            check().map_err(Failed::Refused)?;
+            check().map_err(OrderError::Refused)?;
         }
         let body = stored_request::body(&meant);
-        let letter = Letter { stream: StreamId::Repo(repo), priority, label: stored_request::IN_BODY, body };
+        let letter = OrderArrival { stream: StreamId::Repo(repo), priority, label: stored_request::IN_BODY, body };
         self.admit(&run.tenant_id, run.id.clone(), letter, origin).await
     }
 
-    async fn place(&self, tenant: &TenantId, run: RunId, order: Order, origin: Origin) -> Result<Placed, Failed> {
+    async fn place(
+        &self,
+        tenant: &TenantId,
+        run: RunId,
+        order: StoredRunRequest,
+        origin: OrderOrigin,
+    ) -> Result<AcceptedOrder, OrderError> {
         let (label, priority) = match &order {
-            Order::Create(_) => ("create", Priority::Normal),
-            Order::Ask(Request::Decide { .. }) => ("decide", Priority::Normal),
-            Order::Ask(Request::Signal(_)) => ("signal", Priority::Normal),
-            Order::Ask(Request::Resume { .. }) => ("resume", Priority::Normal),
-            Order::Ask(Request::Cancel { .. }) => ("cancel", Priority::Stop),
+            StoredRunRequest::Create(_) => ("create", Priority::Normal),
+            StoredRunRequest::Ask(Request::Decide { .. }) => ("decide", Priority::Normal),
+            StoredRunRequest::Ask(Request::Signal(_)) => ("signal", Priority::Normal),
+            StoredRunRequest::Ask(Request::Resume { .. }) => ("resume", Priority::Normal),
+            StoredRunRequest::Ask(Request::Cancel { .. }) => ("cancel", Priority::Stop),
         };
         let body = serde_json::to_vec(&order).expect("an order is JSON");
-        let letter = Letter { stream: StreamId::Run(run.clone()), priority, label, body };
+        let letter = OrderArrival { stream: StreamId::Run(run.clone()), priority, label, body };
         self.admit(tenant, run, letter, origin).await
     }
 
-    async fn admit(&self, tenant: &TenantId, run: RunId, letter: Letter, origin: Origin) -> Result<Placed, Failed> {
-        let Origin { source, key, hash } = origin;
-        let Letter { stream, priority, label, body } = letter;
+    async fn admit(
+        &self,
+        tenant: &TenantId,
+        run: RunId,
+        letter: OrderArrival,
+        origin: OrderOrigin,
+    ) -> Result<AcceptedOrder, OrderError> {
+        let OrderOrigin { source, key, hash } = origin;
+        let OrderArrival { stream, priority, label, body } = letter;
         let route = Route::Stream { stream: stream.clone(), priority, label: label.to_owned(), body };
         let (tenant, received_at) = (tenant.clone(), clock::now());
         let arrival = Arrival { tenant: tenant.clone(), key: key.clone(), source, hash, received_at, route };
         let admission =
-            tokio::time::timeout(STORE_TIMEOUT, self.store.admit(arrival)).await.map_err(|_| Failed::TooSlow)??;
+            tokio::time::timeout(STORE_TIMEOUT, self.store.admit(arrival)).await.map_err(|_| OrderError::TooSlow)??;
         count(source, &key, &admission);
         let is_repeated = match admission {
             Admission::Accepted | Admission::Claimed(_) => false,
             Admission::InFlight { .. } | Admission::Replay { .. } => true,
-            Admission::Exhausted { error } => return Err(Failed::Exhausted { key, error }),
-            Admission::Conflict => return Err(Failed::Conflict { key }),
+            Admission::Exhausted { error } => return Err(OrderError::Exhausted { key, error }),
+            Admission::Conflict => return Err(OrderError::Conflict { key }),
         };
         let urgency = if priority == Priority::Stop { Urgency::Alarm } else { Urgency::Usual };
         self.link.wake(&stream, urgency);
-        Ok(Placed { run, tenant, key, is_repeated })
+        Ok(AcceptedOrder { run, tenant, key, is_repeated })
     }
 
     /// Whose approval a run still stands at its gate for, although this one has given theirs.
-    pub async fn missing(&self, run: &RunId, by: &str) -> Result<Vec<String>, Failed> {
+    pub async fn missing(&self, run: &RunId, by: &str) -> Result<Vec<String>, OrderError> {
         let stream = StreamId::Run(run.clone());
         let state = replay_run(&stream, &self.store.load(&stream, Since::Newest).await?)?;
         Ok(state.map(|state| missing(&state, by)).unwrap_or_default())
     }
 
     /// Waits a while for what comes of an order.
-    pub async fn outcome(&self, placed: &Placed) -> Result<Progress, Failed> {
+    pub async fn outcome(&self, placed: &AcceptedOrder) -> Result<RequestProgress, OrderError> {
         self.settled(&placed.tenant, &placed.key).await
     }
 
     /// Waits a while for what comes of a request.
-    pub async fn settled(&self, tenant: &TenantId, key: &Key) -> Result<Progress, Failed> {
+    pub async fn settled(&self, tenant: &TenantId, key: &Key) -> Result<RequestProgress, OrderError> {
         let deadline = Instant::now() + PATIENCE;
         let bell = self.link.listen((tenant.clone(), key.clone()));
         loop {
             // Whoever rings after this is heard, even before it is waited for.
             let rung = bell.notified();
             let record = self.store.record(tenant, key).await?;
-            if let Some(record) = record.filter(|record| record.status != Status::Processing) {
+            if let Some(record) = record.filter(|record| record.status != RequestStatus::Processing) {
                 if let Some(error) = record.error {
-                    return Err(Failed::Order(error));
+                    return Err(OrderError::Order(error));
                 }
                 let refused = record.response.as_ref().and_then(|response| response.get("refused"));
-                return match refused.and_then(|it| serde_json::from_value::<Refused>(it.clone()).ok()) {
-                    Some(refused) => Err(Failed::Refused(refused)),
-                    None => Ok(Progress::Done),
+                return match refused.and_then(|it| serde_json::from_value::<StoredRefusal>(it.clone()).ok()) {
+                    Some(refused) => Err(OrderError::Refused(refused)),
+                    None => Ok(RequestProgress::Done),
                 };
             }
             if Instant::now() >= deadline {
-                return Ok(Progress::UnderWay);
+                return Ok(RequestProgress::UnderWay);
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, rung).await;
         }
@@ -261,7 +278,7 @@ impl Orders {
 fn missing(state: &RunState, by: &str) -> Vec<String> {
     let has_approved = |name: &str| state.decisions.iter().any(|said| is_named(name, &said.by));
     let gate = match state.plan(state.position).map(|plan| &plan.kind) {
-        Some(Kind::Approval(gate)) if state.status == RunStatus::AwaitingApproval => gate,
+        Some(StepKind::Approval(gate)) if state.status == RunStatus::AwaitingApproval => gate,
         _ => return Vec::new(),
     };
     // At a gate that it came to since, nobody has said anything yet.

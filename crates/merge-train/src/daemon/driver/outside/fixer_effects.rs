@@ -10,13 +10,13 @@ use git::{Error, Oid};
 use jiff::Timestamp;
 use merge_train_core::ids::{BranchName, PrNumber, Sha};
 use merge_train_core::repo::ratchet::brief::{prompt, signature};
-use merge_train_core::repo::ratchet::{FixEnd, FixExit, FixPush, Issue, fixer_run_id};
-use merge_train_core::repo::trains::work::{Probed, Pushed};
-use merge_train_core::repo::{Diagnosis, Failure, Forwarded, Input};
+use merge_train_core::repo::ratchet::{FixEnd, FixExit, FixIssue, FixPush, fixer_run_id};
+use merge_train_core::repo::trains::work::{PushOutcome, PushProbeResult};
+use merge_train_core::repo::{CiDiagnosis, EffectFailure, ForwardedPush, Input};
 
-use super::brief::{Ask, gather};
+use super::brief::{BriefRequest, gather};
 use super::failure::{is_for_want_of_room, of_git, of_github, oid, permanent, transient};
-use super::{Errand, Reports};
+use super::{EffectRun, ProgressReports};
 use crate::daemon::failpoint;
 use crate::daemon::fixers::{FixerFolder, FixerStart, Fixers, PromptKey};
 
@@ -24,9 +24,9 @@ use crate::daemon::fixers::{FixerFolder, FixerStart, Fixers, PromptKey};
 const MOST_DIFF: usize = 64 << 10;
 
 /// What a fixer is sent for.
-pub(super) struct Case {
+pub(super) struct FixerAssignment {
     pub pr: PrNumber,
-    pub issue: Issue,
+    pub issue: FixIssue,
     pub branch: BranchName,
     pub base: BranchName,
     pub head: Sha,
@@ -34,25 +34,25 @@ pub(super) struct Case {
     pub handled: BTreeMap<String, Timestamp>,
 }
 
-impl Errand<'_> {
-    fn fixers(&self) -> Result<&Fixers, Failure> {
+impl EffectRun<'_> {
+    fn fixers(&self) -> Result<&Fixers, EffectFailure> {
         let missing = || permanent("no fixer is configured: set agent or command in [ratchet.fixer]");
         self.github.fixers.as_deref().ok_or_else(missing)
     }
 
-    fn subject(&self, case: &Case) -> PromptKey {
+    fn subject(&self, case: &FixerAssignment) -> PromptKey {
         PromptKey { repo: self.name.clone(), pr: case.pr, head: case.head.clone(), issue: case.issue }
     }
 
     /// Finds out what is wrong, and keeps what a fixer is to be told of it.
-    pub(super) async fn diagnose(&self, case: &Case) -> Result<Diagnosis, Failure> {
+    pub(super) async fn diagnose(&self, case: &FixerAssignment) -> Result<CiDiagnosis, EffectFailure> {
         let (told, diagnosis) = self.told(case).await?;
         self.fixers()?.remember(self.subject(case), told);
         Ok(diagnosis)
     }
 
-    async fn told(&self, case: &Case) -> Result<(String, Diagnosis), Failure> {
-        let ask = Ask {
+    async fn told(&self, case: &FixerAssignment) -> Result<(String, CiDiagnosis), EffectFailure> {
+        let ask = BriefRequest {
             issue: case.issue,
             repo: self.name.clone(),
             pr: case.pr,
@@ -63,11 +63,16 @@ impl Errand<'_> {
             handled: case.handled.clone(),
         };
         let brief = gather(&self.repo, &ask).await.map_err(of_github)?;
-        Ok((prompt(&brief), Diagnosis { signature: signature(&brief) }))
+        Ok((prompt(&brief), CiDiagnosis { signature: signature(&brief) }))
     }
 
     /// Lets a fixer work. Asked again, whatever happened to whoever asked first, it goes on from what is there.
-    pub(super) async fn fix(&self, case: &Case, at: Timestamp, reports: &Reports) -> Result<FixEnd, Failure> {
+    pub(super) async fn fix(
+        &self,
+        case: &FixerAssignment,
+        at: Timestamp,
+        reports: &ProgressReports,
+    ) -> Result<FixEnd, EffectFailure> {
         let (fixers, run) = (self.fixers()?, fixer_run_id(case.pr, at, &case.head));
         let place = fixers.place(&run);
         let repository = self.github.clones.open(self.name).await.map_err(of_git)?;
@@ -106,10 +111,10 @@ impl Errand<'_> {
     }
 
     /// What it may want to know of what it works on.
-    fn variables(&self, case: &Case) -> Vec<(String, String)> {
+    fn variables(&self, case: &FixerAssignment) -> Vec<(String, String)> {
         let issue = match case.issue {
-            Issue::FixCi => "FIX_CI",
-            Issue::FixReview => "FIX_REVIEW",
+            FixIssue::FixCi => "FIX_CI",
+            FixIssue::FixReview => "FIX_REVIEW",
         };
         let told = [
             ("MERGE_TRAIN_REPO", self.name.to_string()),
@@ -124,11 +129,11 @@ impl Errand<'_> {
     /// A checkout of the pull request, with a gateway for its pushes.
     async fn checkout(
         &self,
-        case: &Case,
+        case: &FixerAssignment,
         at: Timestamp,
         repository: &std::sync::Arc<Repository>,
         place: &FixerFolder,
-    ) -> Result<Gateway, Failure> {
+    ) -> Result<Gateway, EffectFailure> {
         let view = repository.glance(self.cancel.clone()).await.map_err(of_git)?;
         let made = async {
             let (branch, base) = (Wanted::Branch(case.pr, case.branch.clone()), Wanted::Default(case.base.clone()));
@@ -163,12 +168,12 @@ impl Errand<'_> {
     /// What the fixer pushed, into the clone.
     async fn collect(
         &self,
-        case: &Case,
+        case: &FixerAssignment,
         at: Timestamp,
         repository: &std::sync::Arc<Repository>,
         place: &FixerFolder,
         exit: FixExit,
-    ) -> Result<FixEnd, Failure> {
+    ) -> Result<FixEnd, EffectFailure> {
         let nothing = |exit, refused| FixEnd { exit, push: None, refused, diff: None };
         let gateway = match repository.open_gateway(&place.own(), &case.branch) {
             Ok(gateway) => gateway,
@@ -202,7 +207,7 @@ impl Errand<'_> {
         branch: &BranchName,
         push: &FixPush,
         doubted: bool,
-    ) -> Result<Forwarded, Failure> {
+    ) -> Result<ForwardedPush, EffectFailure> {
         let repository = self.github.clones.open(self.name).await.map_err(of_git)?;
         let (from, to, tree) = (oid(&push.from)?, oid(&push.to)?, oid(&push.tree)?);
         // Looked for at GitHub alone: what is to be pushed may be lost here.
@@ -211,21 +216,21 @@ impl Errand<'_> {
             let expected = Expected { from, tree, contains: vec![to] };
             let probed = view.probe_push(&Wanted::Branch(pr, branch.clone()), &expected).await;
             let _ = view.close().await;
-            return Ok(Forwarded::Probed(match probed.map_err(of_git)? {
-                PushProbe::Landed { head } => Probed::Landed { head: Sha::from(&head) },
-                PushProbe::NotYet => Probed::NotYet,
-                PushProbe::Foreign { head } => Probed::Foreign { head: Sha::from(&head), tree: None },
-                PushProbe::Rewound { .. } => Probed::Rewound,
-                PushProbe::BranchGone => Probed::BranchGone,
+            return Ok(ForwardedPush::Probed(match probed.map_err(of_git)? {
+                PushProbe::Landed { head } => PushProbeResult::Landed { head: Sha::from(&head) },
+                PushProbe::NotYet => PushProbeResult::NotYet,
+                PushProbe::Foreign { head } => PushProbeResult::Foreign { head: Sha::from(&head), tree: None },
+                PushProbe::Rewound { .. } => PushProbeResult::Rewound,
+                PushProbe::BranchGone => PushProbeResult::BranchGone,
             }));
         }
         self.have(pr, at, branch, &repository, (&from, &to)).await?;
         let advance = Advance { from, to, tree };
-        Ok(Forwarded::Pushed(match repository.push(branch, &advance, self.cancel).await.map_err(of_git)? {
-            Sent::Landed => Pushed::Landed,
-            Sent::ForeignAdvance { head } => Pushed::Foreign { head: Sha::from(&head), tree: None },
-            Sent::BranchGone => Pushed::BranchGone,
-            Sent::Rejected { reason } => Pushed::Rejected { reason },
+        Ok(ForwardedPush::Pushed(match repository.push(branch, &advance, self.cancel).await.map_err(of_git)? {
+            Sent::Landed => PushOutcome::Landed,
+            Sent::ForeignAdvance { head } => PushOutcome::Foreign { head: Sha::from(&head), tree: None },
+            Sent::BranchGone => PushOutcome::BranchGone,
+            Sent::Rejected { reason } => PushOutcome::Rejected { reason },
             Sent::Transient { reason } => return Err(transient(reason)),
         }))
     }
@@ -238,7 +243,7 @@ impl Errand<'_> {
         branch: &BranchName,
         repository: &std::sync::Arc<Repository>,
         (from, to): (&Oid, &Oid),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), EffectFailure> {
         let objects = repository.objects(self.cancel.clone());
         if objects.contains(to, to).await.map_err(of_git)? {
             return Ok(());
@@ -251,7 +256,7 @@ impl Errand<'_> {
         }
     }
 
-    pub(super) async fn clear_fixer(&self, pr: PrNumber, at: Timestamp, head: &Sha) -> Result<(), Failure> {
+    pub(super) async fn clear_fixer(&self, pr: PrNumber, at: Timestamp, head: &Sha) -> Result<(), EffectFailure> {
         let run = fixer_run_id(pr, at, head);
         let failed = |error| transient(format!("what {run} left could not be removed: {error}"));
         self.fixers()?.place(&run).clear().await.map_err(failed)?;
@@ -268,7 +273,7 @@ fn kept_as(pr: PrNumber, at: Timestamp) -> String {
     format!("{}/taken", kept(pr, at))
 }
 
-fn of_gateway(error: gateway::Error) -> Failure {
+fn of_gateway(error: gateway::Error) -> EffectFailure {
     match error {
         gateway::Error::Git(error) => of_git(error),
         other => permanent(other.to_string()),

@@ -10,9 +10,9 @@ const LONGEST: usize = 40;
 /// The beginning of what somebody typed, on one line. Shown, it is code in Markdown: it mentions nobody and links
 /// nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed(String);
+pub struct QuotedInput(String);
 
-impl Typed {
+impl QuotedInput {
     pub(super) fn of(words: &[&str]) -> Self {
         let text = words.join(" ");
         match text.char_indices().nth(LONGEST) {
@@ -27,7 +27,7 @@ impl Typed {
     }
 }
 
-impl fmt::Display for Typed {
+impl fmt::Display for QuotedInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&code_span(&self.0))
     }

@@ -13,7 +13,7 @@ pub const CHECK: &str = "merge-train / configuration";
 /// A problem in the file; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = SettingsMistake)]
-pub struct Problem {
+pub struct SettingsFileProblem {
     pub line: u32,
     pub column: u32,
     pub text: String,
@@ -22,7 +22,7 @@ pub struct Problem {
 /// What is shown of a file, on the commit that it is in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SettingsFileVerdict {
     Valid {
         /// What of it the operator allows less of, a sentence each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,16 +31,16 @@ pub enum Verdict {
     /// There is none any more.
     Removed {},
     Invalid {
-        problems: Vec<Problem>,
+        problems: Vec<SettingsFileProblem>,
     },
 }
 
-impl Verdict {
+impl SettingsFileVerdict {
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Invalid { .. })
     }
 
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[SettingsFileProblem] {
         match self {
             Self::Invalid { problems } => problems,
             Self::Valid { .. } | Self::Removed {} => &[],
@@ -74,7 +74,7 @@ impl Verdict {
             Self::Removed {} => "Without it, the settings of merge-train's operator apply.".to_owned(),
             Self::Invalid { problems } => {
                 let mut summary = String::new();
-                for Problem { line, column, text } in problems {
+                for SettingsFileProblem { line, column, text } in problems {
                     let _ = writeln!(summary, "- line {line}, column {column}: {}", markdown::code_span(text));
                 }
                 let _ = write!(

@@ -4,21 +4,22 @@ use std::collections::BTreeSet;
 
 use super::rounds::DAY;
 use super::{
-    Action, Change, Ci, Deed, Effect, Eligibility, Event, Facts, Fix, Issue, Markers, Phase, Reason, Seen, Status,
-    UPDATING, Workspace, bar, determine_fixup_action, texts,
+    CiSummary, Effect, Eligibility, Event, Fix, FixIssue, FixPhase, Markers, ObservedPullRequest, RatchetAction,
+    RatchetDelta, TransitionLogAction, UPDATING, Workspace, WorkspaceFacts, WorkspaceReason, WorkspaceStatus, bar,
+    determine_fixup_action, texts,
 };
-use super::{fixes, talk};
+use super::{comments, fixes};
 use crate::ids::PrNumber;
 use crate::repo::mirror::reads;
 use crate::repo::state::{CachedPr, RepoState};
 use crate::repo::transaction::Transaction;
-use crate::repo::{self, Diagnosis, Input};
+use crate::repo::{self, CiDiagnosis, Input};
 
 /// What was decided on, and where.
-struct View {
+struct WorkspaceView {
     pr: PrNumber,
     markers: Markers,
-    changes: BTreeSet<Change>,
+    changes: BTreeSet<RatchetDelta>,
     forced: bool,
 }
 
@@ -46,17 +47,21 @@ pub(super) fn at(transaction: &mut Transaction<'_>, pr: PrNumber, input: &Input)
         has_pr: known.is_some(),
         is_open: known.is_some_and(CachedPr::is_ours),
         is_enabled: transaction.state.ratchet_is_on(pr, &transaction.settings),
-        ci: known.filter(|_| is_fresh).map_or(Ci::None, |known| Ci::of(&known.ci)),
+        ci: known.filter(|_| is_fresh).map_or(CiSummary::None, |known| CiSummary::of(&known.ci)),
     };
     if let Some(bar) = bar(asked) {
-        let deed = if bar.status == Status::WaitingForCi { Deed::Wait } else { Deed::Pause };
+        let deed = if bar.status == WorkspaceStatus::WaitingForCi {
+            TransitionLogAction::Wait
+        } else {
+            TransitionLogAction::Pause
+        };
         let seen = known.and_then(|known| seen(workspace, known));
         settle(
             transaction,
             pr,
-            Move { deed, status: bar.status, reason: bar.reason, seen: seen.as_ref(), consumed: None },
+            RatchetTransition { deed, status: bar.status, reason: bar.reason, seen: seen.as_ref(), consumed: None },
         );
-        if matches!(bar.status, Status::PausedNoPr | Status::PausedPrNotOpen) {
+        if matches!(bar.status, WorkspaceStatus::PausedNoPr | WorkspaceStatus::PausedPrNotOpen) {
             transaction.record(Event::WorkspaceArchived { pr });
         }
         return;
@@ -66,7 +71,7 @@ pub(super) fn at(transaction: &mut Transaction<'_>, pr: PrNumber, input: &Input)
     }
     let Some(seen) = known.and_then(|known| seen(workspace, known)) else {
         // Nobody has read yet what was said about it.
-        return talk::want(transaction, [pr]);
+        return comments::want(transaction, [pr]);
     };
     let markers = Markers { seen, enabled: asked.is_enabled };
     let changes = Markers::changes(workspace.consumed.as_ref(), &markers);
@@ -76,92 +81,120 @@ pub(super) fn at(transaction: &mut Transaction<'_>, pr: PrNumber, input: &Input)
     let forced = workspace.forced;
     let action =
         determine_fixup_action(&markers.seen, &workspace.standing(&transaction.settings.ratchet), transaction.now);
-    let view = View { pr, markers, changes, forced };
+    let view = WorkspaceView { pr, markers, changes, forced };
     match action {
-        Action::Wait(reason) => view.wait(transaction, Status::WaitingForCi, reason),
-        Action::Pause(status, reason) => view.pause(transaction, status, reason),
-        Action::Noop(reason) => view.noop(transaction, reason),
-        Action::Fix(issue, reason) => view.fix(transaction, issue, reason, input),
+        RatchetAction::Wait(reason) => view.wait(transaction, WorkspaceStatus::WaitingForCi, reason),
+        RatchetAction::Pause(status, reason) => view.pause(transaction, status, reason),
+        RatchetAction::Noop(reason) => view.noop(transaction, reason),
+        RatchetAction::Fix(issue, reason) => view.fix(transaction, issue, reason, input),
     }
 }
 
-fn seen(workspace: &Workspace, known: &CachedPr) -> Option<Seen> {
-    let facts = Facts { head: &known.head_sha, ci: &known.ci, merge_state: known.merge_state, review: known.review };
+fn seen(workspace: &Workspace, known: &CachedPr) -> Option<ObservedPullRequest> {
+    let facts =
+        WorkspaceFacts { head: &known.head_sha, ci: &known.ci, merge_state: known.merge_state, review: known.review };
     workspace.seen(facts)
 }
 
-impl View {
-    fn wait(&self, transaction: &mut Transaction<'_>, status: Status, reason: Reason) {
+impl WorkspaceView {
+    fn wait(&self, transaction: &mut Transaction<'_>, status: WorkspaceStatus, reason: WorkspaceReason) {
         let seen = Some(&self.markers.seen);
-        settle(transaction, self.pr, Move { deed: Deed::Wait, status, reason, seen, consumed: None });
+        settle(
+            transaction,
+            self.pr,
+            RatchetTransition { deed: TransitionLogAction::Wait, status, reason, seen, consumed: None },
+        );
     }
 
     /// There is something to fix, and it is left for later: it stays news.
-    fn keep_out(&self, transaction: &mut Transaction<'_>, status: Status, reason: Reason) {
+    fn keep_out(&self, transaction: &mut Transaction<'_>, status: WorkspaceStatus, reason: WorkspaceReason) {
         let seen = Some(&self.markers.seen);
-        settle(transaction, self.pr, Move { deed: Deed::Pause, status, reason, seen, consumed: None });
+        settle(
+            transaction,
+            self.pr,
+            RatchetTransition { deed: TransitionLogAction::Pause, status, reason, seen, consumed: None },
+        );
     }
 
-    fn pause(&self, transaction: &mut Transaction<'_>, status: Status, reason: Reason) {
-        self.consume(transaction, Deed::Pause, status, reason);
+    fn pause(&self, transaction: &mut Transaction<'_>, status: WorkspaceStatus, reason: WorkspaceReason) {
+        self.consume(transaction, TransitionLogAction::Pause, status, reason);
     }
 
     /// Everything stays as it was, and what is shown of it, too; but what kept the ratchet out until now does so no longer.
-    fn noop(&self, transaction: &mut Transaction<'_>, reason: Reason) {
+    fn noop(&self, transaction: &mut Transaction<'_>, reason: WorkspaceReason) {
         let status = transaction.state.workspaces.get(&self.pr).map(|workspace| workspace.status).unwrap_or_default();
         let status = match status {
-            Status::PausedUserWorking
-            | Status::PausedNoPr
-            | Status::PausedPrNotOpen
-            | Status::PausedDisabled
-            | Status::PausedAttentionDailyBudget
-            | Status::PausedAttentionNoFixer
-            | Status::WaitingForTrain => Status::WaitingForCi,
-            Status::New
-            | Status::FixingCi
-            | Status::FixingReview
-            | Status::WaitingForCi
-            | Status::PausedWaitConflictOnly
-            | Status::PausedWaitHumanReview
-            | Status::PausedDone
-            | Status::PausedAttentionTerminalFailed
-            | Status::PausedAttentionStaleCiTimeout
-            | Status::PausedAttentionNoPush
-            | Status::PausedAttentionPushApproval => {
+            WorkspaceStatus::PausedUserWorking
+            | WorkspaceStatus::PausedNoPr
+            | WorkspaceStatus::PausedPrNotOpen
+            | WorkspaceStatus::PausedDisabled
+            | WorkspaceStatus::PausedAttentionDailyBudget
+            | WorkspaceStatus::PausedAttentionNoFixer
+            | WorkspaceStatus::WaitingForTrain => WorkspaceStatus::WaitingForCi,
+            WorkspaceStatus::New
+            | WorkspaceStatus::FixingCi
+            | WorkspaceStatus::FixingReview
+            | WorkspaceStatus::WaitingForCi
+            | WorkspaceStatus::PausedWaitConflictOnly
+            | WorkspaceStatus::PausedWaitHumanReview
+            | WorkspaceStatus::PausedDone
+            | WorkspaceStatus::PausedAttentionTerminalFailed
+            | WorkspaceStatus::PausedAttentionStaleCiTimeout
+            | WorkspaceStatus::PausedAttentionNoPush
+            | WorkspaceStatus::PausedAttentionPushApproval => {
                 // What was said of another head does not hold for this one.
-                let holds = !self.changes.contains(&Change::Head);
-                if holds { status } else { Status::WaitingForCi }
+                let holds = !self.changes.contains(&RatchetDelta::Head);
+                if holds { status } else { WorkspaceStatus::WaitingForCi }
             }
         };
-        self.consume(transaction, Deed::Noop, status, reason);
+        self.consume(transaction, TransitionLogAction::Noop, status, reason);
     }
 
-    fn consume(&self, transaction: &mut Transaction<'_>, deed: Deed, status: Status, reason: Reason) {
+    fn consume(
+        &self,
+        transaction: &mut Transaction<'_>,
+        deed: TransitionLogAction,
+        status: WorkspaceStatus,
+        reason: WorkspaceReason,
+    ) {
         let (seen, consumed) = (Some(&self.markers.seen), Some(&self.markers));
-        settle(transaction, self.pr, Move { deed, status, reason, seen, consumed });
+        settle(transaction, self.pr, RatchetTransition { deed, status, reason, seen, consumed });
     }
 
     /// A fixer is wanted. Whether one may be sent, and whether it is known what to tell it.
-    fn fix(&self, transaction: &mut Transaction<'_>, issue: Issue, reason: Reason, input: &Input) {
+    fn fix(&self, transaction: &mut Transaction<'_>, issue: FixIssue, reason: WorkspaceReason, input: &Input) {
         let settings = &transaction.settings.ratchet;
         let Some(workspace) = transaction.state.workspaces.get(&self.pr) else { return };
         if workspace.attempts >= settings.max_attempts {
-            return self.pause(transaction, Status::PausedAttentionTerminalFailed, Reason::TooManyAttempts);
+            return self.pause(
+                transaction,
+                WorkspaceStatus::PausedAttentionTerminalFailed,
+                WorkspaceReason::TooManyAttempts,
+            );
         }
         if workspace.tried.as_ref().is_some_and(|tried| tried.covers(issue, &self.markers.seen)) {
-            return self.consume(transaction, Deed::Noop, Status::PausedAttentionNoPush, Reason::AlreadyTried);
+            return self.consume(
+                transaction,
+                TransitionLogAction::Noop,
+                WorkspaceStatus::PausedAttentionNoPush,
+                WorkspaceReason::AlreadyTried,
+            );
         }
-        if !self.forced && self.changes.iter().all(|change| *change == Change::Mergeability) {
-            return self.noop(transaction, Reason::ExternalChange);
+        if !self.forced && self.changes.iter().all(|change| *change == RatchetDelta::Mergeability) {
+            return self.noop(transaction, WorkspaceReason::ExternalChange);
         }
         if !settings.has_fixer {
-            return self.keep_out(transaction, Status::PausedAttentionNoFixer, Reason::NoFixer);
+            return self.keep_out(transaction, WorkspaceStatus::PausedAttentionNoFixer, WorkspaceReason::NoFixer);
         }
         if is_spent(&transaction.state, settings.daily_budget, transaction.now) {
-            return self.keep_out(transaction, Status::PausedAttentionDailyBudget, Reason::DailyBudget);
+            return self.keep_out(
+                transaction,
+                WorkspaceStatus::PausedAttentionDailyBudget,
+                WorkspaceReason::DailyBudget,
+            );
         }
         if transaction.state.owned_by_train(self.pr) {
-            return self.wait(transaction, Status::WaitingForTrain, Reason::TrainAtWork);
+            return self.wait(transaction, WorkspaceStatus::WaitingForTrain, WorkspaceReason::TrainAtWork);
         }
         let is_diagnosis = |effect: &repo::Effect| {
             matches!(effect, repo::Effect::Ratchet(Effect::Diagnose { pr, head, issue: about, .. })
@@ -174,7 +207,7 @@ impl View {
                     let retry_at = reads::retry_at(failure, workspace.failures, transaction.now);
                     let reason = failure.reason.clone();
                     transaction.record(Event::DiagnosisDelayed { pr: self.pr, reason, retry_at });
-                    self.wait(transaction, Status::WaitingForCi, Reason::GithubUnavailable);
+                    self.wait(transaction, WorkspaceStatus::WaitingForCi, WorkspaceReason::GithubUnavailable);
                 }
             },
             None if workspace.retry_at.is_some_and(|at| at > transaction.now) => {}
@@ -182,7 +215,7 @@ impl View {
         }
     }
 
-    fn diagnose(&self, transaction: &mut Transaction<'_>, issue: Issue) {
+    fn diagnose(&self, transaction: &mut Transaction<'_>, issue: FixIssue) {
         let (Some(workspace), Some(known)) =
             (transaction.state.workspaces.get(&self.pr), transaction.state.pr(self.pr))
         else {
@@ -201,16 +234,26 @@ impl View {
         transaction.effect(effect);
     }
 
-    fn dispatch(&self, transaction: &mut Transaction<'_>, issue: Issue, reason: Reason, diagnosis: &Diagnosis) {
+    fn dispatch(
+        &self,
+        transaction: &mut Transaction<'_>,
+        issue: FixIssue,
+        reason: WorkspaceReason,
+        diagnosis: &CiDiagnosis,
+    ) {
         let (Some(workspace), Some(known)) =
             (transaction.state.workspaces.get(&self.pr), transaction.state.pr(self.pr))
         else {
             return;
         };
         let Some(branch) = known.head_ref.clone() else { return };
-        let signature = diagnosis.signature.clone().filter(|_| issue == Issue::FixCi);
+        let signature = diagnosis.signature.clone().filter(|_| issue == FixIssue::FixCi);
         if signature.is_some() && signature == workspace.last_signature {
-            return self.pause(transaction, Status::PausedAttentionTerminalFailed, Reason::SameFailure);
+            return self.pause(
+                transaction,
+                WorkspaceStatus::PausedAttentionTerminalFailed,
+                WorkspaceReason::SameFailure,
+            );
         }
         let seen = &self.markers.seen;
         let fix = Fix {
@@ -223,7 +266,7 @@ impl View {
             conflicts: seen.conflicts(),
             points: seen.points.clone(),
             signature,
-            phase: Phase::Queued,
+            phase: FixPhase::Queued,
             started_at: None,
             starts: 0,
             failures: 0,
@@ -232,7 +275,7 @@ impl View {
             exited_at: None,
             approved: None,
         };
-        let (deed, status) = (Deed::from(issue), Status::of(issue));
+        let (deed, status) = (TransitionLogAction::from(issue), WorkspaceStatus::of(issue));
         self.consume(transaction, deed, status, reason);
         transaction.record(Event::FixDispatched { pr: self.pr, fix: Box::new(fix) });
         fixes::advance(transaction, self.pr);
@@ -244,23 +287,23 @@ fn is_spent(state: &RepoState, budget: usize, now: jiff::Timestamp) -> bool {
 }
 
 /// A decision, and what it was made on.
-pub(super) struct Move<'a> {
-    pub deed: Deed,
-    pub status: Status,
-    pub reason: Reason,
-    pub seen: Option<&'a Seen>,
+pub(super) struct RatchetTransition<'a> {
+    pub deed: TransitionLogAction,
+    pub status: WorkspaceStatus,
+    pub reason: WorkspaceReason,
+    pub seen: Option<&'a ObservedPullRequest>,
     pub consumed: Option<&'a Markers>,
 }
 
 /// Records a decision, unless it says what was said before. Who has to do something about it is told.
-pub(super) fn settle(transaction: &mut Transaction<'_>, pr: PrNumber, decided: Move<'_>) {
-    let Move { deed, status, reason, seen, consumed } = decided;
+pub(super) fn settle(transaction: &mut Transaction<'_>, pr: PrNumber, decided: RatchetTransition<'_>) {
+    let RatchetTransition { deed, status, reason, seen, consumed } = decided;
     let Some(workspace) = transaction.state.workspaces.get(&pr) else { return };
     let is_same = (workspace.status, workspace.reason) == (status, reason);
     if is_same && consumed.is_none_or(|markers| workspace.consumed.as_ref() == Some(markers)) && !deed_begins(deed) {
         return;
     }
-    let conflicts = seen.is_some_and(Seen::conflicts) && deed_begins(deed);
+    let conflicts = seen.is_some_and(ObservedPullRequest::conflicts) && deed_begins(deed);
     let activity = if conflicts { Some(UPDATING) } else { reason.activity(status) };
     let moved = Event::RatchetMoved {
         pr,
@@ -269,16 +312,17 @@ pub(super) fn settle(transaction: &mut Transaction<'_>, pr: PrNumber, decided: M
         reason,
         told: None,
         activity: activity.map(str::to_owned),
-        snapshot: seen.map(Seen::snapshot),
+        snapshot: seen.map(ObservedPullRequest::snapshot),
         consumed: consumed.map(|markers| Box::new(markers.clone())),
     };
-    let text = texts::attention(workspace, status, reason, None).filter(|_| !is_same && deed != Deed::Noop);
+    let text =
+        texts::attention(workspace, status, reason, None).filter(|_| !is_same && deed != TransitionLogAction::Noop);
     transaction.record(moved);
     if let Some(text) = text {
         transaction.comment(pr, text);
     }
 }
 
-fn deed_begins(deed: Deed) -> bool {
-    matches!(deed, Deed::FixCi | Deed::FixReview)
+fn deed_begins(deed: TransitionLogAction) -> bool {
+    matches!(deed, TransitionLogAction::FixCi | TransitionLogAction::FixReview)
 }

@@ -4,19 +4,19 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::OwnSettings;
+use super::RepositorySettings;
 use crate::repo::Settings;
-use crate::repo::ratchet::Approve;
+use crate::repo::ratchet::ApprovalRule;
 
 /// A setting that is in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = SettingInForce)]
-pub struct Shown {
+pub struct SettingInForce {
     /// Its name in the file, such as `ratchet.max_attempts`.
     pub key: String,
     /// The value in force; null if nothing is set.
     pub value: Value,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The value in the file, if the operator's limit is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<Value>,
@@ -26,7 +26,7 @@ pub struct Shown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SettingOrigin)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// The daemon's configuration, or its default.
     Operator,
     /// `.github/merge-train.toml` on the default branch.
@@ -37,22 +37,22 @@ pub enum Origin {
     People,
 }
 
-impl OwnSettings {
+impl RepositorySettings {
     /// Every setting that a repository may set, with what counts.
-    pub fn shown(&self, operator: &Settings) -> Vec<Shown> {
+    pub fn shown(&self, operator: &Settings) -> Vec<SettingInForce> {
         let settings = self.within(operator);
         let (own, ratchet) = (&self.ratchet, &settings.ratchet);
         let row = |key: &str, value: Value, wanted: Option<Value>| {
             let origin = match &wanted {
-                None => Origin::Operator,
-                Some(wanted) if *wanted == value => Origin::Repository,
-                Some(_) => Origin::Bounded,
+                None => SettingOrigin::Operator,
+                Some(wanted) if *wanted == value => SettingOrigin::Repository,
+                Some(_) => SettingOrigin::Bounded,
             };
-            let wanted = wanted.filter(|_| origin == Origin::Bounded);
-            Shown { key: key.to_owned(), value, origin, wanted }
+            let wanted = wanted.filter(|_| origin == SettingOrigin::Bounded);
+            SettingInForce { key: key.to_owned(), value, origin, wanted }
         };
         // What both want together is what the repository wants, as long as the operator adds nothing to it.
-        let wanted_approvals = own.approve_pushes.as_ref().map(|patterns| approvals(&Approve::of(patterns)));
+        let wanted_approvals = own.approve_pushes.as_ref().map(|patterns| approvals(&ApprovalRule::of(patterns)));
         vec![
             row(
                 "behavior.max_stack_size",
@@ -83,7 +83,7 @@ impl OwnSettings {
 
     /// What of it the operator allows less of, a sentence each.
     pub(crate) fn limited(&self, operator: &Settings) -> Vec<String> {
-        let bounded = self.shown(operator).into_iter().filter_map(|Shown { key, value, wanted, .. }| {
+        let bounded = self.shown(operator).into_iter().filter_map(|SettingInForce { key, value, wanted, .. }| {
             let wanted = wanted?;
             Some(format!("`{key}`: `{wanted}` is requested, `{value}` applies."))
         });
@@ -102,10 +102,10 @@ fn minutes(duration: SignedDuration) -> Value {
     if ms % MINUTE_MS == 0 { json!(ms / MINUTE_MS) } else { json!(duration.as_secs_f64() / 60.0) }
 }
 
-fn approvals(approve: &Approve) -> Value {
+fn approvals(approve: &ApprovalRule) -> Value {
     match approve {
-        Approve::Never => json!([]),
-        Approve::Always => json!([Approve::ALWAYS]),
-        Approve::Paths(patterns) => json!(patterns),
+        ApprovalRule::Never => json!([]),
+        ApprovalRule::Always => json!([ApprovalRule::ALWAYS]),
+        ApprovalRule::Paths(patterns) => json!(patterns),
     }
 }
