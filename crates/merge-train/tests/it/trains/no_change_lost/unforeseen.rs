@@ -369,17 +369,12 @@ async fn the_default_branch_is_never_pushed_to_although_it_is_the_head_of_a_pull
     let back = world.open_pull(MAIN, "one", json!({})).await;
     world.declares(back, one).await;
     world.settled().await;
+    world.told(back, "cannot be part of a stack").await;
     let before = world.head(MAIN).await;
     world.hold(Call::Squash).await;
-    let given = world.start(one).await;
-    world
-        .until("the start is answered", async || {
-            let refused = world.notes(one).await.iter().any(|note| note.starts_with("Cannot start"));
-            (refused || world.reactions(given).await.contains(&"+1".to_owned())).then_some(())
-        })
-        .await;
-    // As long as it takes until the squash is asked for, or the train is at a halt.
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    world.start(one).await;
+    // All that is prepared before a squash has been.
+    world.struck().await;
     assert_eq!(world.head(MAIN).await, before, "the bot pushed to main");
     world.forget_faults().await;
     world.finish_after_a_wrong_landing().await;
@@ -423,13 +418,17 @@ async fn what_was_prepared_into_a_branch_does_not_land_with_another_pull_request
 async fn a_branch_that_somebody_pushed_to_after_the_landing_is_not_deleted() {
     let world = Trains::wish().config(DELETING).start().await;
     let (author, [one, two]) = world.one_brings_and_two_takes_back().await;
-    // The daemon has looked, and is about to delete it.
-    world.fault(json!({ "kind": "delay", "ms": 3000, "match": { "method": "DELETE", "path": "*/git/refs/*" } })).await;
+    // The first push relates #2 to the squash, the second deletes the branch.
+    world.delay(Call::Push(2), 3000).await;
     world.start(one).await;
     world.struck().await;
     author.push("one", "Later work", &[("late.txt", Some("late\n"))]).await;
     world.landed(&[one, two]).await;
-    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    world
+        .until("the branch is left alone", async || {
+            world.daemon().log().contains("the branch stays: somebody pushed to it").then_some(())
+        })
+        .await;
     assert!(world.has_branch("one").await, "it had a commit that is nowhere else");
     world.finish_after_a_wrong_landing().await;
 }
@@ -442,7 +441,8 @@ async fn a_branch_that_is_the_head_of_another_open_pull_request_is_not_deleted()
     let backport = world.open_pull("one", "release", json!({})).await;
     world.settled().await;
     world.start_and_land(one, &[one, two]).await;
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    world.look().await;
+    world.settled().await;
     assert_eq!(world.pull(backport).await["state"], "open", "GitHub closes it with its branch");
     world.finish_after_a_wrong_landing().await;
 }
@@ -458,8 +458,8 @@ async fn the_base_of_a_skipped_descendant_is_not_deleted() {
     world.close(two).await;
     world.landed(&[one]).await;
     world.told(one, "To land it anyway, re-open it").await;
+    world.look().await;
     world.settled().await;
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let (status, answer) = world.ask(AUTHOR, Method::PATCH, &format!("/pulls/{two}"), json!({ "state": "open" })).await;
     assert_eq!(status, 200, "{answer}");
     world.finish_after_a_wrong_landing().await;
