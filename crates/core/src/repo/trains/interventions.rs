@@ -71,12 +71,10 @@ fn closed(transaction: &mut Transaction<'_>, before: &RepoState, pr: PrNumber) {
 
 /// What is said to a pull request whose predecessor was closed.
 fn orphaned_above(state: &RepoState, orphan: PrNumber, closed: PrNumber) -> Option<String> {
-    let (pr, below) = (state.pr(orphan)?, state.pr(closed)?);
-    let lower = below.predecessor.filter(|lower| state.pr(*lower).is_some_and(CachedPr::is_open));
+    let lower = state.pr(closed)?.predecessor.filter(|lower| state.pr(*lower).is_some_and(CachedPr::is_open));
     let lower_branch = lower.and_then(|lower| state.pr(lower)?.head_ref.clone());
     let onto = lower_branch.or_else(|| state.default_branch.clone())?;
-    let moved = train_end::ManualBranchMove::without(pr.head_ref.as_ref()?, &below.head_sha, &onto);
-    Some(notice::orphaned(orphan, closed, &onto, lower, &moved))
+    Some(notice::orphaned(orphan, closed, &onto, lower))
 }
 
 /// It was merged into the branch of what it stood on, and not into the default branch: what stood on it has nothing to stand

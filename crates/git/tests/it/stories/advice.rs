@@ -1,6 +1,6 @@
 //! Somebody who reads what the bot says on a pull request and does it, word for word.
 
-use super::github::{GitHub, Written, pr};
+use super::github::{GitHub, MAIN, Pull, Written, pr};
 use super::oracle::{self, Delta, Tokens};
 use super::people::written_since;
 use super::plain;
@@ -22,6 +22,9 @@ pub fn follow(github: &mut GitHub, body: &str) -> Followed {
         followed.commands += 1;
         run(github, &block, &mut followed);
     }
+    for (number, _) in all_between(body, "Open a new pull request to main from the branch of PR #", ".", " ") {
+        open_again(github, number);
+    }
     for (number, base) in all_between(body, "hange the base branch of PR #", " to `", "`") {
         if github.pulls.get(&number).is_some_and(|pull| pull.is_open() && pull.base != base) {
             github.change(number, |pull| pull.base = base);
@@ -35,6 +38,25 @@ pub fn follow(github: &mut GitHub, body: &str) -> Followed {
         }
     }
     followed
+}
+
+/// Opens another pull request of the same head, which those above name from now on.
+fn open_again(github: &mut GitHub, number: u64) {
+    /// Higher than the numbers of a story, lower than those of the next.
+    const AGAIN: u64 = 5;
+    let (pull, again) = (github.pulls[&number].clone(), number + AGAIN);
+    if github.pulls.contains_key(&again) {
+        return;
+    }
+    github.open_pull(again, &pull.head, MAIN, pull.own);
+    let is_above = |(_, above): &(&u64, &Pull)| above.declared.is_some_and(|(_, on)| on == number);
+    let above: Vec<u64> = github.pulls.iter().filter(is_above).map(|(above, _)| *above).collect();
+    for above in above {
+        let base = github.pulls[&again].branch.clone();
+        github.change(above, |pull| pull.base = base);
+        github.undeclare(above);
+        github.declare(above, again);
+    }
 }
 
 /// `PREFIX number MIDDLE text END`, wherever it stands.

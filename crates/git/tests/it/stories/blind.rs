@@ -6,8 +6,10 @@
 use std::collections::BTreeSet;
 
 use merge_train_core::ids::PrNumber;
+use merge_train_core::repo::trains::difference::Difference;
 use merge_train_core::repo::trains::work::{
-    BranchMergeOutcome, BranchPush, LandedSquash, MergeStep, PushKind, PushOutcome, TrainTask, TrainTaskOutcome,
+    BranchMergeOutcome, BranchPush, ExpectedTree, LandedSquash, MergeStep, PushKind, PushOutcome, TrainTask,
+    TrainTaskOutcome,
 };
 
 use super::github::{GitHub, sha};
@@ -68,6 +70,15 @@ impl Blind {
             (TrainTask::Plan { .. }, TrainTaskOutcome::Planned(mut plan)) => {
                 plan.differences.clear();
                 TrainTaskOutcome::Planned(plan)
+            }
+            // The branch alone is looked at.
+            (
+                TrainTask::Expect { head, .. },
+                TrainTaskOutcome::Expected(ExpectedTree::Differs(Difference { standing, .. })),
+            ) => {
+                let tree = plain::merged_tree(&github.origin(), &github.main, head.as_str()).expect("it merges");
+                let (default_head, tree) = (sha(&github.main), sha(&tree));
+                TrainTaskOutcome::Expected(ExpectedTree::Tree { default_head, tree, standing })
             }
             (TrainTask::Push(push), TrainTaskOutcome::Pushed(pushed)) => {
                 TrainTaskOutcome::Pushed(self.pushed(push, pushed))

@@ -401,8 +401,9 @@ fn former_heads(github: &GitHub, pr: PrNumber) -> Vec<Sha> {
     let Some(pull) = github.pulls.get(&pr.get()) else { return Vec::new() };
     let origin = github.origin();
     let is_gone =
-        |head: &&String| plain::try_git(&origin, &["merge-base", "--is-ancestor", head, &pull.head]).is_none();
-    pull.heads.iter().filter(is_gone).map(|head| Sha::parse(head.clone()).expect("a commit")).collect()
+        |commit: &&String| plain::try_git(&origin, &["merge-base", "--is-ancestor", commit, &pull.head]).is_none();
+    let heads = pull.heads.iter().map(|head| &head.commit);
+    heads.filter(is_gone).map(|commit| Sha::parse(commit.clone()).expect("a commit")).collect()
 }
 
 /// GitHub guards the head, and nothing guards the base: it is looked at just before.

@@ -58,11 +58,23 @@ pub struct Pull {
     /// Whether a person merged another branch into it, and may so have brought back what they had removed.
     pub has_merged: bool,
     /// Every head that it had, in order.
-    pub heads: Vec<String>,
+    pub heads: Vec<Head>,
     updated: i64,
 }
 
+/// A head of a branch, and what people had written for it.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub commit: String,
+    pub own: Vec<Written>,
+    pub has_merged: bool,
+}
+
 impl Pull {
+    fn present(&self) -> Head {
+        Head { commit: self.head.clone(), own: self.own.clone(), has_merged: self.has_merged }
+    }
+
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
@@ -237,8 +249,8 @@ impl GitHub {
                 Some(head) if head != pull.head => {
                     self.set_ref(&format!("refs/pull/{number}/head"), &head);
                     self.change(number, |pull| {
-                        pull.heads.push(head.clone());
                         pull.head = head;
+                        pull.heads.push(pull.present());
                     });
                 }
                 Some(_) => {}
@@ -260,7 +272,7 @@ impl GitHub {
 
     pub fn open_pull(&mut self, number: u64, head: &str, base: &str, own: Vec<Written>) {
         let name = format!("feature-{number}");
-        let pull = Pull {
+        let mut pull = Pull {
             branch: name.clone(),
             head: head.to_owned(),
             base: base.to_owned(),
@@ -269,9 +281,10 @@ impl GitHub {
             own,
             people_head: head.to_owned(),
             has_merged: false,
-            heads: vec![head.to_owned()],
+            heads: Vec::new(),
             updated: self.seconds,
         };
+        pull.heads.push(pull.present());
         self.pulls.insert(number, pull);
         self.set_ref(&format!("refs/heads/{name}"), head);
         self.set_ref(&format!("refs/pull/{number}/head"), head);

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::contents::edited;
-use super::github::{GitHub, MAIN, State, Written};
+use super::github::{GitHub, Head, MAIN, State, Written};
 use super::oracle::Delta;
 use super::plain;
 
@@ -48,20 +48,15 @@ pub enum Act {
     OldHead,
     /// All of it as one commit, from a clone that has merge-train's.
     Flatten,
-    MergeBelow,
     /// A commit on the default branch that undoes its last one.
     RevertOnMain,
-    /// The branch is deleted and made again with something else.
-    Recreate,
-    /// On any other pull request, which is merged in.
-    SiblingStack,
     /// The daemon dies and its database is lost.
     LoseState,
     PushOnOldHead,
     MergeAbove,
 }
 
-pub const ACTS: [Act; 34] = [
+pub const ACTS: [Act; 31] = [
     Act::Push,
     Act::EmptyPush,
     Act::AmendSameTree,
@@ -89,10 +84,7 @@ pub const ACTS: [Act; 34] = [
     Act::CrashAfterDoing,
     Act::OldHead,
     Act::Flatten,
-    Act::MergeBelow,
     Act::RevertOnMain,
-    Act::Recreate,
-    Act::SiblingStack,
     Act::LoseState,
     Act::PushOnOldHead,
     Act::MergeAbove,
@@ -238,28 +230,16 @@ pub fn act(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> bool {
     true
 }
 
-/// Those of its own commits that a head has.
-fn kept(github: &GitHub, number: u64, head: &str) -> Vec<Written> {
-    let origin = github.origin();
-    let own = github.pulls[&number].own.clone();
-    own.into_iter()
-        .filter(|w| plain::try_git(&origin, &["merge-base", "--is-ancestor", &w.commit, head]).is_some())
-        .collect()
-}
-
 fn act_more(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> bool {
     let pull = github.pulls[&number].clone();
     let lower = below(github, number);
     let origin = github.origin();
     match act {
         Act::OldHead | Act::PushOnOldHead => {
-            let old: Vec<String> = pull.heads.iter().filter(|head| **head != pull.head).cloned().collect();
-            let Some(head) = rng.choice(&old).cloned() else { return false };
-            let own = kept(github, number, &head);
-            if own.len() < pull.own.len() {
-                return false;
-            }
-            push(github, number, &head, own);
+            let old: Vec<Head> = pull.heads.iter().filter(|old| old.commit != pull.head).cloned().collect();
+            let Some(Head { commit, own, has_merged }) = rng.choice(&old).cloned() else { return false };
+            push(github, number, &commit, own);
+            github.pulls.get_mut(&number).expect("there").has_merged = has_merged;
             if act == Act::PushOnOldHead {
                 return act_on_commits(github, rng, number, Act::Push);
             }
@@ -276,17 +256,6 @@ fn act_more(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> bool {
             let written = record(github, commit.clone(), &onto);
             push(github, number, &commit, vec![written]);
             github.pulls.get_mut(&number).expect("there").has_merged = false;
-        }
-        Act::MergeBelow => {
-            let Some(on) = lower.first().filter(|on| github.pulls[on].is_open()) else { return false };
-            let below = github.pulls[on].head.clone();
-            let Some(tree) = plain::merged_tree(&origin, &pull.head, &below) else { return false };
-            if plain::try_git(&origin, &["merge-base", "--is-ancestor", &below, &pull.head]).is_some() {
-                return false;
-            }
-            let head = plain::commit_tree(&origin, &tree, &[&pull.head, &below], "Merge what is below");
-            push(github, number, &head, pull.own);
-            github.pulls.get_mut(&number).expect("there").has_merged = true;
         }
         Act::MergeAbove => {
             // Somebody merges the branch of the upper one into this one, on the command line.
@@ -306,29 +275,6 @@ fn act_more(github: &mut GitHub, rng: &mut Rng, number: u64, act: Act) -> bool {
             let commit = plain::commit_tree(&origin, &tree, &[&main], "Revert the last commit");
             github.set_main(&commit);
             github.accept_main();
-        }
-        Act::Recreate => {
-            let start = match lower.first() {
-                Some(on) if github.pulls[on].is_open() => github.pulls[on].head.clone(),
-                _ => github.main.clone(),
-            };
-            github.delete_branch(&pull.branch);
-            let written = write(github, rng, number, &start, &lower);
-            let head = written.commit.clone();
-            push(github, number, &head, vec![written]);
-            github.pulls.get_mut(&number).expect("there").has_merged = false;
-            github.change(number, |pull| pull.state = State::Open);
-            github.notice_pushes();
-        }
-        Act::SiblingStack => {
-            let siblings: Vec<u64> = github
-                .pulls
-                .iter()
-                .filter(|(other, p)| **other != number && p.is_open() && !below(github, **other).contains(&number))
-                .map(|(other, _)| *other)
-                .collect();
-            let Some(on) = rng.choice(&siblings).copied() else { return false };
-            return self::act(github, rng, number, Act::RestackOn(on % 10));
         }
         _ => return false,
     }

@@ -282,7 +282,7 @@ impl Teller {
         *seen = github.said.len();
         // Of several comments on one pull request, the last counts.
         let last: BTreeMap<u64, &String> =
-            new.iter().filter(|(_, body)| body.contains("```sh")).map(|(number, body)| (*number, body)).collect();
+            new.iter().filter(|(_, body)| is_followed(body)).map(|(number, body)| (*number, body)).collect();
         for body in last.into_values() {
             let followed = match self.belief {
                 Some(Belief::MergingMainHelps) => {
@@ -337,6 +337,11 @@ impl Teller {
         }
         text
     }
+}
+
+/// Whether a comment says what to do beyond another start.
+fn is_followed(body: &str) -> bool {
+    body.contains("```sh") || body.contains("Open a new pull request")
 }
 
 /// The base that a pull request should have, and a declaration where that is missing.

@@ -77,15 +77,8 @@ pub fn collapsed(
     )
 }
 
-/// What the pull request stands on was closed. `onto` is what that was based on, and above which the own commits are to be moved; `new` is the
-/// pull request of that branch.
-pub fn orphaned(
-    pr: PrNumber,
-    predecessor: PrNumber,
-    onto: &BranchName,
-    new: Option<PrNumber>,
-    moved: &ManualBranchMove,
-) -> String {
+/// What the pull request stands on was closed. `onto` is what that was based on, and `new` the pull request of that branch.
+pub fn orphaned(pr: PrNumber, predecessor: PrNumber, onto: &BranchName, new: Option<PrNumber>) -> String {
     let declare = match new {
         Some(new) => format!("edit its declaration to `@merge-train predecessor #{new}`"),
         None => "delete its declaration".to_owned(),
@@ -95,12 +88,10 @@ pub fn orphaned(
             "PR #{pr} is orphaned: its predecessor #{predecessor} was closed without being merged, so no train can land it."
         ),
         &format!(
-            "Re-open #{predecessor}. Or land PR #{pr} without it: its branch still has the commits of #{predecessor}, so move \
-             only the commits of PR #{pr} onto {}, and check what the pull request shows then:\n\n{}\n\nThen change the base \
-             branch of PR #{pr} to {}, and {declare}.",
-            branch(onto),
-            moved.commands(),
-            branch(onto)
+            "Re-open #{predecessor}. Or land PR #{pr} without it: first move only the commits of PR #{pr} onto {onto}, because its \
+             branch still has the commits of #{predecessor}, which would land with it. Then set its base branch to {onto}, {declare}, \
+             and check which changes the pull request shows.",
+            onto = branch(onto)
         ),
     )
 }

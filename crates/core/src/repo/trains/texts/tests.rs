@@ -225,7 +225,7 @@ fn notice_texts() -> Vec<Named> {
         ("notice_skipped_branch_deleted", notice::skipped_branch_deleted(pr(124), &name("feature/y"))),
         ("notice_still_left_out", notice::still_left_out(pr(124))),
         ("notice_collapsed", notice::collapsed(pr(125), pr(124), pr(123), &name("add-users"), Some(pr(123)), &moved())),
-        ("notice_orphaned", notice::orphaned(pr(124), pr(123), &name("main"), None, &moved())),
+        ("notice_orphaned", notice::orphaned(pr(124), pr(123), &name("main"), None)),
         ("notice_relation_waits", notice::relation_waits(pr(124), "Could not read PR #124 from GitHub.")),
         ("notice_halted", notice::halted(pr(125), pr(124), pr(123))),
         ("notice_state_lost", notice::state_lost(&prs(&[124, 125]))),
