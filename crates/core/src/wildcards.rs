@@ -126,9 +126,9 @@ fn arms(mut block: &str) -> Vec<&str> {
         let pattern = &block[..arrow];
         patterns.push(pattern.split(" if ").next().unwrap_or_default());
         let body = block[arrow + 2..].trim_start();
-        block = if body.starts_with('{') {
-            let end = end_of(&body[1..], '}').map_or(body.len(), |end| end + 2);
-            body[end..].trim_start().trim_start_matches(',')
+        block = if let Some(inside) = body.strip_prefix('{') {
+            let rest = end_of(inside, '}').map_or("", |end| &inside[end + 1..]);
+            rest.trim_start().trim_start_matches(',')
         } else {
             end_of(body, ',').map_or("", |end| &body[end + 1..])
         };

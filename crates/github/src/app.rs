@@ -52,15 +52,15 @@ const fn grant(name: &'static str, level: Level, need: Need, purpose: &'static s
 #[rustfmt::skip]
 pub const PERMISSIONS: &[Grant] = &[
     grant("actions", Level::Read, Need::Advised, "show fixers the logs of failed jobs"),
-    grant("administration", Level::Read, Need::Advised, "see the branch protection that would stop a train"),
+    grant("administration", Level::Read, Need::Advised, "see branch protection that would block a train"),
     grant("checks", Level::Read, Need::Required, "see whether the checks have passed"),
-    grant("checks", Level::Write, Need::Advised, "say of a pull request whether its .github/merge-train.toml is valid"),
+    grant("checks", Level::Write, Need::Advised, "report on a pull request whether its .github/merge-train.toml is valid"),
     grant("contents", Level::Write, Need::Required, "push and merge"),
     grant("issues", Level::Write, Need::Required, "answer comments"),
     grant("metadata", Level::Read, Need::Required, "see the repositories, and who may do what in them"),
     grant("pull_requests", Level::Write, Need::Required, "retarget and merge pull requests"),
     grant("statuses", Level::Read, Need::Required, "see whether the commit statuses are green"),
-    grant("workflows", Level::Write, Need::Advised, "push commits that touch .github/workflows"),
+    grant("workflows", Level::Write, Need::Advised, "push commits that change .github/workflows"),
 ];
 
 /// The events that merge-train listens to. Those about installations come unasked.

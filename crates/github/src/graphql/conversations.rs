@@ -35,10 +35,11 @@ struct Pull {
     number: PrNumber,
     merged_by: Option<Author>,
     comments: Comments,
+    #[serde(default)]
     timeline_items: Timeline,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Timeline {
     nodes: Vec<Option<ForcePush>>,
 }

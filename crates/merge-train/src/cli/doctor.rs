@@ -223,8 +223,16 @@ mod tests {
             Finding::warning("signing", "off", "sign"),
             Finding::failed("configuration", "one\ntwo", "mend it"),
         ]);
-        let expected = "ok       git            2.47.3warning  signing        off→ signfailed   configuration  onetwo→ \
-mend it1 failure and 1 warning: fix what failed before you run `merge-train serve`.";
+        let expected = "\
+ok       git            2.47.3
+warning  signing        off
+                        → sign
+failed   configuration  one
+                        two
+                        → mend it
+
+1 failure and 1 warning: fix what failed before you run `merge-train serve`.
+";
         assert_eq!(all(&report), expected);
         assert!(all(&DoctorReport::new(vec![Finding::ok("git", "x")])).ends_with("\nEverything works.\n"));
         let warned = DoctorReport::new(vec![Finding::warning("a", "b", "c"), Finding::warning("d", "e", "f")]);

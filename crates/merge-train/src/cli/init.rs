@@ -44,9 +44,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     println!("{shown} is written. {}", about_key(&key));
     println!(
-        "Next:merge-train app create --url https://HOST --config {shown}   creates the GitHub App, and adds its id, \
-         key and secretmerge-train doctor --config {shown}                          shows what is missing or wrong\
-         merge-train serve --config {shown}                           runs the daemon"
+        "
+Next:
+  merge-train app create --url https://HOST --config {shown}   creates the GitHub App, and adds its id, key and secret
+  merge-train doctor --config {shown}                          shows what is missing or wrong
+  merge-train serve --config {shown}                           runs the daemon"
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -149,7 +149,7 @@ async fn switch(
     let follow = pull.map_or_else(|| repo.to_string(), |pull| format!("'{repo}#{pull}'"));
     match result {
         SwitchResult::On => {
-            println!("The ratchet is on for {what}.\nTo follow it: merge-train ratchet status {follow}")
+            println!("The ratchet is on for {what}.\nTo follow it: merge-train ratchet status {follow}");
         }
         SwitchResult::Off => println!("The ratchet is off for {what}."),
         SwitchResult::Pending => {

@@ -12,9 +12,12 @@ use super::settings::{NewFilePresence, SECTIONS, Section, SectionCount, Setting,
 /// How wide the comments are.
 const WIDTH: usize = 100;
 
-const HEAD: &str = "# merge-train.toml: the most common settings. docs/configuration.md lists every setting.## A line \
-that begins with `#` and no space is a setting with its default or an example: take the `#` away to set it.# \
-\"${NAME}\" takes the value from the environment. `merge-train doctor` shows what is missing or wrong.";
+const HEAD: &str = "\
+# merge-train.toml: the most common settings. docs/configuration.md lists every setting.
+#
+# A line that begins with `#` and no space is a setting with its default or an example: take the `#` away to set it.
+# \"${NAME}\" takes the value from the environment. `merge-train doctor` shows what is missing or wrong.
+";
 
 /// Settings with their values, as TOML writes them.
 #[derive(Debug, Default, Clone)]

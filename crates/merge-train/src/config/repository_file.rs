@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(lines, [2, 3, 6]);
         assert!(problems[0].1.starts_with("only the operator can set github.token"), "{problems:?}");
         assert!(problems[1].1.starts_with("only the operator can set [[api_keys]]"), "{problems:?}");
-        assert!(problems[2].1.starts_with("ratchet.fixer.command is the operator's"), "{problems:?}");
+        assert!(problems[2].1.starts_with("only the operator can set ratchet.fixer.command"), "{problems:?}");
         assert!(problems[2].1.contains("a repository may set: behavior.max_stack_size, "), "{problems:?}");
     }
 

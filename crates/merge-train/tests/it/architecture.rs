@@ -201,8 +201,8 @@ fn production(path: &Path) -> (Vec<String>, Vec<PathBuf>) {
 
 /// The public types of these folders, without those of tests, and where each name is declared.
 fn public_types(folders: &[PathBuf]) -> BTreeMap<String, Vec<PathBuf>> {
-    let read = folders.iter().flat_map(|folder| sources(folder)).map(|path| (production(&path), path));
-    let read: Vec<((Vec<String>, Vec<PathBuf>), PathBuf)> = read.collect();
+    let read = folders.iter().flat_map(|folder| sources(folder));
+    let read: Vec<_> = read.map(|path| (production(&path), path)).collect();
     let of_tests: Vec<&PathBuf> = read.iter().flat_map(|((_, of_tests), _)| of_tests).collect();
     let mut types: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for ((lines, _), path) in &read {

@@ -73,7 +73,7 @@ fn judge(transaction: &mut Transaction<'_>, given: &PendingCommand) {
             carry_out(transaction, given, command, &CommandRight::Author);
         }
         (Some(AllowedPeople::Author), false) => {
-            refuse(transaction, given, command, AllowedPeople::Author, &CommandRight::Unverified)
+            refuse(transaction, given, command, AllowedPeople::Author, &CommandRight::Unverified);
         }
         (Some(AllowedPeople::AuthorOrMaintainer | AllowedPeople::Maintainer | AllowedPeople::Admin), _)
             if given.backoff.is_due(transaction.now) =>

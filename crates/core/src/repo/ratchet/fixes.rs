@@ -199,7 +199,7 @@ pub(super) fn forwarded(
         Ok(ForwardedPush::Probed(PushProbeResult::NotYet)) => {
             return match hopeless {
                 Some(why) => {
-                    finish(transaction, pr, FixResult::by_itself(WorkspaceReason::PushRefused, Some(why.clone())))
+                    finish(transaction, pr, FixResult::by_itself(WorkspaceReason::PushRefused, Some(why.clone())));
                 }
                 None => transaction.record(Event::FixPushMissed { pr }),
             };

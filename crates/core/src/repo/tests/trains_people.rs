@@ -165,7 +165,7 @@ fn a_descendant_that_is_given_another_base_after_the_freeze_is_left_out() {
         yard.start(1);
         match phase {
             "Preparing" => {
-                yard.until_next(1, |work| matches!(work, TrainTask::Merge { step: MergeStep::Prepare { .. }, .. }))
+                yard.until_next(1, |work| matches!(work, TrainTask::Merge { step: MergeStep::Prepare { .. }, .. }));
             }
             _ => yard.until_next(1, |work| matches!(work, TrainTask::Squash { .. })),
         }

@@ -247,7 +247,7 @@ mod tests {
         let found = permissions(&app, &[&installation]);
         let expected = Finding::warning(
             "permissions",
-            "acme lacks workflows: write, needed to push commits that touch .github/workflows",
+            "acme lacks workflows: write, needed to push commits that change .github/workflows",
             "somebody has to accept the app's permissions: https://github.com/settings/installations/1",
         );
         assert_eq!(found, expected);

@@ -9,7 +9,7 @@ use super::*;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
 /// The generated part of the guide begins after the line that ends so.
-const MARK: &str = "a test holds them together. -->\n";
+const MARK: &str = "a test enforces this. -->\n";
 /// Set it to write the generated part again.
 const UPDATE: &str = "MERGE_TRAIN_TEST_UPDATE_DOCS";
 

@@ -50,7 +50,7 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ("[server]\nmax_body_mb = 1\nmax_body_mb = 2", "merge-train.toml:3:1: duplicate key"),
         (
             "[merge]\ntitle = '{titel} (#{number})'",
-            "merge-train.toml:2:9: merge.title is no template: there is no placeholder {titel}; use {title}, {number}, \
+            "merge-train.toml:2:9: merge.title is not a valid template: there is no placeholder {titel}; use {title}, {number}, \
              {body}, {author}, {branch}, {co_authors}, {reviewers}, {commits}",
         ),
         ("[merge]\nbody = ''", "merge.body is empty; it must be a text, with placeholders such as {title}"),

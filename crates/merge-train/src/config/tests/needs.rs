@@ -36,8 +36,8 @@ fn all_that_serve_lacks_is_told_at_once() {
     assert_eq!(lines.len(), 4, "{told}");
     assert!(lines[0].starts_with("merge-train.toml:2:13: state.state_dir: /proc/none cannot be written ("), "{told}");
     assert!(lines[0].contains("MERGE_TRAIN_STATE_DIR"), "{told}");
-    assert!(lines[1].starts_with("configuration: no GitHub credentials; set github.app_id"), "{told}");
-    assert!(lines[2].starts_with("configuration: commit signing is not configured"), "{told}");
+    assert!(lines[2].starts_with("configuration: no GitHub credentials; set github.app_id"), "{told}");
+    assert!(lines[1].starts_with("configuration: commit signing is not configured"), "{told}");
     assert!(lines[3].starts_with("configuration: server.webhook_secret is missing"), "{told}");
 }
 

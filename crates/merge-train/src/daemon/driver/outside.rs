@@ -241,7 +241,7 @@ impl EffectRun<'_> {
 
     async fn delete_branch(&self, pr: PrNumber, branch: &BranchName, head: &Sha) -> Result<(), EffectFailure> {
         let (repo, repository) = (self.name, self.github.clones.open(self.name).await.map_err(of_git)?);
-        match repository.delete_branch(branch, &oid(head)?, &self.cancel).await.map_err(of_git)? {
+        match repository.delete_branch(branch, &oid(head)?, self.cancel).await.map_err(of_git)? {
             Deleted::Yes => tracing::info!(%repo, pull = %pr, %branch, %head, "deleted the branch"),
             Deleted::Moved { head } => {
                 tracing::info!(%repo, pull = %pr, %branch, %head, "the branch stays: somebody pushed to it");

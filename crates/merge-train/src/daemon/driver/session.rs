@@ -252,7 +252,7 @@ impl<'a, S: Subject> Session<'a, S> {
                 self.feed(inputs, if is_last { AtHand::Nothing } else { AtHand::More }).await?;
             }
             while let Some(result) = self.subject.result().now_or_never() {
-                self.feed(vec![result], AtHand::More).await?;
+                self.feed(vec![result], if is_full { AtHand::More } else { AtHand::Nothing }).await?;
             }
             S::tidy_up(self, Occasion::IfDue).await?;
         }

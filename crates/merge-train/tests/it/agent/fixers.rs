@@ -130,7 +130,7 @@ async fn who_takes_too_much_memory_is_ended() {
     fixer.limits.memory_bytes = Some(128 << 20);
     let watched = fixer.watch().await;
     assert_eq!(watched.exit, FixerProcessExit::OverMemory);
-    let says = "[merge-train: `python3` and its child processes used more than 128 MiB and were ended; ";
+    let says = "[merge-train: `python3` and its child processes used more than 128 MiB of memory and were stopped; ";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
     assert!(watched.tail.contains(says), "{}", watched.tail);
 }
@@ -286,7 +286,7 @@ async fn who_keeps_something_where_it_cannot_be_measured_is_ended() {
     let mut fixer = Fixer::with_python(&format!("{DIGS}time.sleep(600)"));
     fixer.limits.disk_bytes = 2 << 20;
     assert_eq!(fixer.watch().await.exit, FixerProcessExit::Unseen);
-    let says = "[merge-train: `python3` has folders that cannot be measured, ";
+    let says = "[merge-train: `python3` has folders that cannot be measured (";
     assert!(fixer.logged().contains(says), "{}", fixer.logged());
 }
 
@@ -336,7 +336,7 @@ async fn a_fixer_that_cannot_be_started_is_told_with_the_reason() {
     let fixer = Fixer::with_script("echo 1");
     std::fs::remove_dir(fixer.checkout()).unwrap();
     let FixerProcessExit::NotStarted { why } = fixer.watch().await.exit else { panic!("it was started") };
-    assert!(why.ends_with("checkout is not there."), "{why}");
+    assert!(why.ends_with("checkout does not exist."), "{why}");
 }
 
 #[tokio::test]

@@ -119,7 +119,7 @@ async fn a_command_that_cannot_be_started_is_told_with_the_reason() {
     let error = plain.error().await;
     assert!(error.contains("may not execute it; make it executable"), "{error}");
     let error = World::with_command(&[]).error().await;
-    assert!(error.starts_with("The step names no command"), "{error}");
+    assert!(error.starts_with("The step has no command"), "{error}");
     let error = World::with_command(&["printf", "\0"]).error().await;
     assert!(error.starts_with("`printf` cannot be started: nul byte"), "{error}");
 }

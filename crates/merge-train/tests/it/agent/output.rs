@@ -79,7 +79,7 @@ async fn who_fills_the_folder_is_ended() {
     let mut world = World::with_script(script);
     world.limits.disk_bytes = 2 << 20;
     let error = world.error().await;
-    assert!(error.contains("wrote more than 2 MiB and was ended"), "{error}");
+    assert!(error.contains("wrote more than 2 MiB to its working folder and was stopped"), "{error}");
 }
 
 #[tokio::test]

@@ -166,7 +166,7 @@ async fn bad_requests_are_refused_with_what_is_wrong() {
     });
     let daemon = place.setup.start().await;
     let cases = [
-        (json!({ "workflow": "two", "tenant": "acme" }), 404, "UNKNOWN_WORKFLOW", "there are: one"),
+        (json!({ "workflow": "two", "tenant": "acme" }), 404, "UNKNOWN_WORKFLOW", "configured: one"),
         (json!({ "workflow": "one", "tenant": "acme" }), 422, "INVALID_INPUTS", "\"pr\" is a required property"),
         (json!({ "workflow": "one", "inputs": { "pr": 1 } }), 422, "TENANT_UNCLEAR", "the API key is for all tenants"),
         (json!({ "workflw": "one" }), 400, "BAD_REQUEST", "unknown field `workflw`"),

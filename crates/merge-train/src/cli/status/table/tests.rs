@@ -43,9 +43,14 @@ fn waiting() -> TrainRow {
 #[test]
 fn each_train_has_a_row_and_whoever_waits_says_why() {
     let repo: RepoId = "octocat/hello".parse().expect("a repository");
-    let expected = "octocat/helloROOT  STATE       CURRENT  PHASE  LANDED#7    running     #8       idle   1 of 2#123  \
-waiting_ci  #124     idle   1 of 2why not yet: The required check `build` failed on PR #124. · The author of PR #124, \
-by pushing a fix. · 12 minutes ago · PR #124 is squash-merged once the check passes.";
+    let expected = "\
+octocat/hello
+  ROOT  STATE       CURRENT  PHASE  LANDED
+  #7    running     #8       idle   1 of 2
+  #123  waiting_ci  #124     idle   1 of 2
+        why not yet: The required check `build` failed on PR #124. · The author of PR #124, by pushing a fix. · \
+12 minutes ago · PR #124 is squash-merged once the check passes.
+";
     let trains = [train("running", 7, json!({})), waiting()];
     assert_eq!(overview(&repo, &trains, Ink::Plain, now()), expected);
     let coloured = overview(&repo, &trains, Ink::Coloured, now());

@@ -81,7 +81,7 @@ impl ReplyClient {
                 ReplyAttempt::Refused(why) => break why,
                 ReplyAttempt::Failed(why) if Instant::now() + wait >= to.until => break why,
                 ReplyAttempt::Failed(why) => {
-                    tracing::info!(event = "slack_reply_retry", why, "a reply is posted again")
+                    tracing::info!(event = "slack_reply_retry", why, "a reply is posted again");
                 }
             }
             tokio::select! {

@@ -325,7 +325,7 @@ async fn mistakes_about_webhooks_are_found() {
         "no secret", |yard| yard.change(|setup| setup.secrets(&[]))
             => "configuration" "failed" "server.webhook_secret", "fix these";
         "no address", |yard| yard.change_app(json!({ "webhook_url": "" })).await
-            => "webhooks" "failed" "nowhere", "http://127.0.0.1:9/webhook";
+            => "webhooks" "failed" "no webhook URL", "http://127.0.0.1:9/webhook";
         "an address that is another's", |yard| {
                 yard.change_app(json!({ "webhook_url": format!("{NOBODY}/payload") })).await;
             }

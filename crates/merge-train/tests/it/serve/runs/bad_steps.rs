@@ -58,7 +58,7 @@ const FAILING: [(&str, &str, &str); 8] = [
     (
         "files",
         "for i in 1 2 3 4 5; do head -c 1000000 /dev/zero >$i; done; exec sleep 600",
-        "wrote more than 2 MiB and was ended",
+        "wrote more than 2 MiB to its working folder and was stopped",
     ),
     ("crash", "kill -SEGV $$", "was killed by signal 11 (SIGSEGV)"),
 ];

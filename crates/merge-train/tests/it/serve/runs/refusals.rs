@@ -120,7 +120,8 @@ async fn who_may_not_decide_has_decided_or_comes_when_there_is_nothing_to_decide
     let (viewer, stranger) = (format!("{KEY} viewer"), format!("{KEY} stranger"));
     for verb in VERBS {
         let body = body_of(verb);
-        refused(&daemon, &path(done, verb), KEY, body, (409, "RUN_TERMINAL_STATE", "the run is completed")).await;
+        refused(&daemon, &path(done, verb), KEY, body, (409, "RUN_TERMINAL_STATE", "the run is already completed"))
+            .await;
         refused(&daemon, &path(hear, verb), &viewer, body, (403, "FORBIDDEN", "needs the role \"operator\"")).await;
         refused(&daemon, &path(hear, verb), &stranger, body, (404, "NO_SUCH_RUN", "there is no such run")).await;
         refused(&daemon, &path(hear, verb), "wrong", body, (401, "UNAUTHORIZED", "unknown API key")).await;

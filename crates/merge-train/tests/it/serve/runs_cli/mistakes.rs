@@ -27,7 +27,7 @@ async fn wrong_words_are_told_which_are_right() {
         assert!(said.err.contains(word), "{words:?}: {}", said.err);
     }
     let help = runs(&place, &daemon, &["watch", "--help"]).await.done();
-    assert!(help.contains("Exit code 0: it completed."), "{help}");
+    assert!(help.contains("Exit code 0: the run completed."), "{help}");
     assert!(daemon.stop().await.success());
 }
 

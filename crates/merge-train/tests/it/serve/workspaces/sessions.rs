@@ -158,7 +158,11 @@ async fn where_no_session_can_be_opened_nothing_is_run_unless_it_is_wanted_all_t
     let run = async |words: &[&str]| shop.run(words).await;
     let nobody = run(&["session", "octocat/hello#99", "--", "sh", "-c", "echo ran"]).await;
     assert_eq!((nobody.code, nobody.out.as_str()), (Some(1), ""));
-    assert!(nobody.err.contains("nothing was run") && nobody.err.contains("no pull request #99"), "{}", nobody.err);
+    assert!(
+        nobody.err.contains("nothing was run") && nobody.err.contains("no known pull request #99"),
+        "{}",
+        nobody.err
+    );
     let anyway = run(&["session", "octocat/hello#99", "--anyway", "--", "sh", "-c", "echo ran"]).await;
     assert_eq!((anyway.code, anyway.out.as_str()), (Some(0), "ran\n"), "{}", anyway.err);
     assert!(anyway.err.starts_with("warning: could not open a session"), "{}", anyway.err);

@@ -177,23 +177,6 @@ async fn a_predecessor_amended_before_the_disk_was_lost_brings_nothing_back_that
     world.finish_after_a_wrong_landing().await;
 }
 
-/// Nothing is lost but time: the head that #2 was written on came and went while no daemon ran. GitHub's timeline has it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_came_and_went_while_the_daemon_was_dead_brings_nothing_back() {
-    let mut world = Trains::polling().await;
-    let (author, all) = world.one_brings_and_two_takes_back().await;
-    world.settled().await;
-    world.kill().await;
-    amend(&author, "one", "Say it better").await;
-    author.sh("git checkout -q two && git rebase -q --onto one HEAD~1 && git push -q --force origin two").await;
-    amend(&author, "one", "Say it best").await;
-    world.restart().await;
-    world.settled().await;
-    world.start(all[0]).await;
-    expect_both_or_a_halt(&world, &all).await;
-    world.finish_after_a_wrong_landing().await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_left_out_while_a_train_waits_is_left_out_after_the_disk_is_lost() {
     let mut world = Trains::polling().await;
@@ -202,9 +185,9 @@ async fn who_was_left_out_while_a_train_waits_is_left_out_after_the_disk_is_lost
     let (_, [one, two]) = world.one_brings_and_two_takes_back().await;
     world.start_and_wait_for_ci(one).await;
     world.retarget(two, "main").await;
-    world.told(two, &format!("goes on without PR #{two}.")).await;
+    world.told(two, &format!("continues without PR #{two}.")).await;
     world.retarget(two, "one").await;
-    world.told(two, "The current train still goes on without it").await;
+    world.told(two, "The current train continues without it").await;
     world.settled().await;
     lose_everything(&mut world).await;
     comes_back(&mut world).await;
@@ -224,9 +207,9 @@ async fn who_was_left_out_during_a_squash_is_left_out_after_the_disk_is_lost() {
     world.start(one).await;
     world.struck().await;
     world.retarget(two, "main").await;
-    world.told(two, &format!("goes on without PR #{two}.")).await;
+    world.told(two, &format!("continues without PR #{two}.")).await;
     world.retarget(two, "one").await;
-    world.told(two, "The current train still goes on without it").await;
+    world.told(two, "The current train continues without it").await;
     lose_everything(&mut world).await;
     comes_back(&mut world).await;
     world.landed(&[one]).await;
