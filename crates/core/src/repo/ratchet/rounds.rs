@@ -295,12 +295,24 @@ fn touched(state: &RepoState, events: &[Event]) -> BTreeSet<PrNumber> {
             Event::Mirror(event) => prs.extend(touched_by_news(state, event)),
             Event::Ratchet(ratchet::Event::TalkOutdated { prs: named }) => prs.extend(named),
             // What counts for all of them may be something else now.
-            Event::Settings(_) | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
+            Event::Settings(settings::Event::SettingsObserved { .. })
+            | Event::Ratchet(ratchet::Event::RatchetToggled { pr: None, .. }) => {
                 prs.extend(state.workspaces.keys().copied());
             }
             Event::Ratchet(event) => prs.extend(event.pr()),
             // What a train keeps waiting is looked at in any case.
             Event::Trains(_) | Event::Commands(_) | Event::Outbox(_) => {}
+            // What a file would say, and that it was read, changes nothing yet.
+            Event::Settings(
+                settings::Event::SettingsWanted {}
+                | settings::Event::SettingsConfirmed {}
+                | settings::Event::ProposalSuspected { .. }
+                | settings::Event::ProposalSettled { .. }
+                | settings::Event::CheckOwed { .. }
+                | settings::Event::CheckShown { .. }
+                | settings::Event::CheckDelayed { .. }
+                | settings::Event::CheckDropped { .. },
+            ) => {}
         }
     }
     prs

@@ -99,7 +99,7 @@ fn the_log_has_every_value_that_an_event_of_the_mirror_can_hold() {
     ]
     .concat();
     // `nothing` is the default, and is left out when it is written.
-    all.retain(|missing| !missing.contains("Shown: `nothing`"));
+    all.retain(|missing| !missing.contains("StatusCommentPart: `nothing`"));
     assert_eq!(all, [""; 0]);
 }
 

@@ -342,9 +342,9 @@ mod tests {
         assert_eq!(
             plan.to_string(),
             "This stack cannot land as it is.\n\n**#2 conflicts with `main`:**\n- `a.rs`: both sides changed the same \
-             lines\n\nMerge `main` into its branch:\n\n```sh\ngit fetch origin\ngit checkout -B two origin/two\ngit \
-             merge origin/main\n# Resolve the conflicts, `git add` the files, `git commit`.\ngit push origin \
-             HEAD:refs/heads/two\n```\n\nNot landed because of this: #2, #3."
+             lines\n\nMerge `main` into its branch:\n\n```sh\ngit fetch origin &&\ngit checkout -B two origin/two &&\ngit \
+             merge origin/main &&\n# Resolve the conflicts, `git add` the files, `git commit`, then run the last \
+             command.\ngit push origin HEAD:refs/heads/two\n```\n\nNot landed because of this: #2, #3."
         );
     }
 

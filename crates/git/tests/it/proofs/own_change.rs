@@ -1,6 +1,7 @@
 //! What the two ways to compute what lands make of merge drivers.
 
 use git::Oid;
+use git::merge::{Head, Merge};
 use git::proof::{Below, Candidate, TwoWays};
 
 use super::PULL;
@@ -16,23 +17,28 @@ fn log(world: &World, parents: &[&Oid], content: &str) -> Oid {
 }
 
 /// #5 adds lines to the log and lands, #6 was written on it, and then somebody commits to the default branch. What the
-/// branch of #6 brings when that is merged into it, as a cascade does.
-fn two_ways(world: &World, lower: &str, upper: &str, moved: &str, united: &str) -> TwoWays {
+/// branch of #6 brings when a cascade has related it to the squash and caught it up.
+fn two_ways(world: &World, lower: &str, upper: &str, moved: &str) -> TwoWays {
     let below = log(world, &[world.base()], lower);
     let head = log(world, &[&below], upper);
     let squash = world.commit(&[world.base()], &[Change::write("log", lower)], "Log (#5)");
     let main = log(world, &[&squash], moved);
     world.fast_forward(&main);
-    let related = world.commit(&[&head, &squash], &[], "Merge the squash, keeping what is there");
-    let caught_up = log(world, &[&related, &main], united);
+    let objects = world.objects();
+    let cascade = async {
+        let own = Head { commit: head.clone(), tree: objects.commit(&head).await?.tree };
+        let related = objects.relate(&own, &squash, "Relate two with squash commit (merge-train)").await?;
+        objects.merge(&related.commit, &main, "Merge main into two (merge-train catch-up)").await
+    };
+    let Merge::Advanced(caught_up) = world.run(cascade).expect("git answers") else { panic!("it is united") };
     let below = [Below { pull: PULL, squash, head: below, former_heads: Vec::new() }];
-    let candidate = Candidate { head: &caught_up, people_head: Some(&head), below: &below, default_head: &main };
+    let candidate = Candidate { head: &caught_up.commit, people_head: Some(&head), below: &below, default_head: &main };
     world.run(world.objects().two_ways(candidate)).expect("git answers")
 }
 
 #[test]
 fn what_a_union_brings_back_is_not_the_own_change() {
-    let found = two_ways(&world("1\n"), "1\nsecret\n", "1\n", "1\nsecret\nmain\n", "1\nsecret\nmain\n");
+    let found = two_ways(&world("1\n"), "1\nsecret\n", "1\n", "1\nsecret\nmain\n");
     let TwoWays::Differ(difference) = found else { panic!("the deletion is lost: {found:?}") };
     assert!(difference.standing.by_driver);
     let conflict = difference.conflict.expect("without the union it conflicts");
@@ -41,6 +47,6 @@ fn what_a_union_brings_back_is_not_the_own_change() {
 
 #[test]
 fn what_a_union_unites_without_a_loss_is_the_own_change() {
-    let found = two_ways(&world("1\n"), "1\n5\n", "1\n5\n6\n", "1\n5\nmain\n", "1\n5\nmain\n6\n");
+    let found = two_ways(&world("1\n"), "1\n5\n", "1\n5\n6\n", "1\n5\nmain\n");
     assert!(matches!(found, TwoWays::Same { .. }), "{found:?}");
 }
