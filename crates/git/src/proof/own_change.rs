@@ -100,7 +100,11 @@ impl Objects {
         }
         // The cascade heeds `.gitattributes`, as a checkout does. A merge driver must not have kept what the change takes away.
         let heeding = self.merge_trees(&ours, &people_head, Attributes::OfOurs).await?;
-        let by_driver = heeding.as_ref() == Ok(&tree);
+        let mut by_driver = heeding.as_ref() == Ok(&tree);
+        if !by_driver && heeding.is_ok() {
+            // A driver that keeps the lines of both sides puts those of its own side first, and a cascade merges into the branch.
+            by_driver = self.merge_trees(&people_head, &ours, Attributes::OfOurs).await?.as_ref() == Ok(&tree);
+        }
         if by_driver {
             let united = match &alone {
                 Ok(alone) => self.differing_files(alone, &tree).await?,

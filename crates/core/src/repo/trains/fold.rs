@@ -263,7 +263,7 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
             }
             change_pr(state, *pr, |pr| pr.left_out = true);
         }
-        Event::PrsTakenIn { prs } => prs.iter().for_each(|pr| change_pr(state, *pr, |pr| pr.left_out = false)),
+        Event::PrsTakenIn { prs } => prs.iter().for_each(|pr| taken_in(state, *pr)),
         Event::BranchOutlived { pr, branch, head_sha } => {
             let (branch, head) = (branch.clone(), head_sha.clone());
             state.outlived.insert(*pr, LandedBranch { branch, head, backoff: Backoff::default() });
@@ -273,6 +273,14 @@ pub(in crate::repo) fn apply(state: &mut RepoState, event: &Event, ts: Timestamp
         }
     }
     follow_records(state, set_off, ts);
+}
+
+fn taken_in(state: &mut RepoState, pr: PrNumber) {
+    let left_out_by = state.active_trains.iter().filter(|(_, train)| train.left_out.contains(&pr));
+    for root in left_out_by.map(|(root, _)| *root).collect::<Vec<_>>() {
+        change(state, root, |train| train.left_out.retain(|left_out| *left_out != pr));
+    }
+    change_pr(state, pr, |pr| pr.left_out = false);
 }
 
 fn started(state: &mut RepoState, root: PrNumber, current: PrNumber, behest: &Attribution, ts: Timestamp) {

@@ -89,7 +89,7 @@ fn each_mistake_is_told_with_its_place_and_what_is_allowed() {
         ),
         (
             "[ratchet.fixer]\nenvironment = ['KEY', 'GITHUB_TOKEN']",
-            "2:15: ratchet.fixer.environment names GITHUB_TOKEN, which no fixer may have: it opens GitHub",
+            "2:15: ratchet.fixer.environment names GITHUB_TOKEN, which no fixer may have: it gives access to GitHub",
         ),
         (
             "[ratchet.fixer]\nenvironment = ['MERGE_TRAIN_GITHUB_TOKEN']",

@@ -121,7 +121,7 @@ async fn a_command_that_cannot_be_started_is_told_with_the_reason() {
     let error = World::with_command(&[]).error().await;
     assert!(error.starts_with("The step has no command"), "{error}");
     let error = World::with_command(&["printf", "\0"]).error().await;
-    assert!(error.starts_with("`printf` cannot be started: nul byte"), "{error}");
+    assert!(error.starts_with("`printf` cannot start: nul byte"), "{error}");
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ async fn what_is_sent_again_is_answered_as_before_and_does_nothing_twice() {
 
     let early = town.typed(OPERATOR, "t2", "approve run-none");
     let refused = again(early.clone()).await;
-    assert!(text(&refused.1).contains("There is no run `run-none` here"), "{}", refused.1);
+    assert!(text(&refused.1).contains("There is no run `run-none`."), "{}", refused.1);
     assert_eq!(again(early).await, refused);
     let list = town.typed("U9", "t3", "list");
     let listed = again(list.clone()).await;
@@ -232,7 +232,7 @@ async fn commands_list_show_reject_and_cancel_and_explain_themselves() {
         ("run", "of which workflow?"),
         ("run deplyo", "there is no workflow \"deplyo\"; configured: deploy"),
         ("run deploy count=many", "count: \"many\" is not of type \"integer\""),
-        ("approve run-none", "There is no run `run-none` here"),
+        ("approve run-none", "There is no run `run-none`."),
     ] {
         let answer = town.types(&daemon, OPERATOR, &format!("a{}", command.len()), command).await;
         assert!(text(&answer).contains(expected), "{command:?}: {answer}");

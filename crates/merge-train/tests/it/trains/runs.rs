@@ -269,7 +269,7 @@ async fn a_comment_decides_about_a_train_as_the_api_does() {
     let (world, [one, two], run) = Trains::in_review().await;
     let approve = format!("@merge-train approve {run} it had landed nothing");
     world.says(AUTHOR, one, &approve).await;
-    world.told(one, "Only an admin or maintainer of the repository can issue").await;
+    world.told(one, "Only an admin or maintainer of the repository can use").await;
     world.draft(one).await;
     world.until("it is known", async || (world.state().await["prs"]["1"]["draft"] == true).then_some(())).await;
     world.says(ADMIN, one, &approve).await;
@@ -342,7 +342,7 @@ async fn a_comment_starts_a_workflow_and_another_approves_it() {
     assert_eq!((run["repoId"].as_str(), run["prId"].as_str()), (Some("octocat/hello"), Some("1")));
     let approve = format!("@merge-train approve {}", id(&run));
     world.says(AUTHOR, one, &approve).await;
-    world.told(one, "Only an admin or maintainer of the repository can issue").await;
+    world.told(one, "Only an admin or maintainer of the repository can use").await;
     world.says(ADMIN, one, &approve).await;
     world.told(one, "was approved").await;
     let done = world.run_becomes(&id(&run), "completed").await;

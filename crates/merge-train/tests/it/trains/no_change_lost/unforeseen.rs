@@ -177,6 +177,15 @@ async fn a_predecessor_amended_before_the_disk_was_lost_brings_nothing_back_that
     world.finish_after_a_wrong_landing().await;
 }
 
+/// The status comment is written a second after the one before at the earliest.
+async fn shows_who_is_left_out(world: &Trains, root: u64, left_out: u64) {
+    world
+        .until("the status comment shows who is left out", async || {
+            (world.status(root).await?["left_out"] == json!([left_out])).then_some(())
+        })
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_left_out_while_a_train_waits_is_left_out_after_the_disk_is_lost() {
     let mut world = Trains::polling().await;
@@ -188,7 +197,7 @@ async fn who_was_left_out_while_a_train_waits_is_left_out_after_the_disk_is_lost
     world.told(two, &format!("continues without PR #{two}.")).await;
     world.retarget(two, "one").await;
     world.told(two, "The current train continues without it").await;
-    world.settled().await;
+    shows_who_is_left_out(&world, one, two).await;
     lose_everything(&mut world).await;
     comes_back(&mut world).await;
     world.ci_passes("ci").await;
@@ -210,6 +219,7 @@ async fn who_was_left_out_during_a_squash_is_left_out_after_the_disk_is_lost() {
     world.told(two, &format!("continues without PR #{two}.")).await;
     world.retarget(two, "one").await;
     world.told(two, "The current train continues without it").await;
+    shows_who_is_left_out(&world, one, two).await;
     lose_everything(&mut world).await;
     comes_back(&mut world).await;
     world.landed(&[one]).await;
