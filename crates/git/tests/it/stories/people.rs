@@ -56,7 +56,7 @@ pub enum Act {
     MergeAbove,
 }
 
-pub const ACTS: [Act; 31] = [
+pub const ACTS: [Act; 25] = [
     Act::Push,
     Act::EmptyPush,
     Act::AmendSameTree,
@@ -82,13 +82,11 @@ pub const ACTS: [Act; 31] = [
     Act::MoveMain,
     Act::Crash,
     Act::CrashAfterDoing,
-    Act::OldHead,
-    Act::Flatten,
-    Act::RevertOnMain,
-    Act::LoseState,
-    Act::PushOnOldHead,
-    Act::MergeAbove,
 ];
+
+/// What is drawn besides where `MERGE_TRAIN_RARE_ACTS` is set.
+pub const RARE_ACTS: [Act; 6] =
+    [Act::OldHead, Act::Flatten, Act::RevertOnMain, Act::LoseState, Act::PushOnOldHead, Act::MergeAbove];
 
 /// What stands below a pull request, the nearest first.
 pub fn below(github: &GitHub, number: u64) -> Vec<u64> {

@@ -11,7 +11,7 @@ use super::blind::{Belief, Blind};
 use super::contents::{Style, base_files};
 use super::daemon::{Answers, Daemon, Moment, subject};
 use super::github::{GitHub, MAIN, State};
-use super::people::{self, ACTS, Act};
+use super::people::{self, ACTS, Act, RARE_ACTS};
 
 /// How often somebody reads what the bot says and does it, until all has landed.
 const MOST_ROUNDS: usize = 10;
@@ -66,6 +66,8 @@ pub struct Story {
 
 impl Story {
     pub fn generated(seed: u64) -> Self {
+        let rare: &[Act] = if std::env::var_os("MERGE_TRAIN_RARE_ACTS").is_some() { &RARE_ACTS } else { &[] };
+        let acts = [&ACTS, rare].concat();
         let mut rng = Rng::with_seed(seed);
         let shape = SHAPES[rng.usize(..SHAPES.len())].to_vec();
         let mut planned = Vec::new();
@@ -73,7 +75,7 @@ impl Story {
             let moment = [Moment::Before, Moment::Inside, Moment::After][rng.usize(..3)];
             let when = When::Nth(rng.usize(1..=9 * shape.len()), moment);
             let number = rng.u64(1..=shape.len() as u64);
-            let act = ACTS[rng.usize(..ACTS.len())];
+            let act = acts[rng.usize(..acts.len())];
             planned.push(Planned { when, number, act });
         }
         let style = match rng.u32(..10) {
