@@ -1,7 +1,7 @@
 //! Every failpoint, every scenario, one crash or two.
 //!
 //! `make test` tries a sample: every failpoint in one of the scenarios that reach it. `make soak` tries every failpoint in every
-//! scenario. In both, several of these deaths happen in one life, spread over it. `make matrix` gives each case a life of its own.
+//! scenario. In both, several of these deaths happen in one life, spread over it. `make matrix MATRIX=whole` gives each case a life of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
